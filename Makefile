@@ -1,0 +1,36 @@
+# One command each. `make help` prints them.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help install test lint unit demo clean
+
+help: ## print these commands
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
+
+install: $(STAMP) ## set up .venv with locked dependencies, and Java 17 if it is missing
+
+$(STAMP): requirements.lock pyproject.toml scripts/ensure_java.sh
+	sh scripts/ensure_java.sh
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	touch $(STAMP)
+
+test: lint unit ## run every check: formatting, lint, types, tests
+
+lint: $(STAMP) ## check formatting, lint and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+unit: $(STAMP) ## run the tests on all cores
+	$(BIN)/python -m pytest -n auto --dist worksteal -q
+
+demo: $(STAMP) ## create a small graph, load it, read it, travel in it
+	PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/harbor/demo.sh
+
+clean: ## remove the virtual environment and everything generated
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

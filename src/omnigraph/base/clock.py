@@ -1,0 +1,45 @@
+"""The only place that reads the time.
+
+Commit times are microseconds since the Unix epoch in UTC. They are for people: nothing orders history by them,
+because clocks differ between machines.
+"""
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+
+def now_us() -> int:
+    """Return the current time in microseconds since the Unix epoch."""
+    return time.time_ns() // 1_000
+
+
+def now_ms() -> int:
+    """Return the current time in milliseconds since the Unix epoch."""
+    return time.time_ns() // 1_000_000
+
+
+def monotonic_seconds() -> float:
+    """Return seconds of a clock that never goes back, for measuring and for deadlines."""
+    return time.monotonic()
+
+
+def sleep_seconds(seconds: float) -> None:
+    """Pause this thread."""
+    time.sleep(seconds)
+
+
+def iso_from_us(microseconds: int) -> str:
+    """Spell a commit time for people, in UTC to the second."""
+    moment = datetime.fromtimestamp(microseconds / 1_000_000, UTC)
+    return moment.strftime("%Y-%m-%d %H:%M:%S")
+
+
+def wait_until(condition: Callable[[], bool], *, timeout_seconds: float, pause_seconds: float = 0.02) -> bool:
+    """Poll `condition` until it holds; return whether it held before the timeout."""
+    deadline = monotonic_seconds() + timeout_seconds
+    while not condition():
+        if monotonic_seconds() >= deadline:
+            return False
+        sleep_seconds(pause_seconds)
+    return True

@@ -1,0 +1,43 @@
+"""Typed events: what happened while an operation ran, for terminals, logs and tests alike.
+
+An operation takes an `Events` receiver and emits small frozen values; who listens decides how to show them.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Something a person may want to know while an operation runs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Warned(Event):
+    """The operation went on, but somebody should look."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noted(Event):
+    """A fact worth one line: which engine ran, what was created on the way."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advanced(Event):
+    """How far a phase of long work is; `total` is None while it is unknown."""
+
+    phase: str
+    done: int
+    total: int | None
+    unit: str
+
+
+Events = Callable[[Event], None]
+
+
+def ignore_events(event: Event) -> None:
+    """Receive events and drop them: the default of the Python API."""

@@ -1,0 +1,41 @@
+"""The only place that makes random ids: ULIDs for everything a person may see, uuids for Lance transactions."""
+
+import random
+import secrets
+import uuid
+
+from omnigraph.base import clock
+
+_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_ULID_LENGTH = 26
+
+
+def new_ulid() -> str:
+    """Return a new ULID: 26 characters of upper-case Crockford base32, sortable by its creation millisecond."""
+    return _spell(clock.now_ms() << 80 | secrets.randbits(80))
+
+
+def new_ulids(count: int) -> list[str]:
+    """Return `count` distinct new ULIDs in ascending order; cheaper than one call each."""
+    # Consecutive values above one random start are distinct; the start leaves room so that no carry reaches the time.
+    start = clock.now_ms() << 80 | secrets.randbits(79)
+    return [_spell(start + offset) for offset in range(count)]
+
+
+def is_ulid(text: str) -> bool:
+    """Tell whether `text` is spelled like a ULID made here."""
+    return len(text) == _ULID_LENGTH and text[0] <= "7" and all(letter in _CROCKFORD for letter in text)
+
+
+def new_uuid() -> str:
+    """Return a new random uuid for a Lance transaction."""
+    return str(uuid.uuid4())
+
+
+def jitter() -> float:
+    """Return a random factor between 0.5 and 1.5 that keeps retrying writers apart."""
+    return 0.5 + random.random()
+
+
+def _spell(number: int) -> str:
+    return "".join(_CROCKFORD[number >> shift & 31] for shift in range(125, -1, -5))

@@ -1,0 +1,20 @@
+"""From schema text to catalog: parse, check, number."""
+
+from omnigraph.catalog.model import Catalog
+from omnigraph.catalog.numbering import number_shape
+from omnigraph.catalog.shape import SchemaShape
+from omnigraph.catalog.shaping import shape_schema
+from omnigraph.language.schema import parse_schema
+
+
+def compile_schema(text: str, *, source: str, identity_domain: str) -> Catalog:
+    """Compile the schema of a new graph: all identities are new and rename hints are ignored.
+
+    `source` is the name that messages show. Raises `ParseError` with every mistake of the text.
+    """
+    return number_shape(compile_shape(text, source=source), identity_domain=identity_domain)
+
+
+def compile_shape(text: str, *, source: str) -> SchemaShape:
+    """Parse and check a schema without numbering it, as a migration needs it."""
+    return shape_schema(parse_schema(text, source=source))

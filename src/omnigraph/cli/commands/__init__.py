@@ -1,0 +1,1 @@
+"""One module per first word of a command; the function of `commit list` is `commit.commit_list`."""

@@ -1,0 +1,143 @@
+"""`omnigraph doctor`."""
+
+import os
+import platform
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from omnigraph import errors
+from omnigraph.base.units import spell_bytes
+from omnigraph.cli import machine
+from omnigraph.cli.command import command
+from omnigraph.cli.invocation import Invocation
+from omnigraph.cli.operator_config import operator_home, read_operator_config
+from omnigraph.cli.output import Json, Text
+from omnigraph.cli.params import json_option
+
+SCRATCH_BYTES_WANTED = 1 << 30
+INSTALL_SPARK = "pip install 'omnigraph[spark]'"
+
+
+class Status(StrEnum):
+    """How good a finding is; only an error makes the command fail."""
+
+    OK = "ok"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One look at the machine; `fix` is a command to run or a setting to use."""
+
+    name: str
+    found: str
+    status: Status = Status.OK
+    fix: str | None = None
+
+
+@command("doctor", examples=("omnigraph doctor",))
+@json_option
+def doctor(invocation: Invocation) -> None:
+    """Look at this machine: what is installed, what is missing and how to get it.
+
+    It never looks at a graph. Spark and Java are optional: without them everything runs in process.
+    """
+    checks = run_checks(invocation.environ)
+    invocation.output.show(checks, document=_document, text=_text)
+    failed = [check.name for check in checks if check.status is Status.ERROR]
+    if failed:
+        raise errors.DoctorFailed(f"This machine cannot run omnigraph as it is: {', '.join(failed)}.", checks=failed)
+
+
+def run_checks(environ: Mapping[str, str]) -> list[Check]:
+    """Look at everything once, in the order in which people read it."""
+    return [
+        Check(name="python", found=platform.python_version()),
+        _required_library("lance", "pylance"),
+        _required_library("duckdb", "duckdb"),
+        _pyspark(),
+        _java(environ),
+        Check(name="cores", found=str(os.cpu_count())),
+        Check(name="memory", found=spell_bytes(machine.memory_bytes())),
+        _scratch_space(),
+        _operator_config(environ),
+        _credentials(environ),
+        Check(name="engine", found="local for every input; this version has no Spark engine"),
+    ]
+
+
+def _required_library(name: str, distribution: str) -> Check:
+    found = machine.installed_version(distribution)
+    if found is None:
+        return Check(name=name, found="missing", status=Status.ERROR, fix=f"pip install {distribution}")
+    return Check(name=name, found=found)
+
+
+def _pyspark() -> Check:
+    found = machine.installed_version("pyspark")
+    if found is None:
+        return Check(name="pyspark", found="missing", status=Status.WARNING, fix=INSTALL_SPARK)
+    return Check(name="pyspark", found=found)
+
+
+def _java(environ: Mapping[str, str]) -> Check:
+    found = machine.java_version(environ)
+    fix = f"install Java {machine.JAVA_NEEDED} or newer and point JAVA_HOME at it"
+    if found is None:
+        return Check(name="java", found="missing", status=Status.WARNING, fix=fix)
+    if machine.java_feature_version(found) < machine.JAVA_NEEDED:
+        return Check(name="java", found=found, status=Status.WARNING, fix=fix)
+    return Check(name="java", found=found)
+
+
+def _scratch_space() -> Check:
+    directory = machine.scratch_directory()
+    free = machine.free_bytes(directory)
+    found = f"{spell_bytes(free)} free in {directory}"
+    if free < SCRATCH_BYTES_WANTED:
+        fix = f"free some space, or set TMPDIR to a disk with at least {spell_bytes(SCRATCH_BYTES_WANTED)}"
+        return Check(name="scratch", found=found, status=Status.WARNING, fix=fix)
+    return Check(name="scratch", found=found)
+
+
+def _operator_config(environ: Mapping[str, str]) -> Check:
+    try:
+        config = read_operator_config(environ)
+    except errors.OperatorConfig as error:
+        return Check(name="config", found=error.message, status=Status.ERROR, fix=f"edit {error.details['path']}")
+    if config.warnings:
+        found = "; ".join(config.warnings)
+        return Check(name="config", found=found, status=Status.WARNING, fix=f"edit {config.path}")
+    return Check(name="config", found=str(config.path) if config.path.exists() else f"none at {config.path}")
+
+
+def _credentials(environ: Mapping[str, str]) -> Check:
+    path = operator_home(environ) / "credentials"
+    if not path.exists():
+        return Check(name="credentials", found=f"none at {path}")
+    mode = stat.S_IMODE(path.stat().st_mode)
+    found = f"{path}, mode {mode:04o}"
+    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+        return Check(name="credentials", found=found, status=Status.ERROR, fix=f"chmod 600 {path}")
+    return Check(name="credentials", found=found)
+
+
+def _document(checks: list[Check]) -> Json:
+    return {
+        "ok": all(check.status is not Status.ERROR for check in checks),
+        "checks": [
+            {"name": check.name, "status": check.status.value, "found": check.found}
+            | ({"fix": check.fix} if check.fix else {})
+            for check in checks
+        ],
+    }
+
+
+def _text(checks: list[Check]) -> Text:
+    return [
+        f"{check.status:<8} {check.name:<12} {check.found}{f' (fix: {check.fix})' if check.fix else ''}"
+        for check in checks
+    ]

@@ -1,0 +1,93 @@
+"""Results as JSON documents.
+
+Two generations of clients read them, so a few facts appear under two names with equal values; the pairs are made
+here and nowhere else. Keys stand in the order of the documented contract.
+"""
+
+from typing import TYPE_CHECKING
+
+from omnigraph.cli.output import Json
+
+if TYPE_CHECKING:  # the result classes live beside code that imports Lance
+    from omnigraph.manifest.commits import Commit
+    from omnigraph.pipeline.load.run import LoadResult
+    from omnigraph.reads.snapshot import Snapshot
+
+
+def commit_document(commit: "Commit") -> dict[str, Json]:
+    """Describe one commit; `main` is null in both spellings of the branch."""
+    branch = None if commit.graph_branch == "main" else commit.graph_branch
+    document: dict[str, Json] = {
+        "graph_commit_id": commit.graph_commit_id,
+        "kind": commit.kind.value,
+        "manifest_branch": branch,
+        "graph_branch": branch,
+        **_graph_version(commit.graph_version),
+        "parent_commit_id": commit.parent_commit_id,
+        "merged_parent_commit_id": commit.merged_parent_commit_id,
+        "actor_id": commit.actor_id,
+        "created_at": commit.created_at_us,
+    }
+    if "message" in commit.metadata:
+        document["message"] = commit.metadata["message"]
+    return document
+
+
+def commits_document(commits: "list[Commit]") -> Json:
+    """Describe a history."""
+    return {"commits": [commit_document(commit) for commit in commits]}
+
+
+def load_document(result: "LoadResult") -> Json:
+    """Describe a load: counts by table key, and the same counts by type name."""
+    return {
+        "uri": result.uri,
+        "branch": result.branch,
+        # Constant until a load can fork the branch it writes to.
+        "base_branch": None,
+        "branch_created": False,
+        "mode": result.mode,
+        "tables": [{"table_key": table.table_key, "rows_loaded": table.rows_loaded} for table in result.tables],
+        "total_rows": result.total_rows,
+        "nodes": _entities(result, "node"),
+        "edges": _entities(result, "edge"),
+        "total_entities": result.total_rows,
+        "actor_id": result.actor_id,
+        "engine": result.engine,
+        "engine_reason": result.engine_reason,
+        "commit": commit_document(result.commit) if result.commit else None,
+    }
+
+
+def snapshot_document(snapshot: "Snapshot") -> Json:
+    """Describe the tables that make up one graph version."""
+    return {
+        "branch": snapshot.branch,
+        **_graph_version(snapshot.graph_version),
+        "internal_schema_version": snapshot.internal_schema_version,
+        "tables": [
+            {
+                "table_key": table.table_key,
+                "entity_kind": table.entity_kind,
+                "type_name": table.type_name,
+                "table_path": table.location,
+                "table_version": table.version,
+                "table_branch": table.ref,
+                "row_count": table.row_count,
+            }
+            for table in snapshot.tables
+        ],
+    }
+
+
+def _graph_version(version: int) -> dict[str, Json]:
+    return {"manifest_version": version, "graph_manifest_version": version}
+
+
+def _entities(result: "LoadResult", kind: str) -> Json:
+    counts = {
+        table.table_key.partition(":")[2]: table.rows_loaded
+        for table in result.tables
+        if table.table_key.startswith(f"{kind}:")
+    }
+    return [{"name": name, "entities_loaded": counts[name]} for name in sorted(counts)]

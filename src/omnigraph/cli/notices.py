@@ -1,0 +1,44 @@
+"""Everything for stderr: the target echo, notes, warnings and error lines."""
+
+import sys
+from dataclasses import dataclass
+
+from omnigraph.base.events import Event, Noted, Warned
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notices:
+    """Lines beside the result; `quiet` hides echo and notes, never warnings or errors."""
+
+    is_quiet: bool
+
+    def echo(self, line: str) -> None:
+        """Print a line that says what is about to run, and where."""
+        if not self.is_quiet:
+            _write(line)
+
+    def note(self, message: str) -> None:
+        """Print a fact worth knowing."""
+        if not self.is_quiet:
+            _write(f"note: {message}")
+
+    def warn(self, message: str) -> None:
+        """Print a line that somebody should look at."""
+        _write(f"warning: {message}")
+
+    def error(self, message: str) -> None:
+        """Print the paragraph that says why the run failed."""
+        _write(f"error: {message}")
+
+    def event(self, event: Event) -> None:
+        """Print the events that are one line each; progress has its own receiver."""
+        if isinstance(event, Warned):
+            self.warn(event.message)
+        elif isinstance(event, Noted):
+            self.note(event.message)
+
+
+def _write(line: str) -> None:
+    # The stream is looked up at every call: a live progress display puts its own in place while it runs.
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()

@@ -1,0 +1,94 @@
+"""The result of a command on stdout: a JSON document for programs, text for people.
+
+Both implementations take the same result object and a function each, so that they show the same facts. Text is a
+sequence of lines and grids; a grid is drawn as a table on a terminal and written as plain lines everywhere else.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeVar
+
+Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
+ResultT = TypeVar("ResultT")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One column of a grid."""
+
+    title: str
+    justify: Literal["left", "right"] = "left"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grid:
+    """Rows that deserve a table; `plain` says the same in one line per row, for pipes and files."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[str, ...], ...]
+    plain: tuple[str, ...]
+
+
+Text = Sequence[str | Grid]
+
+
+class Output(Protocol):
+    """Where a command hands its result; `has_result` tells a later failure that stdout is taken."""
+
+    has_result: bool
+
+    def show(self, result: ResultT, *, document: Callable[[ResultT], Json], text: Callable[[ResultT], Text]) -> None:
+        """Print the result in this output's form."""
+
+
+class JsonOutput:
+    """One pretty-printed document."""
+
+    def __init__(self) -> None:
+        self.has_result = False
+
+    def show(self, result: ResultT, *, document: Callable[[ResultT], Json], text: Callable[[ResultT], Text]) -> None:
+        """Print `document(result)`; people's text is not made at all."""
+        del text
+        write_json(document(result))
+        self.has_result = True
+
+
+class ConsoleOutput:
+    """Lines and tables for people, plain unless stdout is a terminal."""
+
+    def __init__(self, *, has_color: bool) -> None:
+        self.has_result = False
+        self._has_color = has_color
+
+    def show(self, result: ResultT, *, document: Callable[[ResultT], Json], text: Callable[[ResultT], Text]) -> None:
+        """Print `text(result)`; the document is not made at all."""
+        del document
+        for block in text(result):
+            if isinstance(block, str):
+                sys.stdout.write(f"{block}\n")
+            elif sys.stdout.isatty():
+                self._draw(block)
+            else:
+                sys.stdout.writelines(f"{line}\n" for line in block.plain)
+        self.has_result = True
+
+    def _draw(self, grid: Grid) -> None:
+        from rich import box
+        from rich.console import Console
+        from rich.table import Table
+
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+        for column in grid.columns:
+            table.add_column(column.title, justify=column.justify, overflow="fold")
+        for row in grid.rows:
+            table.add_row(*row)
+        # Cells are data: brackets in a name are not markup, and numbers need no highlighting.
+        Console(file=sys.stdout, markup=False, highlight=False, no_color=not self._has_color).print(table)
+
+
+def write_json(document: Json) -> None:
+    """Write one document to stdout, two spaces of indentation, UTF-8 as it is, one newline at the end."""
+    sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")

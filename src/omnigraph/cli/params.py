@@ -1,0 +1,129 @@
+"""Every flag that more than one command has, declared once.
+
+Global flags may stand anywhere on the line: the root, each group and each command carry the same option objects, and
+whichever of them meets the flag stores it in the run's `GlobalFlags`.
+"""
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, TypeVar
+
+import click
+from click.core import ParameterSource
+
+from omnigraph import errors
+from omnigraph.cli.capabilities import AddressFlag
+from omnigraph.cli.invocation import Invocation
+from omnigraph.cli.operator_config import ENGINES
+
+CallbackT = TypeVar("CallbackT", bound=Callable[..., None])
+
+
+class Section(Enum):
+    """Under which heading help shows a global flag."""
+
+    ADDRESS = "Address"
+    ENGINE = "Engine"
+    GENERAL = "General"
+
+
+def _remember(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+    if context.get_parameter_source(parameter.name) is not ParameterSource.COMMANDLINE:
+        return
+    if isinstance(value, str) and not value.strip():
+        spelling = parameter.opts[0] if isinstance(parameter, click.Option) else "the URI"
+        raise errors.Usage(f"{spelling} is empty; give it a value or leave it out.", flag=spelling)
+    flags = context.ensure_object(Invocation).flags
+    if isinstance(value, tuple):
+        value = getattr(flags, parameter.name) + value
+    setattr(flags, parameter.name, value)
+
+
+class GlobalOption(click.Option):
+    """A flag that means the same on every command.
+
+    `address` is set for flags that the matrix of `capabilities.py` rules; a command's help shows only those it takes.
+    """
+
+    def __init__(
+        self, *spellings: str, section: Section = Section.GENERAL, address: AddressFlag | None = None, **attributes: Any
+    ) -> None:
+        # Eager: the guard must see every address before a missing argument can end the parsing.
+        super().__init__(spellings, expose_value=False, is_eager=True, **{"callback": _remember, **attributes})
+        self.section = section
+        self.address = address
+
+
+def _print_version(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+    del parameter
+    if value and not context.resilient_parsing:
+        import omnigraph
+
+        click.echo(f"omnigraph {omnigraph.__version__}")
+        context.exit()
+
+
+def _address(*spellings: str, flag: AddressFlag, **attributes: Any) -> GlobalOption:
+    return GlobalOption(*spellings, section=Section.ADDRESS, address=flag, **attributes)
+
+
+def _engine(*spellings: str, **attributes: Any) -> GlobalOption:
+    return GlobalOption(*spellings, section=Section.ENGINE, **attributes)
+
+
+GLOBAL_OPTIONS = (
+    _address("--store", flag=AddressFlag.STORE, metavar="URI", help="One graph's storage: a path, file:// or s3://."),
+    _address("--uri", flag=AddressFlag.STORE, metavar="URI", help="The same as --store."),
+    _address("--server", flag=AddressFlag.SERVER, metavar="NAME|URL", help="A server, by configured name or URL."),
+    _address(
+        "--cluster", flag=AddressFlag.CLUSTER, metavar="DIR|URI|NAME", help="A cluster, by directory, root or name."
+    ),
+    _address("--graph", flag=AddressFlag.GRAPH, metavar="ID", help="One graph inside a server or cluster."),
+    _address("--profile", flag=AddressFlag.PROFILE, metavar="NAME", help="A named scope of the operator config."),
+    _address("--as", "actor", flag=AddressFlag.AS, metavar="ACTOR", help="Who writes; recorded on the commit."),
+    _address("--target", flag=AddressFlag.PROFILE, hidden=True),
+    _address("--cluster-graph", flag=AddressFlag.GRAPH, hidden=True),
+    _engine("--engine", type=click.Choice(ENGINES), help="Where bulk work runs; bulk commands only."),
+    _engine("--spark-master", metavar="URL", help="Classic Spark session, e.g. local[8] or spark://host:7077."),
+    _engine("--spark-remote", metavar="URL", help="Spark Connect endpoint, e.g. sc://host:15002."),
+    _engine("--spark-conf", metavar="KEY=VALUE", multiple=True, help="One Spark setting; repeatable."),
+    _engine("--spark-ui", is_flag=True, help="Keep the Spark UI on for a local session."),
+    GlobalOption("--yes", is_flag=True, help="Consent to a destructive write on a target that is not local."),
+    GlobalOption("--quiet", is_flag=True, callback=None, help="No target echo, notes or progress."),
+    GlobalOption("--progress/--no-progress", default=None, help="Force progress reporting on or off."),
+    GlobalOption("--debug", is_flag=True, callback=None, help="Stack traces and debug logging on stderr."),
+    GlobalOption("-v", "--version", is_flag=True, callback=_print_version, help="Print the version."),
+)
+
+
+def address_argument() -> click.Argument:
+    """Return the bare positional storage URI."""
+    return click.Argument(
+        ["address"],
+        metavar="[URI]",
+        required=False,
+        expose_value=False,
+        is_eager=True,
+        callback=_remember,
+        help="Storage of the graph: a path, file:// or s3://.",
+    )
+
+
+def json_option(function: CallbackT) -> CallbackT:
+    """Accept `--json`; the run has read it from the raw line already."""
+    return click.option("--json", is_flag=True, expose_value=False, help="Print one JSON document.")(function)
+
+
+def branch_option(function: CallbackT) -> CallbackT:
+    """Take `--branch`, trimmed, `main` by default."""
+    return click.option(
+        "--branch", default="main", callback=_trim_branch, metavar="BRANCH", help="The branch; default main."
+    )(function)
+
+
+def _trim_branch(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    del context
+    branch = value.strip()
+    if not branch:
+        raise errors.InvalidName(f"{parameter.opts[0]} is empty; give it a branch name or leave it out.", name=value)
+    return branch

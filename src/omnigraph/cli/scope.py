@@ -1,0 +1,171 @@
+"""From a binding to the storage of one graph.
+
+Nothing here opens a graph; only a cluster binding reads storage, and there only the ledger.
+"""
+
+from dataclasses import dataclass
+
+from omnigraph import errors
+from omnigraph.cli.bindings import Binding, ScopeKind, find_binding, server_url
+from omnigraph.cli.capabilities import CLASS_PHRASES, AddressFlag, CommandClass, RunningCommand
+from omnigraph.cli.invocation import Invocation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageTarget:
+    """One graph's storage; `name` is what a person types to consent to losing data in it."""
+
+    uri: str
+    name: str
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the storage is on this machine."""
+        return "://" not in self.uri or self.uri.startswith("file://")
+
+    @property
+    def access(self) -> str:
+        """How the storage is reached, as the echo spells it."""
+        return "direct, local" if self.is_local else "direct, remote"
+
+
+def resolve_storage(invocation: Invocation) -> StorageTarget:
+    """Find the storage this run works on, or refuse with exit code 2."""
+    command = invocation.command
+    # A broken operator config stops the run even when the line has an address: it also holds actor and engine.
+    config = invocation.config
+    graph = _selected_graph(invocation)
+    binding = find_binding(invocation)
+    if binding is None:
+        raise command.addressing_error(
+            f"`{command.typed}`: no graph addressed. Give --store <uri>, --server <name|url> or --profile <name>, "
+            f"or put a default into '{config.path}'."
+        )
+    _refuse_unfit(command, binding)
+    if invocation.flags.cluster_graph and binding.kind is not ScopeKind.CLUSTER:
+        raise command.addressing_error("--cluster-graph needs a cluster scope.", flag="--cluster-graph")
+    match binding.kind:
+        case ScopeKind.STORE:
+            return _single_graph(command, binding, graph)
+        case ScopeKind.CLUSTER:
+            return _graph_in_cluster(invocation, binding, graph or binding.default_graph)
+        case ScopeKind.SERVER:
+            raise _served_refusal(invocation, binding)
+
+
+def storage_at(command: RunningCommand, uri: str) -> StorageTarget:
+    """Take a URI as one graph's storage; a server's URL is refused without asking it."""
+    if uri.lower().startswith(("http://", "https://")):
+        raise _not_storage(command, uri)
+    last_segment = uri.rstrip("/").rpartition("/")[2]
+    return StorageTarget(uri=uri, name=last_segment.removesuffix(".omni"))
+
+
+def _not_storage(command: RunningCommand, url: str) -> errors.Addressing:
+    if command.capability.command_class is not CommandClass.DIRECT:
+        return command.addressing_error(
+            "an http(s):// URL given as a graph URI does not reach a server; "
+            "address the remote graph with --server <url>."
+        )
+    return command.addressing_error(
+        f"`{command.typed}` is a {CLASS_PHRASES[CommandClass.DIRECT]} command: it needs direct storage access and "
+        f"cannot work through the remote server {_without_secrets(url)}. Name the graph by its file:// or s3:// URI."
+    )
+
+
+def _without_secrets(url: str) -> str:
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
+
+
+def _selected_graph(invocation: Invocation) -> str | None:
+    flags = invocation.flags
+    if flags.cluster_graph is None:
+        return flags.graph
+    invocation.notices.warn("--cluster-graph is deprecated; use --graph")
+    if flags.graph is not None:
+        raise errors.Usage("--graph and --cluster-graph mean the same; give --graph alone.", flag="--cluster-graph")
+    return flags.cluster_graph
+
+
+def _refuse_unfit(command: RunningCommand, binding: Binding) -> None:
+    """Refuse a binding of a kind that the command's class cannot work with."""
+    match command.capability.command_class, binding.kind:
+        case CommandClass.DIRECT, ScopeKind.SERVER:
+            message = (
+                f"`{command.typed}` needs direct storage access; the scope from {binding.source} is a server. "
+                "Use --store <uri>, or --cluster <dir> --graph <id>."
+            )
+        case CommandClass.DIRECT, ScopeKind.CLUSTER if AddressFlag.CLUSTER not in command.capability.accepts:
+            message = f"`{command.typed}` does not work on a cluster scope ({binding.source}). Use --store <uri>."
+        case CommandClass.ANY, ScopeKind.CLUSTER:
+            message = (
+                f"`{command.typed}` got a cluster scope from {binding.source}, which is not valid for graph data "
+                "commands. Use --server <name|url> --graph <id>, or --store <uri>."
+            )
+        case CommandClass.SERVED, ScopeKind.CLUSTER:
+            message = (
+                f"`{command.typed}` requires a server; {binding.source} gives a cluster scope. "
+                "See a cluster with `omnigraph cluster status`."
+            )
+        case CommandClass.SERVED, ScopeKind.STORE:
+            message = f"`{command.typed}` requires a server; {binding.source} gives a store scope."
+        case CommandClass.CONTROL, ScopeKind.SERVER | ScopeKind.STORE:
+            message = f"`{command.typed}` needs a cluster; use --cluster <dir|uri>."
+        case _:
+            return
+    raise command.addressing_error(message)
+
+
+def _single_graph(command: RunningCommand, binding: Binding, graph: str | None) -> StorageTarget:
+    if graph is not None:
+        raise command.addressing_error(
+            f"--graph does not apply: {binding.source} is already a single graph.", flag="--graph"
+        )
+    return storage_at(command, binding.value)
+
+
+def _graph_in_cluster(invocation: Invocation, binding: Binding, graph: str | None) -> StorageTarget:
+    from omnigraph.cluster.ledger import read_applied_graphs
+
+    root = invocation.config.clusters.get(binding.value, binding.value)
+    applied = read_applied_graphs(root, events=invocation.notices.event)
+    if graph is None:
+        graph = _only_graph(invocation.command, binding, applied.graph_ids)
+    return StorageTarget(uri=applied.storage_uri(graph), name=graph)
+
+
+def _only_graph(command: RunningCommand, binding: Binding, graph_ids: tuple[str, ...]) -> str:
+    if not graph_ids:
+        raise errors.GraphNotApplied(
+            f"cluster `{binding.value}` has no applied graphs; declare one and run `omnigraph cluster apply`.",
+            applied=[],
+        )
+    if len(graph_ids) > 1:
+        raise command.addressing_error(
+            f"`{binding.value}` holds {len(graph_ids)} graphs, [{', '.join(graph_ids)}]: choose one with --graph <id>"
+        )
+    return graph_ids[0]
+
+
+def _served_refusal(invocation: Invocation, binding: Binding) -> errors.OmniError:
+    """Say why this run cannot work through a server: first what no version allows, then what this one lacks."""
+    flags = invocation.flags
+    if flags.actor is not None:
+        return invocation.command.addressing_error(
+            "--as does not apply to a served graph: the server takes the actor from the bearer token. "
+            "To write as somebody else, address the storage with --store <uri>.",
+            flag="--as",
+        )
+    if engine_flags := flags.engine_flags():
+        return errors.Usage(
+            f"{engine_flags[0]} does not apply to a served graph: the server decides where its work runs.",
+            flag=engine_flags[0],
+        )
+    url = server_url(binding.value, invocation.config)
+    return errors.Usage(
+        f"served graphs are not supported by this version (server {_without_secrets(url)}); "
+        "address the graph's storage with --store <uri>."
+    )

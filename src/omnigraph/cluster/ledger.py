@@ -1,0 +1,184 @@
+"""Finding graphs through a cluster's ledger, and nothing else.
+
+Maintenance is needed most when a cluster is degraded. So these functions read `__cluster/state.json` and, for a
+directory, the `storage:` key of `cluster.yaml`; they open no catalog blob, check no digest, take no lock and ignore
+whatever they do not know.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote
+
+from omnigraph import errors
+from omnigraph.base.events import Events, Warned, ignore_events
+
+LEDGER_PATH = "__cluster/state.json"
+LEDGER_VERSION = 1
+
+_GRAPH_PREFIX = "graph."
+_GRAPH_SUFFIX = ".omni"
+_GRAPHS_DIRECTORY = "/graphs/"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppliedGraphs:
+    """The graphs that a ledger says exist; `cluster` is the address as given, `root` the storage root behind it."""
+
+    cluster: str
+    root: str
+    graph_ids: tuple[str, ...]
+
+    def storage_uri(self, graph_id: str) -> str:
+        """Return the derived root of an applied graph."""
+        if graph_id not in self.graph_ids:
+            raise errors.GraphNotApplied(
+                f"graph `{graph_id}` is not applied in cluster `{self.cluster}`. "
+                f"Applied: [{', '.join(self.graph_ids)}]. "
+                "Check the spelling, or add it to cluster.yaml and run `omnigraph cluster apply`.",
+                graph_id=graph_id,
+                applied=list(self.graph_ids),
+            )
+        return f"{self.root}{_GRAPHS_DIRECTORY}{graph_id}{_GRAPH_SUFFIX}"
+
+
+def resolve_graph_storage_uri(
+    cluster: str, graph_id: str, *, events: Events = ignore_events, environ: Mapping[str, str] = os.environ
+) -> str:
+    """Return where an applied graph of a cluster is stored; `cluster` is a directory or a storage-root URI."""
+    return read_applied_graphs(cluster, events=events, environ=environ).storage_uri(graph_id)
+
+
+def cluster_graph_ids(
+    cluster: str, *, events: Events = ignore_events, environ: Mapping[str, str] = os.environ
+) -> list[str]:
+    """Return the sorted ids of the graphs applied in a cluster."""
+    return list(read_applied_graphs(cluster, events=events, environ=environ).graph_ids)
+
+
+def cluster_root_for_graph_uri(graph_uri: str, *, environ: Mapping[str, str] = os.environ) -> str | None:
+    """Return the root of the cluster that manages a location, or None.
+
+    Looks at storage only if the location is shaped like the root of a cluster's graph.
+    """
+    root = cluster_shaped_root(graph_uri)
+    return root if root is not None and _read_ledger(root, environ) is not None else None
+
+
+def cluster_shaped_root(graph_uri: str) -> str | None:
+    """Return what stands before the last `/graphs/` if one `….omni` segment follows it, else None; pure text."""
+    prefix, path = _split_location(graph_uri)
+    before, marker, name = path.rstrip("/").rpartition(_GRAPHS_DIRECTORY)
+    if not marker or "/" in name or not name.endswith(_GRAPH_SUFFIX):
+        return None
+    return f"{prefix}{before}" or "/"
+
+
+def read_applied_graphs(
+    cluster: str, *, events: Events = ignore_events, environ: Mapping[str, str] = os.environ
+) -> AppliedGraphs:
+    """Read which graphs are applied in a cluster, in one read besides `cluster.yaml`."""
+    root = _storage_root(cluster, events)
+    content = _read_ledger(root, environ)
+    if content is None:
+        raise errors.ClusterStateMissing(
+            f"cluster `{cluster}` has no applied state: {root}/{LEDGER_PATH} does not exist. "
+            "Run `omnigraph cluster import`, then `omnigraph cluster apply`.",
+            cluster=cluster,
+        )
+    return AppliedGraphs(cluster=cluster, root=root, graph_ids=_parse_graph_ids(content, cluster))
+
+
+def _split_location(uri: str) -> tuple[str, str]:
+    """Split a location into scheme and bucket, where no marker counts, and an absolute path; touches no disk."""
+    scheme, separator, rest = uri.partition("://")
+    if not separator:
+        return "", _absolute(uri)
+    if scheme == "file":
+        return "", _absolute(f"/{unquote(rest).lstrip('/')}")
+    bucket, _, key = rest.partition("/")
+    return f"{scheme}://{bucket}", f"/{key}"
+
+
+def _absolute(path: str) -> str:
+    return os.path.abspath(Path(path).expanduser())  # noqa: PTH100  # pathlib has no lexical form
+
+
+def _storage_root(cluster: str, events: Events) -> str:
+    """Return the storage root behind what a person calls the cluster: a plain absolute path or a URI."""
+    root = _normal_root(cluster)
+    if "://" in cluster:
+        return root
+    try:
+        storage = _declared_storage(Path(root))
+    except errors.ClusterDiagnostics as problem:
+        if not Path(root, LEDGER_PATH).exists():
+            raise
+        events(Warned(message=f"{problem.message} The ledger beside it is used."))
+        return root
+    if storage is None:
+        return root
+    return _normal_root(storage if "://" in storage else str(Path(root, Path(storage).expanduser())))
+
+
+def _normal_root(location: str) -> str:
+    prefix, path = _split_location(location)
+    return f"{prefix}{path.rstrip('/')}" or "/"
+
+
+def _declared_storage(directory: Path) -> str | None:
+    import yaml
+
+    path = directory / "cluster.yaml"
+    try:
+        parsed = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise _diagnostic("cluster_config_read_error", path, f"cannot be read: {error.strerror}") from error
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
+        raise _diagnostic("invalid_cluster_yaml", path, f"cannot be parsed: {' '.join(str(error).split())}") from error
+    if not isinstance(parsed, dict):
+        raise _diagnostic("invalid_cluster_yaml", path, "is not a mapping of keys to values")
+    storage = parsed.get("storage")
+    if storage is not None and not (isinstance(storage, str) and storage.strip()):
+        raise _diagnostic("invalid_storage_root", path, "has a `storage` that is not a path or URI")
+    return storage
+
+
+def _read_ledger(root: str, environ: Mapping[str, str]) -> bytes | None:
+    from omnigraph.storage.objects import open_objects
+    from omnigraph.storage.settings import StoreSettings
+    from omnigraph.storage.uris import GraphRoot
+
+    # A cluster may own a whole bucket, a graph may not: the ledger's directory is addressable in both cases.
+    directory, _, name = LEDGER_PATH.rpartition("/")
+    location = GraphRoot.parse(f"{root.rstrip('/')}/{directory}")
+    stored = open_objects(location, StoreSettings.resolve(location, None, environ)).read(name)
+    return stored.content if stored else None
+
+
+def _parse_graph_ids(content: bytes, cluster: str) -> tuple[str, ...]:
+    try:
+        ledger = json.loads(content)
+        version = ledger["version"]
+        addresses = list(ledger["applied_revision"]["resources"]) if version == LEDGER_VERSION else []
+    except (ValueError, KeyError, TypeError) as error:
+        raise _diagnostic("invalid_state_json", LEDGER_PATH, f"of cluster `{cluster}` is not a ledger") from error
+    if version != LEDGER_VERSION:
+        raise _diagnostic(
+            "unsupported_state_version",
+            LEDGER_PATH,
+            f"of cluster `{cluster}` has version {version!r}; this omnigraph reads version {LEDGER_VERSION}",
+        )
+    return tuple(
+        sorted(address.removeprefix(_GRAPH_PREFIX) for address in addresses if address.startswith(_GRAPH_PREFIX))
+    )
+
+
+def _diagnostic(code: str, path: Path | str, problem: str) -> errors.ClusterDiagnostics:
+    message = f"{path} {problem}."
+    finding = {"code": code, "severity": "error", "path": str(path), "message": message}
+    return errors.ClusterDiagnostics(message, diagnostics=[finding])

@@ -1,0 +1,1 @@
+"""Where bulk work runs: independent tasks and relational steps, in process or on a cluster."""

@@ -1,0 +1,41 @@
+"""The engine of this process: relational steps on DuckDB, straight over Arrow memory."""
+
+from threading import Lock
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.engine.interface import Relations
+
+
+class LocalEngine:
+    """Runs statements on one in-memory DuckDB; each call has a cursor of its own, so threads may share an engine."""
+
+    name = "local"
+
+    def __init__(self) -> None:
+        self._database: Any = None
+        self._lock = Lock()
+
+    def sql(self, relations: Relations, statement: str) -> pa.Table:
+        """Run one statement over the given relations."""
+        with self._cursor() as cursor:
+            for name, relation in relations.items():
+                cursor.register(name, relation)
+            return cursor.sql(statement).to_arrow_table()
+
+    def _cursor(self) -> Any:
+        import duckdb
+
+        with self._lock:
+            if self._database is None:
+                # Nothing here needs an extension, and a data tool must not reach for the network behind one's back.
+                self._database = duckdb.connect(config={"autoinstall_known_extensions": "false"})
+            return self._database.cursor()
+
+
+def arrow_relation(reader: pa.RecordBatchReader, connection: Any) -> Any:
+    """Return a DuckDB relation over a stream of Arrow batches; None means DuckDB's default connection."""
+    import duckdb
+
+    return duckdb.from_arrow(reader, connection=connection) if connection is not None else duckdb.from_arrow(reader)

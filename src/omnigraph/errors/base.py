@@ -1,0 +1,79 @@
+"""The base of every error a user can meet.
+
+A class declares what is true of its kind (exit code, HTTP status, whether repeating may help); an instance carries
+the message, the details that programs may rely on, and the effect: what already happened when it was raised.
+"""
+
+from enum import StrEnum
+from typing import Any, ClassVar
+
+
+class Retry(StrEnum):
+    """Who may repeat the operation, and when."""
+
+    NEVER = "never"
+    AFTER_CHANGE = "after_change"
+    AFTER_REREAD = "after_reread"
+    LATER = "later"
+    AFTER_RECOVERY = "after_recovery"
+
+
+class Effect(StrEnum):
+    """What was durable when the error was raised."""
+
+    NONE = "none"
+    PUBLISHED = "published"
+    UNKNOWN = "unknown"
+
+
+class OmniError(Exception):
+    """Base of all errors raised on purpose; `str(error)` is the message for people."""
+
+    kind: ClassVar[str] = "internal"
+    http_status: ClassVar[int | None] = 500
+    code: ClassVar[str | None] = "internal"
+    exit_code: ClassVar[int] = 1
+    retry: ClassVar[Retry] = Retry.NEVER
+    default_effect: ClassVar[Effect] = Effect.NONE
+    member: ClassVar[str | None] = None
+
+    def __init__(self, message: str, *, effect: Effect | None = None, **details: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details: dict[str, Any] = details
+        self.effect = effect or self.default_effect
+
+    def document(self) -> dict[str, Any]:
+        """Return the error document that HTTP bodies and `--json` failures share."""
+        document: dict[str, Any] = {"error": self.message, "kind": self.kind}
+        if self.code is not None:
+            document["code"] = self.code
+        if self.details:
+            document[self.member or self.kind] = self.details
+        return document
+
+
+class Internal(OmniError):
+    """A broken belief about our own state, or an unexpected exception at the outermost boundary."""
+
+    kind = "internal"
+
+
+class Io(OmniError):
+    """A local file could not be read or written; names the path."""
+
+    kind = "io"
+
+
+class StorageError(OmniError):
+    """The store answered with something that is not about graphs; `storage_kind` says what it was."""
+
+    kind = "storage"
+
+    def __init__(self, message: str, *, storage_kind: str, uri: str, effect: Effect | None = None) -> None:
+        super().__init__(message, effect=effect, storage_kind=storage_kind, uri=uri)
+
+    @property
+    def is_transient(self) -> bool:
+        """Whether the cause may pass by itself; says nothing about whether repeating is safe."""
+        return bool(self.details["storage_kind"] == "transient")

@@ -1,0 +1,92 @@
+"""Failures that lie in the request: an invocation, a schema, a record or a constraint that must change first."""
+
+from omnigraph.errors.base import OmniError, Retry
+
+
+class RequestError(OmniError):
+    """The same request gets the same answer."""
+
+    http_status = 400
+    code = "bad_request"
+
+
+class Usage(RequestError):
+    """Words or flags of the command line do not fit together."""
+
+    kind = "usage"
+    exit_code = 2
+
+
+class Addressing(RequestError):
+    """A flag addresses something the command does not work on, or nothing was addressed."""
+
+    kind = "addressing"
+    exit_code = 2
+
+
+class OperatorConfig(RequestError):
+    """The operator's configuration file cannot be used; names the path."""
+
+    kind = "operator_config"
+    exit_code = 2
+
+
+class NotConfirmed(RequestError):
+    """A destructive command on a non-local target lacks consent; nothing was done."""
+
+    kind = "not_confirmed"
+    exit_code = 3
+    retry = Retry.AFTER_CHANGE
+
+
+class EngineUnavailable(RequestError):
+    """The chosen engine cannot run here; the message says what is missing and how to get it."""
+
+    kind = "engine_unavailable"
+    retry = Retry.AFTER_CHANGE
+
+
+class ParseError(RequestError):
+    """Schema or query text is wrong; details have `source`, `line`, `column`, `span`, and the message shows the place."""
+
+    kind = "parse_error"
+
+
+class InvalidRecord(RequestError):
+    """Records of a load are wrong; nothing was loaded."""
+
+    kind = "invalid_record"
+
+
+class ConstraintViolation(RequestError):
+    """The state a write would produce breaks a declared rule; nothing was written."""
+
+    kind = "constraint_violation"
+
+
+class InvalidName(RequestError):
+    """A branch, graph id or actor is misspelled or reserved."""
+
+    kind = "invalid_name"
+    exit_code = 2
+
+
+class InvalidTarget(RequestError):
+    """The target of a read or write contradicts itself."""
+
+    kind = "invalid_target"
+
+
+class UnsupportedSchemaChange(RequestError):
+    """A schema change that cannot be applied to existing data; `rule` is its `OG-…` code."""
+
+    kind = "unsupported_schema_change"
+    retry = Retry.AFTER_CHANGE
+
+
+class ResourceLimit(RequestError):
+    """A request is larger than a limit; nothing durable happened."""
+
+    kind = "resource_limit"
+    http_status = 413
+    retry = Retry.AFTER_CHANGE

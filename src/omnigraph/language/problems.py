@@ -1,0 +1,77 @@
+"""What is wrong with a text: collected while it is read, then reported at once.
+
+Somebody who fixes a schema wants the whole list, so checks add a problem and go on; `raise_if_any` ends the phase.
+"""
+
+from dataclasses import dataclass
+
+from omnigraph.errors import ParseError
+from omnigraph.language.source import Place, SourceText, Span
+
+_PROBLEMS_SHOWN_MAX = 20
+_EXCERPT_WIDTH_MAX = 160
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One mistake, and the characters that show it."""
+
+    span: Span
+    message: str
+
+
+class Problems:
+    """The mistakes found so far in one source text."""
+
+    def __init__(self, source: SourceText) -> None:
+        self._source = source
+        self._found: list[Problem] = []
+
+    def add(self, span: Span, message: str) -> None:
+        """Note a mistake; the caller goes on as well as it can."""
+        self._found.append(Problem(span=span, message=message))
+
+    def raise_if_any(self) -> None:
+        """Raise one `ParseError` that shows every mistake in the order of the text."""
+        if self._found:
+            raise _parse_error(self._source, sorted(self._found, key=lambda problem: problem.span.start))
+
+
+def _parse_error(source: SourceText, problems: list[Problem]) -> ParseError:
+    places = [source.place(problem.span) for problem in problems]
+    shown = [
+        _show(source, problem, place)
+        for problem, place in zip(problems[:_PROBLEMS_SHOWN_MAX], places[:_PROBLEMS_SHOWN_MAX], strict=True)
+    ]
+    if len(problems) > len(shown):
+        shown.append(f"… and {len(problems) - len(shown)} more")
+    first = places[0]
+    return ParseError(
+        "\n".join(shown),
+        source=source.name,
+        line=first.line,
+        column=first.column,
+        span=_span_document(first),
+        errors=[
+            {"line": place.line, "column": place.column, "span": _span_document(place), "message": problem.message}
+            for problem, place in zip(problems, places, strict=True)
+        ],
+    )
+
+
+def _span_document(place: Place) -> dict[str, int]:
+    return {"start": place.byte_start, "end": place.byte_end}
+
+
+def _show(source: SourceText, problem: Problem, place: Place) -> str:
+    line = source.lines[place.line - 1].removesuffix("\r")
+    offset = place.column - 1
+    # A generated schema may be one endless line; a window around the mistake is enough to find it.
+    window_start = max(0, offset - _EXCERPT_WIDTH_MAX // 2) if len(line) > _EXCERPT_WIDTH_MAX else 0
+    window = line[window_start : window_start + _EXCERPT_WIDTH_MAX]
+    before = window[: offset - window_start]
+    underlined = window[len(before) : len(before) + problem.span.end - problem.span.start]
+    # Tabs are repeated, so that the caret stands under the mistake at any tab width.
+    indent = "".join("\t" if letter == "\t" else " " for letter in before)
+    carets = "^" * max(1, len(underlined))
+    return f"{source.name}:{place.line}:{place.column}: {problem.message}\n  {window}\n  {indent}{carets}"

@@ -1,0 +1,140 @@
+"""The commit log: `_graph_commits` and `_graph_commit_actors`.
+
+The publish writes the whole record into `graph_head`, atomically with the pins; the log follows. It may trail the
+head by exactly one commit, because every publisher logs its predecessor before it replaces the head. Readers
+therefore see the log together with the head record.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import pyarrow as pa
+
+from omnigraph.errors import CommitNotFound, GraphCorrupt, StorageError
+from omnigraph.manifest.commits import Commit, CommitId, CommitKind
+from omnigraph.manifest.rows import PRIMARY_KEY
+from omnigraph.storage import filters
+from omnigraph.storage.keyed import create_keyed_table, insert_missing
+from omnigraph.storage.tables import Table, TableAddress, TableStore
+
+COMMITS: Final = TableAddress("_graph_commits")
+ACTORS: Final = TableAddress("_graph_commit_actors")
+
+COMMITS_SCHEMA: Final = pa.schema(
+    [
+        pa.field("graph_commit_id", pa.string(), nullable=False, metadata=PRIMARY_KEY),
+        pa.field("parent_commit_id", pa.string()),
+        pa.field("merged_parent_commit_id", pa.string()),
+        pa.field("graph_branch", pa.string(), nullable=False),
+        pa.field("graph_version", pa.uint64(), nullable=False),
+        pa.field("kind", pa.string(), nullable=False),
+        pa.field("created_at", pa.timestamp("us", "UTC"), nullable=False),
+        pa.field("metadata", pa.string()),
+    ]
+)
+ACTORS_SCHEMA: Final = pa.schema(
+    [
+        pa.field("graph_commit_id", pa.string(), nullable=False, metadata=PRIMARY_KEY),
+        pa.field("actor_id", pa.string(), nullable=False),
+        pa.field("created_at", pa.timestamp("us", "UTC"), nullable=False),
+    ]
+)
+
+
+class CommitLog:
+    """Reads and extends the log; extending is idempotent by commit id."""
+
+    def __init__(self, tables: TableStore) -> None:
+        self._tables = tables
+        self._logged: set[CommitId] = set()
+
+    def add(self, commit: Commit) -> None:
+        """Log a commit and its actor; a commit that is there already is left alone."""
+        if commit.graph_commit_id in self._logged:
+            return
+        if commit.actor_id is not None:
+            self._insert(ACTORS, ACTORS_SCHEMA, _actor_row(commit, commit.actor_id))
+        self._insert(COMMITS, COMMITS_SCHEMA, _commit_row(commit))
+        # Only the newest matters: the next publisher of this process asks for exactly this one.
+        self._logged = {commit.graph_commit_id}
+
+    def find(self, commit_id: CommitId, *, head: Commit) -> Commit:
+        """Return one commit, or raise `CommitNotFound`."""
+        if head.graph_commit_id == commit_id:
+            return head
+        found = self._read(filters.Comparison("graph_commit_id", "=", commit_id).sql())
+        if not found:
+            raise CommitNotFound(f"No commit {commit_id} is known to this graph.", id=commit_id)
+        return found[0]
+
+    def at_version(self, graph_version: int, *, head: Commit) -> Commit:
+        """Return the commit that made a graph version on the head's first-parent line."""
+        return next(commit for commit in self.first_parents(head) if commit.graph_version == graph_version)
+
+    def first_parents(self, head: Commit) -> Iterable[Commit]:
+        """Yield the head, its first parent, and so on to genesis; order comes from the parents alone."""
+        by_id = {commit.graph_commit_id: commit for commit in self._read(None)}
+        current: Commit | None = head
+        while current is not None:
+            yield current
+            parent = current.parent_commit_id
+            if parent is not None and parent not in by_id:
+                raise GraphCorrupt(f"Commit {parent}, the parent of {current.graph_commit_id}, is in no log.")
+            current = by_id[parent] if parent is not None else None
+
+    def _insert(self, address: TableAddress, schema: pa.Schema, row: Mapping[str, Any]) -> None:
+        table = self._tables.head(address) or create_keyed_table(self._tables, address, schema)
+        insert_missing(table, "graph_commit_id", pa.Table.from_pylist([dict(row)], schema=schema))
+
+    def _read(self, where: str | None) -> list[Commit]:
+        commits = self._head_or_none(COMMITS)
+        if commits is None:
+            return []
+        records = commits.read(where=where).to_pylist()
+        actors = self._head_or_none(ACTORS)
+        actor_by_id = (
+            {row["graph_commit_id"]: row["actor_id"] for row in actors.read(where=where).to_pylist()} if actors else {}
+        )
+        return [_commit(record, actor_by_id.get(record["graph_commit_id"])) for record in records]
+
+    def _head_or_none(self, address: TableAddress) -> Table | None:
+        try:
+            return self._tables.head(address)
+        except StorageError as error:
+            if error.details["storage_kind"] == "not_found":
+                return None
+            raise
+
+
+def _commit_row(commit: Commit) -> Mapping[str, Any]:
+    return {
+        "graph_commit_id": commit.graph_commit_id,
+        "parent_commit_id": commit.parent_commit_id,
+        "merged_parent_commit_id": commit.merged_parent_commit_id,
+        "graph_branch": commit.graph_branch,
+        "graph_version": commit.graph_version,
+        "kind": commit.kind.value,
+        "created_at": commit.created_at_us,
+        "metadata": json.dumps(dict(commit.metadata), sort_keys=True),
+    }
+
+
+def _actor_row(commit: Commit, actor_id: str) -> Mapping[str, Any]:
+    return {"graph_commit_id": commit.graph_commit_id, "actor_id": actor_id, "created_at": commit.created_at_us}
+
+
+def _commit(record: Mapping[str, Any], actor_id: str | None) -> Commit:
+    created_at: datetime = record["created_at"]
+    return Commit(
+        graph_commit_id=CommitId(record["graph_commit_id"]),
+        parent_commit_id=record["parent_commit_id"],
+        merged_parent_commit_id=record["merged_parent_commit_id"],
+        graph_branch=record["graph_branch"],
+        graph_version=record["graph_version"],
+        kind=CommitKind(record["kind"]),
+        actor_id=actor_id,
+        created_at_us=round((created_at - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1_000_000),
+        metadata=json.loads(record["metadata"] or "{}"),
+    )

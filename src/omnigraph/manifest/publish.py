@@ -1,0 +1,236 @@
+"""The only function that writes rows of `__manifest`: the moment at which a graph commit becomes visible.
+
+Publishing is a compare-and-swap on one row, `graph_head`, that every commit of a branch replaces. Two publishers
+from the same state therefore never both land, even when they touch different tables.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from omnigraph.base import clock, ids
+from omnigraph.catalog.model import TableIdentity, TableKey
+from omnigraph.errors import Internal, ManifestConflict, PublishContended, ReadSetConflict
+from omnigraph.manifest.commits import Commit, CommitId
+from omnigraph.manifest.log import CommitLog
+from omnigraph.manifest.rows import (
+    HEAD_OBJECT_ID,
+    ManifestRow,
+    ObjectType,
+    rows_to_table,
+    schema_object_id,
+    table_object_id,
+    tombstone_object_id,
+    version_object_id,
+)
+from omnigraph.manifest.snapshot import GraphSnapshot, SchemaRef
+from omnigraph.manifest.state import ManifestReader, ManifestState
+from omnigraph.storage.keyed import SwapLost, swap_rows
+
+PUBLISH_RETRY_BUDGET = 5
+_FIRST_PAUSE_SECONDS = 0.02
+_PAUSE_SECONDS_MAX = 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PinMove:
+    """A table's pin after the commit."""
+
+    table_key: TableKey
+    identity: TableIdentity
+    ref: str | None
+    version: int
+    row_count: int
+    transaction_uuid: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableRegistration:
+    """A table that the commit makes known, or gives a new name."""
+
+    table_key: TableKey
+    identity: TableIdentity
+    location: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManifestChanges:
+    """The complete delta of one publish; at most one pin per table."""
+
+    pins: tuple[PinMove, ...] = ()
+    registrations: tuple[TableRegistration, ...] = ()
+    tombstones: tuple[TableRegistration, ...] = ()
+    schema: SchemaRef | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preconditions:
+    """What must still be true of the branch; a check that fails writes nothing."""
+
+    incarnation: str
+    exact_head: CommitId | None
+    """None accepts any head; the parent is then resolved per attempt."""
+    ir_hash: str | None
+    expected_pins: Mapping[TableIdentity, tuple[str | None, int] | None] = field(default_factory=dict)
+    """Per table the visible `(ref, version)`; None means that the table must not be visible."""
+
+
+class Publisher:
+    """Publishes graph commits on one graph."""
+
+    def __init__(self, reader: ManifestReader, log: CommitLog) -> None:
+        self._reader = reader
+        self._log = log
+
+    def publish(self, branch: str, changes: ManifestChanges, commit: Commit, preconditions: Preconditions) -> Commit:
+        """Make `changes` visible as one commit, or raise and change nothing.
+
+        `commit.parent_commit_id` and `graph_version` are filled from the state the publish lands on. A commit that is
+        visible already (a lost acknowledgement, a repeated recovery) is returned as it stands.
+        """
+        pause = _FIRST_PAUSE_SECONDS
+        for _ in range(PUBLISH_RETRY_BUDGET):
+            state = self._reader.load(branch)
+            landed = self._already_landed(state, commit.graph_commit_id)
+            if landed is not None:
+                return landed
+            check_preconditions(state.branch.incarnation, state.snapshot, preconditions)
+            self._log.add(state.head)
+            try:
+                return self._attempt(state, changes, commit)
+            except SwapLost:
+                clock.sleep_seconds(pause * ids.jitter())
+                pause = min(pause * 2, _PAUSE_SECONDS_MAX)
+        raise PublishContended(
+            f"Publishing to branch '{branch}' lost {PUBLISH_RETRY_BUDGET} attempts against other commits.",
+            attempts=PUBLISH_RETRY_BUDGET,
+        )
+
+    def _already_landed(self, state: ManifestState, commit_id: CommitId) -> Commit | None:
+        if state.head.graph_commit_id == commit_id:
+            return state.head
+        return self._log.find(commit_id, head=state.head) if state.mentions_commit(commit_id) else None
+
+    def _attempt(self, state: ManifestState, changes: ManifestChanges, draft: Commit) -> Commit:
+        commit = replace(
+            draft,
+            parent_commit_id=state.head.graph_commit_id,
+            graph_version=state.head.graph_version + 1,
+        )
+        rows = manifest_rows(changes, commit)
+        swap_rows(state.table, "object_id", rows_to_table(rows, state.table.schema))
+        return commit
+
+
+def check_preconditions(incarnation: str, snapshot: GraphSnapshot, preconditions: Preconditions) -> None:
+    """Raise `StaleView` when the branch is no longer as the writer saw it."""
+    _expect("branch incarnation", preconditions.incarnation, incarnation)
+    if preconditions.exact_head is not None:
+        _expect("graph_head", preconditions.exact_head, snapshot.commit_id)
+    if preconditions.ir_hash is not None:
+        _expect("ir_hash", preconditions.ir_hash, snapshot.schema.ir_hash)
+    for identity, expected in preconditions.expected_pins.items():
+        pin = snapshot.pin_of(identity)
+        actual = (pin.ref, pin.version) if pin is not None else None
+        if actual != expected:
+            table_key = pin.table_key if pin is not None else str(identity)
+            raise ManifestConflict(
+                f"stale view of '{table_key}': expected version {expected and expected[1]} but current is "
+                f"{actual and actual[1]} — refresh and retry",
+                table_key=table_key,
+                expected=expected and expected[1],
+                actual=actual and actual[1],
+            )
+
+
+def manifest_rows(changes: ManifestChanges, commit: Commit) -> list[ManifestRow]:
+    """Spell a delta as manifest rows of one graph version, the head included."""
+    rows = [
+        *(_registration_row(table, commit) for table in changes.registrations),
+        *(_pin_row(pin, commit) for pin in changes.pins),
+        *(_tombstone_row(table, commit) for table in changes.tombstones),
+    ]
+    if changes.schema is not None:
+        rows.append(_schema_row(changes.schema, commit))
+    rows.append(
+        ManifestRow(
+            object_id=HEAD_OBJECT_ID,
+            object_type=ObjectType.GRAPH_HEAD,
+            graph_version=commit.graph_version,
+            graph_commit_id=commit.graph_commit_id,
+            metadata=commit.to_json(),
+        )
+    )
+    if len({row.object_id for row in rows}) != len(rows):
+        raise Internal("One publish carries two rows for the same table.")
+    return rows
+
+
+def _expect(member: str, expected: str, actual: str) -> None:
+    if expected != actual:
+        raise ReadSetConflict(
+            f"stale view of {member}: expected {expected} but current is {actual} — refresh and retry",
+            member=member,
+            expected=expected,
+            actual=actual,
+        )
+
+
+def _registration_row(table: TableRegistration, commit: Commit) -> ManifestRow:
+    return ManifestRow(
+        object_id=table_object_id(table.identity, commit.graph_version),
+        object_type=ObjectType.TABLE,
+        graph_version=commit.graph_version,
+        graph_commit_id=commit.graph_commit_id,
+        table_key=table.table_key,
+        stable_table_id=table.identity.type_id,
+        table_incarnation_id=table.identity.incarnation_id,
+        location=table.location,
+    )
+
+
+def _pin_row(pin: PinMove, commit: Commit) -> ManifestRow:
+    return ManifestRow(
+        object_id=version_object_id(pin.identity, commit.graph_version),
+        object_type=ObjectType.TABLE_VERSION,
+        graph_version=commit.graph_version,
+        graph_commit_id=commit.graph_commit_id,
+        table_key=pin.table_key,
+        stable_table_id=pin.identity.type_id,
+        table_incarnation_id=pin.identity.incarnation_id,
+        table_version=pin.version,
+        table_branch=pin.ref,
+        row_count=pin.row_count,
+        metadata=json.dumps({"txn": pin.transaction_uuid, "e_tag": None}, sort_keys=True),
+    )
+
+
+def _tombstone_row(table: TableRegistration, commit: Commit) -> ManifestRow:
+    return ManifestRow(
+        object_id=tombstone_object_id(table.identity, commit.graph_version),
+        object_type=ObjectType.TABLE_TOMBSTONE,
+        graph_version=commit.graph_version,
+        graph_commit_id=commit.graph_commit_id,
+        table_key=table.table_key,
+        stable_table_id=table.identity.type_id,
+        table_incarnation_id=table.identity.incarnation_id,
+        location=table.location,
+    )
+
+
+def _schema_row(reference: SchemaRef, commit: Commit) -> ManifestRow:
+    return ManifestRow(
+        object_id=schema_object_id(commit.graph_version),
+        object_type=ObjectType.SCHEMA,
+        graph_version=commit.graph_version,
+        graph_commit_id=commit.graph_commit_id,
+        metadata=json.dumps(
+            {
+                "schema_hash": reference.schema_hash,
+                "ir_hash": reference.ir_hash,
+                "source_sha256": reference.source_sha256,
+                "identity_domain": reference.identity_domain,
+            },
+            sort_keys=True,
+        ),
+    )

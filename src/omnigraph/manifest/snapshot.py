@@ -1,0 +1,171 @@
+"""What one graph version consists of: the fold of manifest rows into pins.
+
+All of history is in the rows, so a snapshot of any graph version needs only the newest `__manifest`. The fold is
+columnar; only the few newest rows per table ever become Python values.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.catalog.model import Catalog, TableIdentity, TableKey
+from omnigraph.errors import GraphCorrupt
+from omnigraph.manifest.commits import CommitId
+from omnigraph.manifest.rows import OBJECT_ID_BY_TYPE, ManifestRow, ObjectType, schema_object_id
+from omnigraph.storage.tables import TableAddress
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TablePin:
+    """Which state of a table belongs to a snapshot."""
+
+    table_key: TableKey
+    identity: TableIdentity
+    location: str
+    ref: str | None
+    version: int
+    row_count: int
+
+    @property
+    def address(self) -> TableAddress:
+        """Where the pinned state lives."""
+        return TableAddress(self.location, self.ref)
+
+    @property
+    def entity_kind(self) -> str:
+        """`node` or `edge`."""
+        return self.table_key.partition(":")[0]
+
+    @property
+    def type_name(self) -> str:
+        """The type's name at this snapshot."""
+        return self.table_key.partition(":")[2]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaRef:
+    """Which schema a snapshot is read with, by the hashes that name its objects."""
+
+    schema_hash: str
+    ir_hash: str
+    source_sha256: str
+    identity_domain: str
+
+    @classmethod
+    def from_metadata(cls, metadata: Mapping[str, Any]) -> "SchemaRef":
+        """Read the metadata of a `schema` row."""
+        return cls(
+            schema_hash=metadata["schema_hash"],
+            ir_hash=metadata["ir_hash"],
+            source_sha256=metadata["source_sha256"],
+            identity_domain=metadata["identity_domain"],
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphSnapshot:
+    """One graph version of one branch: the pins that belong together, sorted by table key."""
+
+    branch: str
+    incarnation: str
+    graph_version: int
+    commit_id: CommitId
+    schema: SchemaRef
+    pins: Mapping[TableKey, TablePin]
+
+    def pin_of(self, identity: TableIdentity) -> TablePin | None:
+        """Return the pin of a table by identity; None when the snapshot does not show it."""
+        return next((pin for pin in self.pins.values() if pin.identity == identity), None)
+
+    def check_against(self, catalog: Catalog) -> None:
+        """Raise `GraphCorrupt` unless tables and schema types match one to one by identity."""
+        pinned = {pin.identity: pin.table_key for pin in self.pins.values()}
+        declared = {entity.identity: entity.table_key for entity in catalog.entity_types()}
+        if pinned != declared:
+            odd = sorted({*pinned.items(), *declared.items()} - ({*pinned.items()} & {*declared.items()}), key=str)
+            named = ", ".join(f"{key} ({identity})" for identity, key in odd)
+            raise GraphCorrupt(
+                f"Graph version {self.graph_version} of branch '{self.branch}' and its schema disagree about: {named}."
+            )
+
+
+def fold(rows: pa.Table, *, branch: str, incarnation: str, graph_version: int, commit_id: CommitId) -> GraphSnapshot:
+    """Reconstruct the snapshot of `graph_version` from all manifest rows."""
+    visible = rows.filter(pc.less_equal(rows["graph_version"], pa.scalar(graph_version, pa.uint64())))
+    newest: dict[tuple[TableIdentity, ObjectType], ManifestRow] = {
+        (row.identity, row.object_type): row for row in _newest_table_rows(visible)
+    }
+    pins: dict[TableKey, TablePin] = {}
+    for identity in sorted({identity for identity, _ in newest}, key=str):
+        if (identity, ObjectType.TABLE_TOMBSTONE) in newest:
+            continue
+        pin = _pin(identity, newest)
+        if pin.table_key in pins:
+            raise GraphCorrupt(
+                f"Two live tables are called {pin.table_key}: {pins[pin.table_key].identity}, {identity}."
+            )
+        pins[pin.table_key] = pin
+    return GraphSnapshot(
+        branch=branch,
+        incarnation=incarnation,
+        graph_version=graph_version,
+        commit_id=commit_id,
+        schema=_accepted_schema(visible),
+        pins=dict(sorted(pins.items())),
+    )
+
+
+def _pin(identity: TableIdentity, newest: Mapping[tuple[TableIdentity, ObjectType], ManifestRow]) -> TablePin:
+    table = newest.get((identity, ObjectType.TABLE))
+    version = newest.get((identity, ObjectType.TABLE_VERSION))
+    if table is None or version is None or table.location is None or version.table_version is None:
+        missing = "table" if table is None else "table_version"
+        raise GraphCorrupt(f"Table {identity} has no usable '{missing}' row in __manifest.")
+    return TablePin(
+        table_key=TableKey(table.table_key),
+        identity=identity,
+        location=table.location,
+        ref=version.table_branch,
+        version=version.table_version,
+        row_count=version.row_count or 0,
+    )
+
+
+def _newest_table_rows(rows: pa.Table) -> Iterable[ManifestRow]:
+    """Return, per identity and object type, the row of the highest graph version.
+
+    Highest graph version, never highest table version: Lance numbers belong to a ref, and a pin may move to a lower
+    number on another ref.
+    """
+    about_tables = rows.filter(pc.is_valid(rows["stable_table_id"]))
+    groups = about_tables.group_by(["object_type", "stable_table_id", "table_incarnation_id"]).aggregate(
+        [("graph_version", "max")]
+    )
+    wanted = [
+        OBJECT_ID_BY_TYPE[ObjectType(group["object_type"])](
+            TableIdentity(type_id=group["stable_table_id"], incarnation_id=group["table_incarnation_id"]),
+            group["graph_version_max"],
+        )
+        for group in groups.to_pylist()
+    ]
+    return _rows_by_id(about_tables, wanted)
+
+
+def _accepted_schema(rows: pa.Table) -> SchemaRef:
+    schema_rows = rows.filter(pc.equal(rows["object_type"], ObjectType.SCHEMA.value))
+    newest = pc.max(schema_rows["graph_version"]).as_py()
+    if newest is None:
+        raise GraphCorrupt("__manifest has no 'schema' row.")
+    (row,) = _rows_by_id(schema_rows, [schema_object_id(newest)])
+    return SchemaRef.from_metadata(json.loads(row.metadata or "{}"))
+
+
+def _rows_by_id(rows: pa.Table, object_ids: list[str]) -> list[ManifestRow]:
+    found = rows.filter(pc.is_in(rows["object_id"], value_set=pa.array(object_ids, pa.string()))).to_pylist()
+    if len(found) != len(set(object_ids)):
+        raise GraphCorrupt(f"__manifest holds {len(found)} rows where {len(object_ids)} were expected: {object_ids}.")
+    return [ManifestRow.from_columns(record) for record in found]

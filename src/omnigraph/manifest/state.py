@@ -1,0 +1,115 @@
+"""The state of one branch's `__manifest`, read once at one Lance version."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from threading import Lock
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.errors import BranchNotFound, GraphCorrupt, GraphNotFound, SnapshotNotFound
+from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId
+from omnigraph.manifest.rows import HEAD_OBJECT_ID, MANIFEST
+from omnigraph.manifest.snapshot import GraphSnapshot, fold
+from omnigraph.manifest.stamp import read_stamp
+from omnigraph.storage.tables import Table, TableAddress, TableStore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchHandle:
+    """A live branch: its name, the incarnation that tells it from a namesake, and where its manifest lives."""
+
+    name: str
+    incarnation: str
+    manifest: TableAddress
+
+
+@dataclass(frozen=True, kw_only=True)
+class ManifestState:
+    """Everything a branch's manifest says, at one moment."""
+
+    branch: BranchHandle
+    table: Table
+    rows: pa.Table
+    stamp: int
+    head: Commit
+
+    @cached_property
+    def snapshot(self) -> GraphSnapshot:
+        """The snapshot of the head."""
+        return self.snapshot_at(self.head.graph_version, self.head.graph_commit_id)
+
+    def snapshot_at(self, graph_version: int, commit_id: CommitId) -> GraphSnapshot:
+        """Return the snapshot of an older graph version, whose commit the caller knows from the log."""
+        if not 1 <= graph_version <= self.head.graph_version:
+            raise SnapshotNotFound(
+                f"Branch '{self.branch.name}' has no graph version {graph_version}; "
+                f"it knows 1 to {self.head.graph_version}.",
+                id=f"{self.branch.name}@{graph_version}",
+            )
+        return fold(
+            self.rows,
+            branch=self.branch.name,
+            incarnation=self.branch.incarnation,
+            graph_version=graph_version,
+            commit_id=commit_id,
+        )
+
+    def mentions_commit(self, commit_id: CommitId) -> bool:
+        """Whether a publish of this commit has landed: it is the head, or a row carries it."""
+        return bool(pc.any(pc.equal(self.rows["graph_commit_id"], commit_id)).as_py())
+
+
+class ManifestReader:
+    """Reads manifests; a state is re-read only when the latest Lance version moved."""
+
+    def __init__(self, tables: TableStore, *, uri: str) -> None:
+        self._tables = tables
+        self._uri = uri
+        self._states: dict[str, ManifestState] = {}
+        self._lock = Lock()
+
+    def resolve(self, branch: str) -> BranchHandle:
+        """Find a live branch by name."""
+        if branch != MAIN_BRANCH:
+            raise BranchNotFound(f"Branch '{branch}' was not found in {self._uri}.", branch=branch)
+        return BranchHandle(name=MAIN_BRANCH, incarnation=MAIN_BRANCH, manifest=MANIFEST)
+
+    def load(self, branch: str) -> ManifestState:
+        """Return the branch's state as of now."""
+        handle = self.resolve(branch)
+        with self._lock:
+            cached = self._states.get(branch)
+        if cached is not None and cached.branch == handle and cached.table.latest_version() == cached.table.version:
+            return cached
+        state = self._read(handle, cached)
+        with self._lock:
+            self._states[branch] = state
+        return state
+
+    def _read(self, handle: BranchHandle, known: ManifestState | None) -> ManifestState:
+        table = self._tables.head(handle.manifest)
+        if table is None:
+            raise GraphNotFound(f"There is no graph at {self._uri}. Create one with `omnigraph init`.", uri=self._uri)
+        stamp = read_stamp(table.schema_metadata, uri=self._uri)
+        if known is not None and known.branch == handle and known.table.version < table.version:
+            rows = _merge_added(known.rows, table.read_added_since(known.table))
+        else:
+            rows = table.read()
+        return ManifestState(branch=handle, table=table, rows=rows, stamp=stamp, head=_head(rows))
+
+
+def _merge_added(known: pa.Table, added: pa.Table) -> pa.Table:
+    """Bring known rows up to date from newer fragments alone, so that a commit costs the same at any length of history.
+
+    Rows are never deleted and only the head is ever rewritten: whatever a newer fragment holds replaces its namesake.
+    """
+    kept = known.filter(pc.invert(pc.is_in(known["object_id"], value_set=added["object_id"].combine_chunks())))
+    return pa.concat_tables([kept, added]).combine_chunks()
+
+
+def _head(rows: pa.Table) -> Commit:
+    heads = rows.filter(pc.equal(rows["object_id"], HEAD_OBJECT_ID))["metadata"].to_pylist()
+    if len(heads) != 1 or heads[0] is None:
+        raise GraphCorrupt(f"__manifest holds {len(heads)} 'graph_head' rows instead of one.")
+    return Commit.from_json(heads[0])

@@ -1,0 +1,1 @@
+"""Export: entities of one snapshot out, in the lines that load reads back."""

@@ -1,0 +1,77 @@
+"""Bytes → chunks of whole lines → an Arrow array of lines, without a Python object per line.
+
+Line numbers are physical: blank lines count, and only LF ends a line.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph import errors
+from omnigraph.base.units import spell_bytes
+
+CHUNK_BYTES = 8 * 2**20
+LINE_BYTES_MAX = 2**31
+_BOM = b"\xef\xbb\xbf"
+
+
+class ByteStream(Protocol):
+    """Anything that gives its bytes in order."""
+
+    def read(self, size: int) -> bytes:
+        """Return up to `size` bytes, none at the end."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """Whole consecutive lines of one file, the first of which has the given number."""
+
+    text: bytes
+    first_line: int
+
+
+def read_chunks(
+    stream: ByteStream, *, name: str, chunk_bytes: int = CHUNK_BYTES, line_bytes_max: int = LINE_BYTES_MAX
+) -> Iterator[Chunk]:
+    """Yield the lines of a file in chunks of about `chunk_bytes`; a longer line makes a longer chunk.
+
+    A byte-order mark at the start is skipped. A line of `line_bytes_max` or more raises `ResourceLimit`.
+    """
+    first_line = 1
+    unfinished: list[bytes] = []
+    while block := stream.read(chunk_bytes):
+        end = block.rfind(b"\n") + 1
+        if end:
+            text = b"".join((*unfinished, block[:end]))
+            yield _chunk(text, first_line)
+            first_line += text.count(b"\n")
+            unfinished = []
+        unfinished.append(block[end:])
+        length = sum(map(len, unfinished))
+        if length >= line_bytes_max:
+            raise errors.ResourceLimit(
+                f"{name}:{first_line}: a record must be smaller than {spell_bytes(line_bytes_max)}. Nothing was loaded.",
+                resource="load_line_bytes",
+                limit=line_bytes_max,
+                actual=length,
+            )
+    if any(unfinished):
+        yield _chunk(b"".join(unfinished), first_line)
+
+
+def split_lines(text: bytes) -> pa.Array:
+    """Return the lines of a chunk as `large_binary`, line ends included, sharing the memory of `text`."""
+    memory = pa.py_buffer(text)
+    characters = pa.Array.from_buffers(pa.uint8(), len(text), [None, memory])
+    ends = pc.add(pc.indices_nonzero(pc.equal(characters, pa.scalar(ord("\n"), pa.uint8()))), 1).cast(pa.int64())
+    last = [] if text.endswith(b"\n") or not text else [len(text)]
+    offsets = pa.concat_arrays([pa.array([0], pa.int64()), ends, pa.array(last, pa.int64())])
+    return pa.Array.from_buffers(pa.large_binary(), len(offsets) - 1, [None, offsets.buffers()[1], memory])
+
+
+def _chunk(text: bytes, first_line: int) -> Chunk:
+    return Chunk(text=text.removeprefix(_BOM) if first_line == 1 else text, first_line=first_line)

@@ -1,0 +1,147 @@
+"""Input → checked Arrow tables, one per type: every record check, no set check.
+
+`parse_chunk` is a pure function over whole lines, so it runs wherever the bytes are. It tries the fast path first and
+hands what that leaves over to the reference path; both paths give the same rows.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.catalog.identity import derive_ids
+from omnigraph.catalog.model import Catalog, EntityType, NodeType, TableKey
+from omnigraph.pipeline.load.constraints import Violation, find_id_mismatches, find_violations
+from omnigraph.pipeline.load.findings import FINDINGS_KEPT, Finding, FindingCollector, Findings
+from omnigraph.pipeline.load.lines import read_chunks, split_lines
+from omnigraph.pipeline.load.ordinary import OrdinaryLines, read_ordinary
+from omnigraph.pipeline.load.reference import read_each
+from omnigraph.pipeline.load.sources import InputFile, InputReader, InputStore
+from omnigraph.pipeline.load.tables import FILE, LINE, POSITION, load_schema, positions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParsedChunk:
+    """The records of one chunk, or what is wrong with them: a chunk with findings has no tables."""
+
+    tables: Mapping[TableKey, pa.Table]
+    """With the columns of `load_schema`, in line order."""
+    findings: Findings
+    line_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParsedInput:
+    """The records of all files, or what is wrong with them: input with findings has no tables."""
+
+    tables: Mapping[TableKey, pa.Table]
+    """With the columns of `load_schema`, in position order; types without records are absent."""
+    findings: Findings
+    files: tuple[str, ...]
+    """Names by file index."""
+
+
+def parse_input(
+    files: Iterable[InputFile], *, store: InputStore, catalog: Catalog, max_errors: int = FINDINGS_KEPT
+) -> ParsedInput:
+    """Parse all files in order and hold the rows as Arrow tables; Python objects exist for one chunk at a time."""
+    files = tuple(files)
+    findings = FindingCollector(limit=max_errors)
+    parts: dict[TableKey, list[pa.Table]] = defaultdict(list)
+    for chunk in parse_files(files, store=store, catalog=catalog, max_errors=max_errors):
+        findings.include(chunk.findings)
+        if findings:
+            parts.clear()
+            continue
+        for table_key, table in chunk.tables.items():
+            parts[table_key].append(table)
+    return ParsedInput(
+        tables={table_key: pa.concat_tables(parts[table_key]) for table_key in sorted(parts)},
+        findings=findings.result(),
+        files=tuple(file.name for file in files),
+    )
+
+
+def parse_files(
+    files: Iterable[InputFile], *, store: InputStore, catalog: Catalog, max_errors: int = FINDINGS_KEPT
+) -> Iterator[ParsedChunk]:
+    """Parse files one chunk after the other, in order of position."""
+    for file in files:
+        with InputReader(file, store) as reader:
+            for chunk in read_chunks(reader, name=file.name):
+                yield parse_chunk(
+                    chunk.text,
+                    first_line=chunk.first_line,
+                    file_index=file.index,
+                    catalog=catalog,
+                    max_errors=max_errors,
+                )
+
+
+def parse_chunk(
+    chunk: bytes, *, first_line: int, file_index: int, catalog: Catalog, max_errors: int = FINDINGS_KEPT
+) -> ParsedChunk:
+    """Parse whole lines of one file, the first of which is line `first_line`; pure, and safe to repeat."""
+    lines = split_lines(chunk)
+    findings = FindingCollector(limit=max_errors)
+    ordinary = _read_ordinary(lines, first_line, catalog)
+    others = read_each(
+        lines, first_line=first_line, at=ordinary.left_over, file_index=file_index, catalog=catalog, findings=findings
+    )
+    parts: dict[TableKey, list[pa.Table]] = defaultdict(list)
+    for entity, table in (*ordinary.tables, *others):
+        parts[entity.table_key].append(table)
+    tables = {
+        table_key: _check(_in_line_order(parts[table_key]), catalog.type_by_table_key[table_key], file_index, findings)
+        for table_key in sorted(parts)
+    }
+    return ParsedChunk(tables={} if findings else tables, findings=findings.result(), line_count=len(lines))
+
+
+def _read_ordinary(lines: pa.Array, first_line: int, catalog: Catalog) -> OrdinaryLines:
+    try:
+        lines.cast(pa.large_utf8())
+    except pa.ArrowInvalid:
+        # Some byte is wrong. The reference path will find its line, and speed does not matter any more.
+        return OrdinaryLines(tables=(), left_over=pa.array(range(len(lines)), pa.uint64()))
+    return read_ordinary(lines, first_line=first_line, catalog=catalog)
+
+
+def _in_line_order(parts: list[pa.Table]) -> pa.Table:
+    table = pa.concat_tables(parts).combine_chunks()
+    lines = table[LINE]
+    is_ordered = pc.all(pc.less(lines[:-1], lines[1:])).as_py()
+    return table if is_ordered else table.sort_by(LINE).combine_chunks()
+
+
+def _check(table: pa.Table, entity: EntityType, file_index: int, findings: FindingCollector) -> pa.Table:
+    """Report the rules that rows break, derive the ids of keyed nodes, and add where the rows came from."""
+    for violation in find_violations(table, entity):
+        _report(violation, table, entity, file_index, findings)
+    if isinstance(entity, NodeType) and entity.key is not None:
+        derived = derive_ids(table, entity)
+        for violation in find_id_mismatches(table, derived, entity):
+            _report(violation, table, entity, file_index, findings)
+        table = table.set_column(0, table.schema.field("id"), derived)
+    table = table.append_column(POSITION, positions(table[LINE], file_index))
+    table = table.append_column(FILE, pa.repeat(pa.scalar(file_index, pa.int32()), len(table)))
+    return table.select(load_schema(entity).names).cast(load_schema(entity))
+
+
+def _report(
+    violation: Violation, table: pa.Table, entity: EntityType, file_index: int, findings: FindingCollector
+) -> None:
+    for row in violation.rows[: findings.limit].to_pylist():
+        findings.add(
+            Finding(
+                code=violation.code,
+                message=violation.describe(row),
+                file_index=file_index,
+                line=table[LINE][row].as_py(),
+                table_key=entity.table_key,
+                property=violation.property,
+            )
+        )
+    findings.count(violation.code, max(len(violation.rows) - findings.limit, 0))

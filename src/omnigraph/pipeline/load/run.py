@@ -1,0 +1,114 @@
+"""Running a load: find the input, parse it against the accepted schema, hand it to the write protocol."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import pyarrow as pa
+
+from omnigraph.base.events import Advanced, Events
+from omnigraph.base.units import spell_bytes
+from omnigraph.catalog.model import Catalog, TableKey
+from omnigraph.manifest.commits import Commit
+from omnigraph.pipeline.load.sources import STDIN, InputFile, InputStore, LocalInputs, find_inputs
+from omnigraph.pipeline.load.writer import IncomingTable, LoadMode, LoadWriter
+from omnigraph.pipeline.load.parse import parse_files
+from omnigraph.records.findings import FindingCollector
+from omnigraph.records.report import rejected
+from omnigraph.writes.authority import capture_branch
+from omnigraph.writes.context import GraphContext
+from omnigraph.writes.protocol import run_write
+
+LOCAL_BYTES_MAX = 32 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableLoaded:
+    """How many entities of the input a table received, unchanged ones included."""
+
+    table_key: TableKey
+    rows_loaded: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadResult:
+    """What a load did; `commit` is None when it changed nothing."""
+
+    uri: str
+    branch: str
+    mode: LoadMode
+    tables: tuple[TableLoaded, ...]
+    actor_id: str | None
+    engine: str
+    engine_reason: str
+    commit: Commit | None
+
+    @property
+    def total_rows(self) -> int:
+        """How many entities the input held, after repeated ids were folded."""
+        return sum(table.rows_loaded for table in self.tables)
+
+
+def run_load(
+    context: GraphContext,
+    data: str | Path | BinaryIO,
+    *,
+    mode: LoadMode,
+    branch: str,
+    actor_id: str | None,
+    max_errors: int,
+    events: Events,
+) -> LoadResult:
+    """Load graph NDJSON as one commit, or raise and change nothing."""
+    capture = capture_branch(context, branch)
+    path, store = (str(data), LocalInputs()) if isinstance(data, (str, Path)) else (STDIN, LocalInputs(data))
+    files = find_inputs(path, store=store)
+    writer = LoadWriter(
+        incoming=_parse(files, store, capture.catalog, max_errors=max_errors, events=events),
+        files=tuple(file.name for file in files),
+        ir_hash=capture.snapshot.schema.ir_hash,
+        mode=mode,
+        branch=branch,
+        actor_id=actor_id,
+        max_errors=max_errors,
+    )
+    commit = run_write(context, writer, events) if writer.incoming else None
+    return LoadResult(
+        uri=context.store.uri,
+        branch=branch,
+        mode=mode,
+        tables=tuple(TableLoaded(table_key=key, rows_loaded=rows) for key, rows in sorted(writer.rows_loaded.items())),
+        actor_id=actor_id,
+        engine=context.engine.name,
+        engine_reason=_engine_reason(files),
+        commit=commit,
+    )
+
+
+def _parse(
+    files: Sequence[InputFile], store: InputStore, catalog: Catalog, *, max_errors: int, events: Events
+) -> dict[TableKey, IncomingTable]:
+    """Parse all input; raise with every bad record counted and the first few shown."""
+    findings = FindingCollector(limit=max_errors)
+    parts: dict[TableKey, list[pa.Table]] = defaultdict(list)
+    records = 0
+    for chunk in parse_files(files, store=store, catalog=catalog, max_errors=max_errors):
+        records += sum(table.num_rows for table in chunk.tables.values())
+        findings.include(chunk.findings)
+        for table_key, table in chunk.tables.items():
+            parts[table_key].append(table)
+        events(Advanced(phase="read", done=records, total=None, unit="records"))
+    if findings:
+        raise rejected(findings.result(), files=tuple(file.name for file in files))
+    return {
+        key: IncomingTable.of(catalog.type_by_table_key[key], pa.concat_tables(tables)) for key, tables in parts.items()
+    }
+
+
+def _engine_reason(files: Sequence[InputFile]) -> str:
+    size = sum(file.size_bytes or 0 for file in files)
+    if size < LOCAL_BYTES_MAX:
+        return f"{spell_bytes(size)}, below {spell_bytes(LOCAL_BYTES_MAX)}"
+    return f"{spell_bytes(size)}, and no other engine is installed"

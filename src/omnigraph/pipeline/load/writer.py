@@ -1,0 +1,208 @@
+"""A load as the write protocol sees it: parsed input on one side, the captured graph on the other.
+
+Parsing happens once; everything that depends on the graph (which ids exist, what a record replaces, the set checks)
+is worked out again for every capture, so that a load that lost a race is judged by what won it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.base import ids
+from omnigraph.base.units import shorten
+from omnigraph.catalog.model import EdgeType, EntityType, NodeType, TableKey
+from omnigraph.errors import ReadSetConflict
+from omnigraph.manifest.commits import CommitKind
+from omnigraph.pipeline.load.meaning import resolve_ids
+from omnigraph.records.findings import Code, Finding, FindingCollector
+from omnigraph.records.report import rejected
+from omnigraph.records.tables import FILE, LINE, POSITION, content_schema, embedded_properties, omitted_column
+from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID
+from omnigraph.writes.authority import Capture
+from omnigraph.writes.constraints import check_deltas
+from omnigraph.writes.delta import TableDelta, empty_reference, prepare_tables, reference_columns
+from omnigraph.writes.equality import without_unchanged
+from omnigraph.writes.protocol import PreparedWrite, WriteIdentity
+from omnigraph.writes.sidecar import SidecarKind
+
+LoadMode = Literal["overwrite", "append", "merge"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IncomingTable:
+    """The parsed records of one type, with an id minted for every record that may need one."""
+
+    entity: EntityType
+    rows: pa.Table
+    minted: pa.Array
+
+    @classmethod
+    def of(cls, entity: EntityType, rows: pa.Table) -> "IncomingTable":
+        """Mint ids once, so that no retry can give a record another one."""
+        missing = rows["id"].null_count
+        minted = pc.replace_with_mask(
+            rows["id"].combine_chunks(),
+            pc.is_null(rows["id"]).combine_chunks(),
+            pa.array(ids.new_ulids(missing), pa.string()),
+        )
+        return cls(entity=entity, rows=rows, minted=minted)
+
+
+@dataclass(kw_only=True)
+class LoadWriter:
+    """The description of a load for the write protocol."""
+
+    incoming: Mapping[TableKey, IncomingTable]
+    files: tuple[str, ...]
+    ir_hash: str
+    mode: LoadMode
+    branch: str
+    actor_id: str | None
+    max_errors: int
+    expected_head: str | None = None
+    kind: SidecarKind = SidecarKind.LOAD
+    commit_kind: CommitKind = CommitKind.LOAD
+    rows_loaded: dict[TableKey, int] = field(default_factory=dict)
+
+    @property
+    def is_strict(self) -> bool:
+        """An overwrite replaces what the caller has seen; the other modes mean the same on any head."""
+        return self.mode == "overwrite"
+
+    def prepare(self, capture: Capture, identity: WriteIdentity) -> PreparedWrite | None:
+        """Work out what the input changes, check the outcome and stage it."""
+        self._check_schema(capture)
+        findings = FindingCollector(limit=self.max_errors)
+        deltas = {key: self._delta(capture, table, findings) for key, table in sorted(self.incoming.items())}
+        if not findings:
+            check_deltas(capture, deltas, findings)
+        if findings:
+            raise rejected(findings.result(), files=self.files)
+        tables = prepare_tables(capture, deltas, identity)
+        metadata = {"mode": self.mode, "rows_loaded": dict(self.rows_loaded)}
+        return PreparedWrite(tables=tables, metadata=metadata) if tables else None
+
+    def _check_schema(self, capture: Capture) -> None:
+        found = capture.snapshot.schema.ir_hash
+        if found != self.ir_hash:
+            raise ReadSetConflict(
+                "stale view of the schema: it changed while the input was being read — refresh and retry",
+                member="ir_hash",
+                expected=self.ir_hash,
+                actual=found,
+            )
+
+    def _delta(self, capture: Capture, table: IncomingTable, findings: FindingCollector) -> TableDelta:
+        entity = table.entity
+        rows = self._with_ids(capture, table, findings)
+        rows = self._folded(entity, rows, findings)
+        self.rows_loaded[entity.table_key] = rows.num_rows
+        nothing = empty_reference(entity)
+        if self.mode == "overwrite":
+            return TableDelta(
+                entity=entity, upserts=_content(entity, rows), matched=nothing, removed=nothing, replaces_all=True
+            )
+        matched = self._matched(capture, entity, rows)
+        if self.mode == "append":
+            _refuse_existing(entity, rows, matched, findings)
+            return TableDelta(entity=entity, upserts=_content(entity, rows), matched=nothing, removed=nothing)
+        rows = _keep_vectors(capture, entity, rows, matched)
+        delta = TableDelta(entity=entity, upserts=_content(entity, rows), matched=matched, removed=nothing)
+        return without_unchanged(capture, delta)
+
+    def _with_ids(self, capture: Capture, table: IncomingTable, findings: FindingCollector) -> pa.Table:
+        if self.mode == "merge" and isinstance(table.entity, EdgeType):
+            return resolve_ids(capture, table.entity, table.rows, minted=table.minted, findings=findings)
+        index = table.rows.schema.get_field_index("id")
+        return table.rows.set_column(index, "id", table.minted)
+
+    def _folded(self, entity: EntityType, rows: pa.Table, findings: FindingCollector) -> pa.Table:
+        """Reduce repeated ids to the last record where merge allows them; report them everywhere else."""
+        counts = rows["id"].combine_chunks().value_counts()
+        repeated = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
+        if len(repeated) == 0:
+            return rows
+        is_keyed = isinstance(entity, NodeType) and entity.key is not None
+        if self.mode == "merge" and not is_keyed:
+            last = rows.group_by("id").aggregate([(POSITION, "max")])[f"{POSITION}_max"].combine_chunks()
+            return rows.filter(pc.is_in(rows[POSITION], value_set=last))
+        _report_repeated(entity, rows.filter(pc.is_in(rows["id"], value_set=repeated)), self.files, findings)
+        return rows
+
+    def _matched(self, capture: Capture, entity: EntityType, rows: pa.Table) -> pa.Table:
+        found = capture.table(entity.table_key).lookup("id", rows["id"].combine_chunks(), reference_columns(entity))
+        shape = empty_reference(entity).schema
+        return found.select(shape.names).cast(shape)
+
+
+def _content(entity: EntityType, rows: pa.Table) -> pa.Table:
+    """Leave the omission flags behind: what is written, and where it came from."""
+    return rows.select([*content_schema(entity).names, POSITION, FILE, LINE])
+
+
+def _report_repeated(entity: EntityType, rows: pa.Table, files: tuple[str, ...], findings: FindingCollector) -> None:
+    ordered = rows.select(["id", POSITION, FILE, LINE]).sort_by(POSITION)
+    first: dict[str, str] = {}
+    for row in ordered.to_pylist():
+        place = f"{files[row[FILE]]}:{row[LINE]}"
+        if row["id"] not in first:
+            first[row["id"]] = place
+            continue
+        findings.add(
+            Finding(
+                code=Code.DUPLICATE_ID,
+                message=f"{entity.name} {shorten(row['id'])!r} occurs at {first[row['id']]} and again at {place}",
+                file_index=row[FILE],
+                line=row[LINE],
+                table_key=entity.table_key,
+            )
+        )
+
+
+def _refuse_existing(entity: EntityType, rows: pa.Table, matched: pa.Table, findings: FindingCollector) -> None:
+    clashing = rows.filter(pc.is_in(rows["id"], value_set=matched["id"].combine_chunks())).sort_by(POSITION)
+    for row in clashing.slice(0, findings.limit).select(["id", FILE, LINE]).to_pylist():
+        findings.add(
+            Finding(
+                code=Code.KEY_CONFLICT,
+                message=f"{entity.name} {shorten(row['id'])!r} exists already",
+                file_index=row[FILE],
+                line=row[LINE],
+                table_key=entity.table_key,
+                row_id=row["id"],
+            )
+        )
+    findings.count(Code.KEY_CONFLICT, max(0, clashing.num_rows - findings.limit))
+
+
+def _keep_vectors(capture: Capture, entity: EntityType, rows: pa.Table, matched: pa.Table) -> pa.Table:
+    """Let an omitted `@embed` vector keep its stored value while the text it was made from is unchanged.
+
+    So loading a file again neither undoes `embed` nor leaves a vector that belongs to another text.
+    """
+    names = embedded_properties(entity)
+    if not names or matched.num_rows == 0:
+        return rows
+    sources = {name: _embed_source(entity, name) for name in names}
+    columns = ["id", *dict.fromkeys([*names, *sources.values()])]
+    stored = capture.table(entity.table_key).lookup("id", matched["id"].combine_chunks(), columns)
+    stored = stored.drop_columns([ROW_ID, ROW_ADDRESS])
+    at = pc.index_in(rows["id"].combine_chunks(), value_set=stored["id"].combine_chunks())
+    for name, source in sources.items():
+        same_text = pc.equal(rows[source].combine_chunks(), stored[source].combine_chunks().take(at))
+        keeps = pc.fill_null(pc.and_(rows[omitted_column(name)].combine_chunks(), same_text), False)  # noqa: FBT003
+        kept = pc.if_else(keeps, stored[name].combine_chunks().take(at), rows[name].combine_chunks())
+        rows = rows.set_column(rows.schema.get_field_index(name), rows.schema.field(name), kept)
+    return rows
+
+
+def _embed_source(entity: EntityType, name: str) -> str:
+    embed = entity.property_by_name[name].embed
+    assert embed is not None  # noqa: S101 — only embedded properties are asked
+    return embed.source
+
+
+__all__ = ["IncomingTable", "LoadMode", "LoadWriter"]

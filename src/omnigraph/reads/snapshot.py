@@ -1,0 +1,142 @@
+"""A snapshot, opened: the tables of one graph version as Arrow, as a Lance scanner or as a DuckDB relation.
+
+A snapshot is pinned when it is made and never looks at the branch again: two reads of one snapshot see one state,
+whatever is committed between them.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from omnigraph.catalog.model import Catalog, EntityType, TableKey
+from omnigraph.errors import EntityNotFound
+from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
+from omnigraph.storage.filters import Comparison, Operator, all_of
+from omnigraph.storage.tables import ROW_ID, Table
+from omnigraph.writes.context import GraphContext
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_IN_MEMORY_ROWS_MAX = 1_000_000
+_CHUNK_ROWS = 100_000
+
+
+class SnapshotTable:
+    """One type's rows in a snapshot."""
+
+    def __init__(self, table: Table, pin: TablePin, entity: EntityType) -> None:
+        self._table = table
+        self.pin = pin
+        self.entity = entity
+
+    @property
+    def schema(self) -> "pa.Schema":
+        """The Arrow schema of the table as it is stored."""
+        return self._table.schema
+
+    def count_rows(self) -> int:
+        """Count the rows."""
+        return self._table.count_rows()
+
+    def to_arrow(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        where: Sequence[tuple[str, Operator, Any]] = (),
+    ) -> "pa.Table":
+        """Read rows into memory; `where` is a list of `(column, operator, value)` that must all hold."""
+        return self._table.read(columns, where=_filter(where))
+
+    def to_reader(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        where: Sequence[tuple[str, Operator, Any]] = (),
+    ) -> "pa.RecordBatchReader":
+        """Stream rows in batches; for tables that do not fit into memory."""
+        return self._table.scan(columns, where=_filter(where))
+
+    def scanner(self, **options: Any) -> Any:
+        """Return a Lance scanner of the pinned version, for vector and full-text search and everything Lance offers."""
+        return self._table.dataset.scanner(**options)
+
+    def to_duckdb(self, connection: Any = None) -> Any:
+        """Return a DuckDB relation over the rows, on the given connection or the default one."""
+        from omnigraph.engine.local import arrow_relation
+
+        return arrow_relation(self.to_reader(), connection)
+
+    def in_id_order(self, columns: Sequence[str] | None = None) -> "Iterator[pa.Table]":
+        """Yield all rows in byte order of their ids, in chunks; memory holds the ids and one chunk."""
+        names = list(columns or self.schema.names)
+        if self.pin.row_count <= _IN_MEMORY_ROWS_MAX:
+            yield self._table.read(names).sort_by("id")
+            return
+        ordered = self._table.read(["id"], with_row_ids=True).sort_by("id")
+        row_ids = ordered[ROW_ID].combine_chunks()
+        for start in range(0, len(row_ids), _CHUNK_ROWS):
+            yield self._table.take(row_ids.slice(start, _CHUNK_ROWS), names).select(names).sort_by("id")
+
+
+class Snapshot:
+    """One graph version, ready to be read."""
+
+    def __init__(self, context: GraphContext, pinned: GraphSnapshot) -> None:
+        self._context = context
+        self._pinned = pinned
+        self.catalog: Catalog = context.schemas.catalog(pinned.schema)
+        pinned.check_against(self.catalog)
+
+    @property
+    def branch(self) -> str:
+        """The branch that the snapshot was taken on."""
+        return self._pinned.branch
+
+    @property
+    def graph_version(self) -> int:
+        """The graph version of the snapshot on its branch."""
+        return self._pinned.graph_version
+
+    @property
+    def commit_id(self) -> str:
+        """The commit that made this graph version."""
+        return self._pinned.commit_id
+
+    @property
+    def internal_schema_version(self) -> int:
+        """The on-disk shape of the graph."""
+        return self._context.manifest.load(self._pinned.branch).stamp
+
+    @property
+    def tables(self) -> tuple[TablePin, ...]:
+        """The pins of all tables, by table key."""
+        return tuple(self._pinned.pins.values())
+
+    @property
+    def schema_source(self) -> str:
+        """The schema text that this graph version is read with."""
+        return self._context.schemas.source(self._pinned.schema)
+
+    def table(self, name: str) -> SnapshotTable:
+        """Open a type's table by its name or table key; a name that a node and an edge type share needs the key."""
+        (table_key,) = self.table_keys([name], only_one=True)
+        pin = self._pinned.pins[table_key]
+        table = self._context.store.tables.open(pin.address, pin.version)
+        return SnapshotTable(table, pin, self.catalog.type_by_table_key[table_key])
+
+    def table_keys(self, names: Sequence[str], *, only_one: bool = False) -> tuple[TableKey, ...]:
+        """Resolve type names and table keys, nodes before edges; an unknown name is an error that names it."""
+        found: set[TableKey] = set()
+        for name in names:
+            keys = [key for key in self._pinned.pins if name in (key, key.partition(":")[2])]
+            if not keys:
+                known = ", ".join(sorted(self._pinned.pins))
+                raise EntityNotFound(f"There is no type {name!r} in this graph; it has {known}.", selector=name)
+            if only_one and len(keys) > 1:
+                raise EntityNotFound(f"{name!r} is a node and an edge type; say {' or '.join(keys)}.", selector=name)
+            found.update(keys)
+        return tuple(sorted(found, key=lambda key: (key.startswith("edge:"), key)))
+
+
+def _filter(where: Sequence[tuple[str, Operator, Any]]) -> str | None:
+    return all_of(Comparison(column, operator, value) for column, operator, value in where)

@@ -1,0 +1,1 @@
+"""The only code that speaks to Lance and to object stores: addresses, tables, control objects, locks."""

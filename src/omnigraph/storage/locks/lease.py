@@ -1,0 +1,75 @@
+"""What a lease object says, and for how long."""
+
+import json
+from dataclasses import asdict, dataclass
+
+from omnigraph.base import ids
+from omnigraph.errors import StorageError
+from omnigraph.storage.locks.holder import Holder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseTerms:
+    """How long a lease lives without a renewal, how often it gets one, and what must be left before an effect."""
+
+    ttl_seconds: float = 60.0
+    renew_seconds: float = 20.0
+    margin_seconds: float = 15.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PinnedVersion:
+    """A table version that a reader needs until its lease ends; `ref` None is the table's main line."""
+
+    location: str
+    ref: str | None
+    version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    """A promise to be alive, good for `ttl_s` seconds after the store wrote it down."""
+
+    lease_id: str
+    holder: Holder
+    token: int
+    """Grows by one at every takeover."""
+    ttl_s: float
+    renewals: int
+    """Makes every renewal a different content: compare-and-swap could not tell two equal ones apart."""
+    versions: tuple[PinnedVersion, ...]
+    """What a reader lease protects from cleanup; a lock has none."""
+
+    @classmethod
+    def new(
+        cls, operation: str, terms: LeaseTerms, *, token: int = 1, versions: tuple[PinnedVersion, ...] = ()
+    ) -> "Lease":
+        """Make a lease of this process; nothing is written yet."""
+        return cls(
+            lease_id=ids.new_ulid(),
+            holder=Holder.here(operation),
+            token=token,
+            ttl_s=terms.ttl_seconds,
+            renewals=0,
+            versions=versions,
+        )
+
+    def to_bytes(self) -> bytes:
+        """Spell the lease as JSON."""
+        return json.dumps(asdict(self)).encode()
+
+    @classmethod
+    def from_bytes(cls, content: bytes, *, uri: str) -> "Lease":
+        """Read what `to_bytes` wrote; `uri` names the object in the error for anything else."""
+        try:
+            document = json.loads(content)
+            holder = Holder(**document.pop("holder"))
+            versions = tuple(PinnedVersion(**pinned) for pinned in document.pop("versions"))
+            return cls(holder=holder, versions=versions, **document)
+        except (ValueError, TypeError, KeyError, AttributeError) as exc:
+            # Not knowing what it says, nobody may take it over: a lease that cannot be read is held.
+            raise StorageError(
+                f"{uri} is not a lease that this program can read. Delete it if no process works on the graph.",
+                storage_kind="permanent",
+                uri=uri,
+            ) from exc

@@ -1,0 +1,47 @@
+"""The store's time, the only one by which leases expire.
+
+Machines disagree about the time, by minutes when something is wrong, so no lease may depend on the local wall clock.
+obstore does not pass on the date of a response; what it does report is when the store says an object was last
+modified. So one small object is written and read back: its modification time was the store's present a moment ago.
+From there on the local monotonic clock, which only measures durations, carries the observation forward.
+"""
+
+from dataclasses import dataclass
+
+from omnigraph.base import clock, ids
+from omnigraph.errors import StorageError
+from omnigraph.storage.objects import ControlStore
+
+_CLOCK_PATH = "__locks/clock.json"
+# S3 counts modification times in whole seconds, cut off: an object may be almost this much younger than it looks.
+_RESOLUTION_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreClock:
+    """One observation of the store's clock, valid for as long as this process runs.
+
+    It is never ahead of the store: it may see an expired lease as alive for a moment longer, not the other way round.
+    """
+
+    store_seconds: float
+    observed_at: float
+
+    @classmethod
+    def observe(cls, objects: ControlStore) -> "StoreClock":
+        """Read the store's clock; this writes to the store."""
+        objects.put(_CLOCK_PATH, ids.new_ulid().encode())
+        stored = objects.read(_CLOCK_PATH)
+        if stored is None:
+            uri = f"{objects.root.uri}/{_CLOCK_PATH}"
+            raise StorageError(
+                f"{uri} was gone right after it was written; is something else cleaning the graph's directory?",
+                storage_kind="unknown",
+                uri=uri,
+            )
+        return cls(store_seconds=stored.last_modified, observed_at=clock.monotonic_seconds())
+
+    def seconds_past_expiry(self, *, last_modified: float, ttl_seconds: float) -> float:
+        """Tell how long ago a lease written at `last_modified` has expired; negative while it is alive."""
+        now = self.store_seconds + clock.monotonic_seconds() - self.observed_at
+        return now - last_modified - ttl_seconds - _RESOLUTION_SECONDS

@@ -1,0 +1,68 @@
+"""What a store of control objects promises, whatever it is made of.
+
+Sidecars, schema files, claims, locks and leases are small text objects. Paths are relative to the graph's root and
+use `/`; a name that starts with a dot is the store's own and invisible.
+"""
+
+from dataclasses import dataclass
+from typing import NewType, Protocol
+
+from omnigraph.storage.uris import GraphRoot
+
+Token = NewType("Token", str)
+"""Names one content of one object. Equal content may have an equal token: who needs to tell two writes of the same
+text apart puts an id or a counter into it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredObject:
+    """An object as one read saw it."""
+
+    content: bytes
+    token: Token
+    last_modified: float
+    """Seconds since the Unix epoch by the store's clock, which may stand anywhere and may count whole seconds only."""
+
+
+class ControlStore(Protocol):
+    """Small objects with create-if-absent and compare-and-swap.
+
+    A returned write is durable. Failures other than the two of `objects/errors.py` are `StorageError`s; in particular
+    "could not look" never reads as "nothing there". There is no rename: object stores have none.
+    """
+
+    @property
+    def root(self) -> GraphRoot:
+        """The graph that the paths are relative to."""
+        ...
+
+    def create(self, path: str, content: bytes) -> Token:
+        """Write a new object; raise `ObjectExists` if there is one. Of two racing creators one wins."""
+        ...
+
+    def replace(self, path: str, content: bytes, token: Token) -> Token:
+        """Overwrite exactly the content that `token` names; raise `ObjectChanged` if it is not there any more."""
+        ...
+
+    def put(self, path: str, content: bytes) -> None:
+        """Write the object whatever was there before."""
+        ...
+
+    def read(self, path: str) -> StoredObject | None:
+        """Return the object, or None if the store says that there is none."""
+        ...
+
+    def list(self, prefix: str) -> tuple[str, ...]:
+        """Return the paths of all objects in the directory `prefix` and below it, sorted.
+
+        An object that is gone when it is read afterwards belonged to somebody who has finished.
+        """
+        ...
+
+    def delete(self, path: str) -> None:
+        """Remove the object; an absent one is fine."""
+        ...
+
+    def probe(self) -> None:
+        """Prove, once per process and root, that the store can do conditional writes; raise `StorageError` if not."""
+        ...

@@ -1,0 +1,213 @@
+"""Control objects as files.
+
+Content is written to a temporary file, synced, and only then given its name, by `link` where the name must be new and
+by `rename` where it may exist. So no reader sees half an object, and a crash leaves the old one or the new one.
+"""
+
+import errno
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from omnigraph.base import ids
+from omnigraph.errors import StorageError
+from omnigraph.storage.flock import flock_within
+from omnigraph.storage.objects.contract import StoredObject, Token
+from omnigraph.storage.objects.errors import ObjectChanged, ObjectExists
+from omnigraph.storage.objects.probe import probe_once
+from omnigraph.storage.uris import GraphRoot
+
+_SWAP_LOCK = "__locks/.swap"
+_SWAP_WAIT_SECONDS = 30.0
+_LINK_REFUSALS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
+_TRANSIENT = frozenset({errno.EAGAIN, errno.EBUSY, errno.EINTR, errno.ESTALE, errno.ETIMEDOUT})
+_CONFIGURATION = frozenset(
+    {
+        errno.EACCES,
+        errno.EISDIR,
+        errno.ELOOP,
+        errno.ENAMETOOLONG,
+        errno.ENOTDIR,
+        errno.ENOTSUP,
+        errno.EPERM,
+        errno.EROFS,
+        errno.EXDEV,
+    }
+)
+
+
+class LocalObjects:
+    """A `ControlStore` below a local directory, which appears with the first write."""
+
+    def __init__(self, root: GraphRoot) -> None:
+        self._root = root
+        self._directory = root.local_path
+
+    @property
+    def root(self) -> GraphRoot:
+        """The graph that the paths are relative to."""
+        return self._root
+
+    def create(self, path: str, content: bytes) -> Token:
+        """Write a new object, named by `link`, which fails if the name is taken."""
+        with self._translated("Creating", path), self._temporary(path, content) as temporary:
+            try:
+                os.link(temporary, self._file(path))
+            except FileExistsError:
+                raise ObjectExists(path) from None
+            except OSError as exc:
+                if exc.errno in _LINK_REFUSALS:
+                    raise self._no_hard_links(exc) from exc
+                raise
+            _sync_directory(temporary.parent)
+        return _token(content)
+
+    def replace(self, path: str, content: bytes, token: Token) -> Token:
+        """Compare and rename under a lock, since the file system has no compare-and-swap of its own."""
+        with self._translated("Replacing", path), self._swapping():
+            current = self.read(path)
+            if current is None or current.token != token:
+                raise ObjectChanged(path)
+            self._overwrite(path, content)
+        return _token(content)
+
+    def put(self, path: str, content: bytes) -> None:
+        """Write the object whatever was there before."""
+        with self._translated("Writing", path), self._swapping():
+            self._overwrite(path, content)
+
+    def read(self, path: str) -> StoredObject | None:
+        """Return the object, or None if there is no such file."""
+        with self._translated("Reading", path):
+            try:
+                with self._file(path).open("rb") as file:
+                    content = file.read()
+                    last_modified = os.fstat(file.fileno()).st_mtime
+            except FileNotFoundError:
+                return None
+        return StoredObject(content=content, token=_token(content), last_modified=last_modified)
+
+    def list(self, prefix: str) -> tuple[str, ...]:
+        """Return the paths of all files in the directory `prefix` and below it, sorted; none if it is absent."""
+        with self._translated("Listing", prefix):
+            return tuple(sorted(self._walk(self._directory / prefix)))
+
+    def delete(self, path: str) -> None:
+        """Remove the file; an absent one is fine."""
+        with self._translated("Deleting", path):
+            file = self._file(path)
+            if not file.parent.is_dir():
+                return
+            # Without the lock a `replace` that has just compared would bring the object back.
+            with self._swapping():
+                file.unlink(missing_ok=True)
+                _sync_directory(file.parent)
+
+    def probe(self) -> None:
+        """Prove that the file system has hard links: Lance commits with them, and so does `create`."""
+        probe_once(self)
+
+    def _file(self, path: str) -> Path:
+        return self._directory / path
+
+    def _overwrite(self, path: str, content: bytes) -> None:
+        with self._temporary(path, content) as temporary:
+            temporary.replace(self._file(path))
+            _sync_directory(temporary.parent)
+
+    @contextmanager
+    def _temporary(self, path: str, content: bytes) -> Iterator[Path]:
+        """Write `content` durably beside its destination; what was not renamed away is removed."""
+        directory = self._file(path).parent
+        _make_directory(directory)
+        temporary = directory / f".tmp-{ids.new_ulid()}"
+        try:
+            with temporary.open("xb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            yield temporary
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    @contextmanager
+    def _swapping(self) -> Iterator[None]:
+        """Keep other processes and threads from changing existing objects.
+
+        One lock file serves the whole root: it is held for two system calls, and one per object could never be
+        removed again without letting two holders lock two inodes.
+        """
+        lock = self._file(_SWAP_LOCK)
+        _make_directory(lock.parent)
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            if not flock_within(descriptor, wait_seconds=_SWAP_WAIT_SECONDS):
+                raise StorageError(
+                    f"Another process has kept {lock} locked for {_SWAP_WAIT_SECONDS:.0f} seconds; nothing was "
+                    "changed. See whether it hangs, and try again.",
+                    storage_kind="transient",
+                    uri=self._root.uri,
+                )
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _walk(self, directory: Path) -> Iterator[str]:
+        # os.walk, glob and rglob skip directories that they cannot read; here that must be heard.
+        try:
+            entries = list(os.scandir(directory))
+        except FileNotFoundError:
+            return
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                yield from self._walk(Path(entry.path))
+            elif not entry.name.startswith("."):
+                yield Path(entry.path).relative_to(self._directory).as_posix()
+
+    @contextmanager
+    def _translated(self, doing: str, path: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as exc:
+            uri = f"{self._root.uri}/{path}"
+            raise StorageError(
+                f"{doing} {uri} failed: {exc.strerror or exc}.", storage_kind=_storage_kind(exc), uri=uri
+            ) from exc
+
+    def _no_hard_links(self, exc: OSError) -> StorageError:
+        uri = self._root.uri
+        return StorageError(
+            f"The file system of {uri} refuses hard links ({exc.strerror or exc}), and commits are made with them. "
+            "Put the graph on another file system; FAT, some FUSE and some network mounts have none.",
+            storage_kind="configuration",
+            uri=uri,
+        )
+
+
+def _token(content: bytes) -> Token:
+    return Token(hashlib.sha256(content).hexdigest())
+
+
+def _storage_kind(exc: OSError) -> str:
+    if exc.errno in _TRANSIENT:
+        return "transient"
+    return "configuration" if exc.errno in _CONFIGURATION else "unknown"
+
+
+def _make_directory(directory: Path) -> None:
+    """Create the directory and its parents, each durably."""
+    if directory.is_dir():
+        return
+    _make_directory(directory.parent)
+    directory.mkdir(exist_ok=True)
+    _sync_directory(directory.parent)
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,160 @@
+"""Control objects on S3, by conditional puts.
+
+A put whose answer is lost may have landed. The library's own retries would then meet our object and report somebody
+else's, so conditional puts are attempted one at a time, and after an unclear one the object is read and compared.
+"""
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import obstore
+from obstore.store import S3Store
+
+from omnigraph.base import clock, ids
+from omnigraph.errors import Effect, Internal, StorageError
+from omnigraph.storage.objects.contract import StoredObject, Token
+from omnigraph.storage.objects.errors import ObjectChanged, ObjectExists
+from omnigraph.storage.objects.probe import probe_once
+from omnigraph.storage.objects.s3_failures import OBSTORE_FAILURES, is_conflict, is_no_such_key, storage_error
+from omnigraph.storage.settings import S3Settings
+from omnigraph.storage.uris import GraphRoot
+
+if TYPE_CHECKING:
+    from obstore import PutMode
+
+_ATTEMPTS_MAX = 4
+_PAUSE_SECONDS = 0.2
+# A call ends within the sum of both, which must stay below half the life of a lease: that is how much of it is left
+# when its holder deletes it.
+_REQUEST_SECONDS_MAX = 10
+_RETRY_SECONDS_MAX = 15
+
+
+class S3Objects:
+    """A `ControlStore` below an S3 prefix."""
+
+    def __init__(self, root: GraphRoot, settings: S3Settings) -> None:
+        self._root = root
+        self._retrying = _open_store(root, settings, retries_max=5)
+        self._single = _open_store(root, settings, retries_max=0)
+
+    @property
+    def root(self) -> GraphRoot:
+        """The graph that the paths are relative to."""
+        return self._root
+
+    def create(self, path: str, content: bytes) -> Token:
+        """Write a new object with `If-None-Match: *`."""
+        token = self._put_if(path, content, mode="create")
+        if token is None:
+            raise ObjectExists(path)
+        return token
+
+    def replace(self, path: str, content: bytes, token: Token) -> Token:
+        """Overwrite one content of the object with `If-Match`."""
+        new_token = self._put_if(path, content, mode={"e_tag": token})
+        if new_token is None:
+            raise ObjectChanged(path)
+        return new_token
+
+    def put(self, path: str, content: bytes) -> None:
+        """Write the object whatever was there before."""
+        try:
+            obstore.put(self._retrying, path, content, mode="overwrite", use_multipart=False)
+        except OBSTORE_FAILURES as exc:
+            raise self._error(exc, "Writing", path) from exc
+
+    def read(self, path: str) -> StoredObject | None:
+        """Return the object, or None if the store says that there is no such key."""
+        try:
+            result = obstore.get(self._retrying, path)
+            content = bytes(result.bytes())
+        except OBSTORE_FAILURES as exc:
+            if is_no_such_key(exc):
+                return None
+            raise self._error(exc, "Reading", path) from exc
+        return StoredObject(
+            content=content,
+            token=self._token(result.meta["e_tag"]),
+            last_modified=result.meta["last_modified"].timestamp(),
+        )
+
+    def list(self, prefix: str) -> tuple[str, ...]:
+        """Return the paths of all objects below `prefix`, page after page, sorted."""
+        try:
+            found = obstore.list(self._retrying, prefix).collect()
+        except OBSTORE_FAILURES as exc:
+            raise self._error(exc, "Listing", prefix) from exc
+        return tuple(sorted(meta["path"] for meta in found))
+
+    def delete(self, path: str) -> None:
+        """Remove the object; an absent one is fine."""
+        try:
+            obstore.delete(self._retrying, path)
+        except OBSTORE_FAILURES as exc:
+            if not is_no_such_key(exc):
+                raise self._error(exc, "Deleting", path) from exc
+
+    def probe(self) -> None:
+        """Prove that the store honours conditional puts; some S3-compatible ones take them for plain puts."""
+        probe_once(self)
+
+    def _put_if(self, path: str, content: bytes, *, mode: "PutMode") -> Token | None:
+        """Put under a condition; return the new token, or None if somebody else's object is there instead."""
+        unclear: StorageError | None = None
+        for attempt in range(_ATTEMPTS_MAX):
+            clock.sleep_seconds(_PAUSE_SECONDS * attempt * ids.jitter())
+            try:
+                return self._token(obstore.put(self._single, path, content, mode=mode)["e_tag"])
+            except OBSTORE_FAILURES as exc:
+                if is_conflict(exc):
+                    # A first refusal is certain. A later one may be our own earlier attempt, arrived after all.
+                    return self._token_if_landed(path, content) if unclear else None
+                failure = self._error(exc, "Writing", path)
+                if unclear or failure.is_transient:
+                    failure.effect = Effect.UNKNOWN
+                if not failure.is_transient:
+                    raise failure from exc
+                unclear = failure
+            landed = self._token_if_landed(path, content)
+            if landed is not None:
+                return landed
+        raise unclear or Internal("a conditional put ended without an outcome")
+
+    def _token_if_landed(self, path: str, content: bytes) -> Token | None:
+        try:
+            stored = self.read(path)
+        except StorageError as exc:
+            exc.effect = Effect.UNKNOWN
+            raise
+        return stored.token if stored is not None and stored.content == content else None
+
+    def _token(self, e_tag: str | None) -> Token:
+        if e_tag is None:
+            raise StorageError(
+                f"The store of {self._root.uri} sends no ETag, and without one no write can be made conditional.",
+                storage_kind="configuration",
+                uri=self._root.uri,
+            )
+        return Token(e_tag)
+
+    def _error(self, exc: Exception, doing: str, path: str) -> StorageError:
+        return storage_error(exc, doing=doing, uri=f"{self._root.uri}/{path}")
+
+
+def _open_store(root: GraphRoot, settings: S3Settings, *, retries_max: int) -> S3Store:
+    """Open obstore with paths relative to the root."""
+    # obstore declares short spellings of these options and accepts the ones it shares with Lance. The bulk form of
+    # delete is a POST that several S3-compatible stores lack.
+    config: Any = {**settings.options(), "aws_disable_bulk_delete": "true"}
+    return S3Store(
+        settings.bucket,
+        prefix=root.key,
+        config=config,
+        client_options={"allow_http": settings.allow_http, "timeout": timedelta(seconds=_REQUEST_SECONDS_MAX)},
+        retry_config={
+            "max_retries": retries_max,
+            "retry_timeout": timedelta(seconds=_RETRY_SECONDS_MAX),
+            "backoff": {"init_backoff": timedelta(seconds=0.1), "max_backoff": timedelta(seconds=2), "base": 2},
+        },
+    )

@@ -1,0 +1,164 @@
+"""Which operation made a version of a table: read from Lance's own files, because its Python binding cannot say.
+
+The binding raises `TypeError` for a rewrite that carries indexes and returns a nameless object for a reservation. The
+files are exact: a version's manifest names and usually embeds its transaction, and the number of the one operation
+field in it is the kind. A number we do not know is an unknown operation, never a harmless one.
+"""
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from google.protobuf.message import DecodeError
+
+from omnigraph.errors import StorageError
+from omnigraph.storage.history_proto import VersionRecord, parse_transaction, parse_version
+
+AUTO_CLEANUP_PREFIX = "lance.auto_cleanup."
+
+_MAGIC = b"LANC"
+_TRAILER = struct.Struct("<QHH4s")
+_LENGTH = struct.Struct("<I")
+_VERSION_MAX = 2**64 - 1
+
+
+class OperationName(StrEnum):
+    """Lance's operations as people and sidecars spell them."""
+
+    APPEND = "Append"
+    DELETE = "Delete"
+    OVERWRITE = "Overwrite"
+    CREATE_INDEX = "CreateIndex"
+    REWRITE = "Rewrite"
+    MERGE = "Merge"
+    RESTORE = "Restore"
+    RESERVE_FRAGMENTS = "ReserveFragments"
+    UPDATE = "Update"
+    PROJECT = "Project"
+    UPDATE_CONFIG = "UpdateConfig"
+    DATA_REPLACEMENT = "DataReplacement"
+    UPDATE_MEM_WAL_STATE = "UpdateMemWalState"
+    CLONE = "Clone"
+    UPDATE_BASES = "UpdateBases"
+    DATA_OVERLAY = "DataOverlay"
+    APPEND_FRAGMENT_REUSE_TRANSITIONS = "AppendFragmentReuseTransitions"
+
+
+# The format numbers its operations from 100 in exactly this order.
+_NAME_BY_NUMBER: Mapping[int, OperationName] = dict(enumerate(OperationName, start=100))
+
+_LAYOUT_OPERATIONS = (OperationName.RESERVE_FRAGMENTS, OperationName.REWRITE, OperationName.CREATE_INDEX)
+
+
+class HistoryUnreadable(StorageError):
+    """The operation behind a version cannot be told: its files are missing, damaged or contradict each other."""
+
+
+class TableFiles(Protocol):
+    """The bytes inside one table's directory, wherever it lies."""
+
+    @property
+    def uri(self) -> str:
+        """The table's address, for messages."""
+
+    def read(self, path: str) -> bytes:
+        """Return the file at `path`, relative to the table's directory; raise FileNotFoundError when it is absent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableOperation:
+    """The transaction that made one version.
+
+    `restored_version` is set for Restore only. `strips_auto_cleanup` is true for an UpdateConfig that removes
+    `lance.auto_cleanup.*` keys and does nothing else.
+    """
+
+    uuid: str
+    read_version: int
+    number: int
+    properties: Mapping[str, str]
+    restored_version: int | None
+    strips_auto_cleanup: bool
+
+    @property
+    def name(self) -> str:
+        """The operation's name, or `Unknown(<number>)`."""
+        return _NAME_BY_NUMBER.get(self.number, f"Unknown({self.number})")
+
+    @property
+    def is_maintenance(self) -> bool:
+        """Whether the operation changed layout, indexes or the cleanup setting, and no row."""
+        return self.name in _LAYOUT_OPERATIONS or self.strips_auto_cleanup
+
+
+def operation(files: TableFiles, *, ref: str | None, version: int) -> TableOperation:
+    """Tell which operation made `version` on `ref`; None is the table's main line.
+
+    Reads one object when the manifest embeds its transaction, two otherwise. Raises HistoryUnreadable whenever the
+    answer is not certain; failures of the store itself pass through.
+    """
+    tree = f"tree/{ref}/" if ref else ""
+    path = f"{tree}_versions/{_VERSION_MAX - version:020d}.manifest"
+    try:
+        manifest = files.read(path)
+        record = _version_record(manifest, version)
+        # The embedded copy comes first: cleanup may delete the transaction file of a version that it keeps.
+        if record.transaction_offset is not None:
+            return _table_operation(_message_at(manifest, record.transaction_offset))
+        path = f"{tree}_transactions/{record.transaction_file}"
+        return _table_operation(files.read(path))
+    except FileNotFoundError as exc:
+        raise _unreadable(files, version=version, path=path, reason="the file is missing", kind="not_found") from exc
+    except (DecodeError, ValueError) as exc:
+        raise _unreadable(files, version=version, path=path, reason=str(exc), kind="permanent") from exc
+
+
+def _version_record(manifest: bytes, version: int) -> VersionRecord:
+    if len(manifest) < _TRAILER.size:
+        raise ValueError("the file is too short")
+    position, _, _, magic = _TRAILER.unpack(manifest[-_TRAILER.size :])
+    if magic != _MAGIC:
+        raise ValueError("the file does not end like a Lance manifest")
+    record = parse_version(_message_at(manifest, position))
+    if record.version != version:
+        raise ValueError(f"the manifest is of version {record.version}")
+    if record.transaction_offset is None and not record.transaction_file:
+        raise ValueError("the manifest names no transaction")
+    return record
+
+
+def _message_at(content: bytes, position: int) -> bytes:
+    start = position + _LENGTH.size
+    if start > len(content):
+        raise ValueError(f"nothing is at byte {position}")
+    (length,) = _LENGTH.unpack(content[position:start])
+    if start + length > len(content):
+        raise ValueError(f"the message at byte {position} is cut off")
+    return content[start : start + length]
+
+
+def _table_operation(content: bytes) -> TableOperation:
+    record = parse_transaction(content)
+    if not record.uuid or len(record.operation_numbers) != 1:
+        raise ValueError(f"the transaction has uuid {record.uuid!r} and operations {record.operation_numbers}")
+    (number,) = record.operation_numbers
+    removed = record.removed_config_keys
+    return TableOperation(
+        uuid=record.uuid,
+        read_version=record.read_version,
+        number=number,
+        properties=record.properties,
+        restored_version=record.restored_version,
+        strips_auto_cleanup=(
+            bool(removed)
+            and all(key.startswith(AUTO_CLEANUP_PREFIX) for key in removed)
+            and not record.has_other_config_changes
+        ),
+    )
+
+
+def _unreadable(files: TableFiles, *, version: int, path: str, reason: str, kind: str) -> HistoryUnreadable:
+    message = f"Cannot tell which operation made version {version} of {files.uri}: {reason} ({path})."
+    return HistoryUnreadable(message, storage_kind=kind, uri=files.uri)

@@ -1,0 +1,293 @@
+"""Changing Lance tables: stage new files without committing, then commit exactly one planned transaction.
+
+A staged change has a uuid minted beforehand and the properties that prove whose it is. Lance rebases stale commits
+even with `max_retries=0`, so `commit_staged` checks afterwards that the new version is exactly the next one and
+carries our uuid: that check, under the branch's gate, is what keeps keys unique.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.base import faults, ids
+from omnigraph.storage.lance_errors import LanceFailure, classify, storage_error, translated
+from omnigraph.storage.tables import AUTO_CLEANUP_PREFIX, ROW_ADDRESS, ROW_ID, Table, TableAddress, TableStore
+
+_FRAGMENT_ROWS_MAX = 1 << 20
+_FRAGMENT_BYTES_MAX = 1 << 30
+
+
+class CommitInterleaved(Exception):  # noqa: N818 — it is an outcome the write protocol handles, not a user-facing error
+    """A commit did not land as exactly the next version with our uuid: somebody else got in between."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagedCommit:
+    """One Lance transaction that is ready to be committed on top of `read_version`."""
+
+    uuid: str
+    read_version: int
+    operation: str
+    transaction: Any
+
+
+def stage_change(
+    store: TableStore,
+    table: Table,
+    *,
+    rewritten: pa.Table | None,
+    inserted: pa.Table | None,
+    removed_addresses: pa.Array,
+    properties: Mapping[str, str],
+) -> StagedCommit:
+    """Write the files of one mixed change and return its transaction.
+
+    `rewritten` rows carry `_rowid` of the row they replace, whose address is among `removed_addresses`; rows are in
+    the canonical schema otherwise. Row ids travel along, so that history shows an update and not delete + insert.
+    """
+    from lance import LanceOperation
+
+    rows, row_ids = _rewritten_then_inserted(rewritten, inserted)
+    fragments = _write_fragments(store, table, rows) if rows is not None and rows.num_rows else []
+    if len(removed_addresses) == 0:
+        operation: Any = LanceOperation.Append(fragments)
+        return _staged(table, operation, "Append", properties)
+    updated, removed = _delete_addresses(table, removed_addresses)
+    if not fragments:
+        operation = LanceOperation.Delete(updated, removed, "id IN (…)")
+        return _staged(table, operation, "Delete", properties)
+    operation = LanceOperation.Update(
+        removed_fragment_ids=removed,
+        updated_fragments=updated,
+        new_fragments=_with_row_ids(fragments, row_ids),
+    )
+    return _staged(table, operation, "Update", properties)
+
+
+def stage_replacement(
+    store: TableStore, table: Table, rows: pa.Table, schema: pa.Schema, *, properties: Mapping[str, str]
+) -> StagedCommit:
+    """Write the files of a new content for the whole table; `schema` is the canonical one, metadata included."""
+    from lance import LanceOperation
+
+    fragments = _write_fragments(store, table, rows) if rows.num_rows else []
+    return _staged(table, LanceOperation.Overwrite(schema, fragments), "Overwrite", properties)
+
+
+def stage_auto_cleanup_strip(table: Table, *, properties: Mapping[str, str]) -> StagedCommit | None:
+    """Plan the commit that removes stored auto-cleanup settings; None when there are none."""
+    from lance import LanceOperation
+
+    keys = table.auto_cleanup_keys()
+    if not keys:
+        return None
+    update = LanceOperation.UpdateMap(updates=dict.fromkeys(keys), replace=False)
+    return _staged(table, LanceOperation.UpdateConfig(config_updates=update), "UpdateConfig", properties)
+
+
+def stage_restore(table: Table, version: int, *, uuid: str, properties: Mapping[str, str]) -> StagedCommit:
+    """Plan a restore of an older version on top of `table`, which must be HEAD."""
+    from lance import LanceOperation, Transaction
+
+    transaction = Transaction(
+        read_version=table.version,
+        operation=LanceOperation.Restore(version),
+        uuid=uuid,
+        transaction_properties=dict(properties),
+    )
+    return StagedCommit(uuid=uuid, read_version=table.version, operation="Restore", transaction=transaction)
+
+
+def on_top_of(staged: StagedCommit, read_version: int) -> StagedCommit:
+    """Move a staged commit onto a later version that changed no fragment, for chains of planned commits."""
+    from lance import Transaction
+
+    transaction = Transaction(
+        read_version=read_version,
+        operation=staged.transaction.operation,
+        uuid=staged.uuid,
+        transaction_properties=staged.transaction.transaction_properties,
+    )
+    return StagedCommit(
+        uuid=staged.uuid, read_version=read_version, operation=staged.operation, transaction=transaction
+    )
+
+
+def commit_staged(store: TableStore, address: TableAddress, staged: StagedCommit) -> Table:
+    """Commit a staged transaction as exactly the next version, or raise.
+
+    An unclear error is settled by looking at the next version: if it carries our uuid the commit landed and only the
+    acknowledgement was lost. Committing again is never tried: it would write the rows twice.
+    """
+    import lance
+
+    expected = staged.read_version + 1
+    failure: Exception | None = None
+    try:
+        lance.LanceDataset.commit(
+            store.uri(address),
+            staged.transaction,
+            storage_options=store.storage_options,
+            max_retries=0,
+            enable_stable_row_ids=True,
+        )
+        faults.reach("write.commit_ack_lost")
+    except (OSError, ValueError, RuntimeError) as error:
+        failure = error
+    landed = _version_with_uuid(store, address, expected, staged.uuid)
+    if landed is not None:
+        return landed
+    if failure is None or classify(failure) in {LanceFailure.CONFLICT, LanceFailure.INCOMPATIBLE}:
+        raise CommitInterleaved(f"{address.path} moved past version {staged.read_version}") from failure
+    raise storage_error(failure, doing=f"committing to {address.path}", uri=address.path) from failure
+
+
+def create_table(
+    store: TableStore, address: TableAddress, schema: pa.Schema, *, uuid: str, properties: Mapping[str, str]
+) -> Table:
+    """Create an empty table as version 1 in one commit that carries our uuid."""
+    import lance
+    from lance import LanceOperation, Transaction
+
+    transaction = Transaction(
+        read_version=0,
+        operation=LanceOperation.Overwrite(schema, []),
+        uuid=uuid,
+        transaction_properties=dict(properties),
+    )
+    with translated(doing=f"creating {address.path}", uri=address.path):
+        dataset = lance.LanceDataset.commit(
+            store.uri(address),
+            transaction,
+            storage_options=store.storage_options,
+            max_retries=0,
+            enable_stable_row_ids=True,
+        )
+    return store.remember(Table(address, dataset))
+
+
+def _version_with_uuid(store: TableStore, address: TableAddress, version: int, uuid: str) -> Table | None:
+    head = store.head(address)
+    if head is None or head.version < version:
+        return None
+    table = head if head.version == version else store.open(address, version)
+    return table if table.transaction_uuid == uuid else None
+
+
+def _staged(table: Table, operation: Any, name: str, properties: Mapping[str, str]) -> StagedCommit:
+    from lance import Transaction
+
+    uuid = ids.new_uuid()
+    transaction = Transaction(
+        read_version=table.version, operation=operation, uuid=uuid, transaction_properties=dict(properties)
+    )
+    return StagedCommit(uuid=uuid, read_version=table.version, operation=name, transaction=transaction)
+
+
+def _rewritten_then_inserted(rewritten: pa.Table | None, inserted: pa.Table | None) -> tuple[pa.Table | None, pa.Array]:
+    row_ids = pa.array([], pa.uint64())
+    pieces = []
+    if rewritten is not None and rewritten.num_rows:
+        row_ids = rewritten[ROW_ID].combine_chunks()
+        pieces.append(rewritten.drop_columns([ROW_ID]))
+    if inserted is not None and inserted.num_rows:
+        pieces.append(inserted)
+    return (pa.concat_tables(pieces) if pieces else None), row_ids
+
+
+def _write_fragments(store: TableStore, table: Table, rows: pa.Table) -> list[Any]:
+    from lance.fragment import write_fragments
+
+    with translated(doing=f"writing new files of {table.address.path}", uri=table.address.path):
+        return list(
+            write_fragments(
+                with_blob_columns(rows, table.schema),
+                store.uri(table.address),
+                mode="append",
+                max_rows_per_file=_FRAGMENT_ROWS_MAX,
+                max_bytes_per_file=_FRAGMENT_BYTES_MAX,
+                storage_options=store.storage_options,
+                enable_stable_row_ids=True,
+            )
+        )
+
+
+def with_blob_columns(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Give plain binary columns the blob type that the table's schema declares, and order columns by it."""
+    import lance
+
+    columns = []
+    for field in schema:
+        column = rows[field.name]
+        if _is_blob(field.type):
+            column = lance.blob_array(column.to_pylist())
+        columns.append(column)
+    return pa.table(columns, schema=schema)
+
+
+def _is_blob(data_type: pa.DataType) -> bool:
+    return getattr(data_type, "extension_name", None) == "lance.blob.v2"
+
+
+def _with_row_ids(fragments: Sequence[Any], row_ids: pa.Array) -> list[Any]:
+    """Attach the kept row ids to the leading rows of the new fragments."""
+    from lance.fragment import FragmentMetadata, RowIdSequence
+
+    attached, start = [], 0
+    for fragment in fragments:
+        kept = row_ids.slice(start, fragment.physical_rows)
+        start += fragment.physical_rows
+        metadata = RowIdSequence(kept.to_pylist()).to_inline_metadata() if len(kept) else None
+        attached.append(
+            FragmentMetadata(
+                id=fragment.id, files=fragment.files, physical_rows=fragment.physical_rows, row_id_meta=metadata
+            )
+        )
+    return attached
+
+
+def _delete_addresses(table: Table, addresses: pa.Array) -> tuple[list[Any], list[int]]:
+    """Write deletion files; return the fragments that keep rows and the ids of those that keep none."""
+    updated, removed = [], []
+    for fragment_id, offsets in _offsets_by_fragment(addresses):
+        fragment = table.dataset.get_fragment(fragment_id)
+        with translated(doing=f"writing a deletion file of {table.address.path}", uri=table.address.path):
+            metadata = fragment.delete_rows(offsets)
+        if metadata is None:
+            removed.append(fragment_id)
+        else:
+            updated.append(metadata)
+    return updated, removed
+
+
+def _offsets_by_fragment(addresses: pa.Array) -> Iterator[tuple[int, list[int]]]:
+    # A row address is the fragment id in the upper and the row offset in the lower 32 bits.
+    fragment_ids = pc.shift_right(addresses, pa.scalar(32, pa.uint64()))
+    offsets = pc.bit_wise_and(addresses, pa.scalar(0xFFFFFFFF, pa.uint64()))
+    grouped = (
+        pa.table({"fragment": fragment_ids, "offset": offsets}).group_by("fragment").aggregate([("offset", "list")])
+    )
+    for fragment_id, group in sorted(
+        zip(grouped["fragment"].to_pylist(), grouped["offset_list"].to_pylist(), strict=True)
+    ):
+        yield fragment_id, sorted(group)
+
+
+__all__ = [
+    "AUTO_CLEANUP_PREFIX",
+    "ROW_ADDRESS",
+    "ROW_ID",
+    "CommitInterleaved",
+    "StagedCommit",
+    "commit_staged",
+    "create_table",
+    "on_top_of",
+    "stage_auto_cleanup_strip",
+    "stage_change",
+    "stage_replacement",
+    "stage_restore",
+    "with_blob_columns",
+]

@@ -1,0 +1,242 @@
+"""Opening and reading Lance tables: the one door between the graph and `lance.dataset`.
+
+A table state is `(location, ref, version)`: version numbers belong to a ref, and a handle on a ref reports the URI of
+the main line, so nothing above this module ever sees a Lance URI or passes a dataset around. Writing is in
+`staging.py`.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any, Final, NewType
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.errors import HistoricalVersionReclaimed
+from omnigraph.storage import filters
+from omnigraph.storage.lance_errors import LanceFailure, classify, storage_error, translated
+from omnigraph.storage.uris import GraphRoot
+
+TableVersion = NewType("TableVersion", int)
+"""A Lance version of one table on one ref; never a graph version."""
+
+AUTO_CLEANUP_PREFIX: Final = "lance.auto_cleanup."
+ROW_ID: Final = "_rowid"
+ROW_ADDRESS: Final = "_rowaddr"
+
+_HANDLES_MAX = 256
+_LOOKUP_BY_FILTER_MAX = 2_000
+"""Up to this many values a lookup goes through the scalar index as an IN list; above, one column scan is cheaper."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableAddress:
+    """Where a table lives: its directory below the graph root, and the ref (None is the main line)."""
+
+    location: str
+    ref: str | None = None
+
+    @property
+    def path(self) -> str:
+        """The directory that holds this ref's own versions and files."""
+        return self.location if self.ref is None else f"{self.location}/tree/{self.ref}"
+
+
+class Table:
+    """One immutable state of one table."""
+
+    def __init__(self, address: TableAddress, dataset: Any) -> None:
+        self.address = address
+        self._dataset = dataset
+
+    @property
+    def version(self) -> TableVersion:
+        """The Lance version of this state."""
+        return TableVersion(self._dataset.version)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema with all its metadata."""
+        return self._dataset.schema
+
+    @property
+    def dataset(self) -> Any:
+        """The Lance dataset, for code inside `storage/` and for users who ask for a scanner of their own."""
+        return self._dataset
+
+    @property
+    def transaction_uuid(self) -> str | None:
+        """The uuid of the transaction that made this version; None when Lance's binding cannot read it."""
+        try:
+            transaction = self._dataset.read_transaction(self._dataset.version)
+        except (OSError, TypeError, ValueError, RuntimeError):
+            # The binding cannot decode every operation; whoever needs the truth reads the files (operations.py).
+            return None
+        return str(transaction.uuid) if transaction is not None else None
+
+    @property
+    def schema_metadata(self) -> dict[str, str]:
+        """The schema metadata as text."""
+        return {key.decode(): value.decode() for key, value in (self.schema.metadata or {}).items()}
+
+    def latest_version(self) -> TableVersion:
+        """Return HEAD: the newest version on this ref right now."""
+        with translated(doing=f"reading the latest version of {self.address.path}", uri=self.address.path):
+            return TableVersion(self._dataset.latest_version)
+
+    def auto_cleanup_keys(self) -> tuple[str, ...]:
+        """Return the stored configuration keys that would make Lance delete versions inside a commit."""
+        return tuple(sorted(key for key in self._dataset.config() if key.startswith(AUTO_CLEANUP_PREFIX)))
+
+    def count_rows(self, where: str | None = None) -> int:
+        """Count live rows."""
+        with self._reading():
+            return int(self._dataset.count_rows(filter=where))
+
+    def scan(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        where: str | None = None,
+        with_row_ids: bool = False,
+        with_row_addresses: bool = False,
+    ) -> pa.RecordBatchReader:
+        """Stream rows; blobs come as plain binary."""
+        with self._reading():
+            scanner = self._dataset.scanner(
+                columns=list(columns) if columns is not None else None,
+                filter=where,
+                with_row_id=with_row_ids,
+                with_row_address=with_row_addresses,
+                blob_handling="all_binary",
+            )
+            reader = scanner.to_reader()
+        return pa.RecordBatchReader.from_batches(reader.schema, self._batches(reader))
+
+    def read(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        where: str | None = None,
+        with_row_ids: bool = False,
+        with_row_addresses: bool = False,
+    ) -> pa.Table:
+        """Read rows into memory; see `scan`."""
+        return self.scan(
+            columns, where=where, with_row_ids=with_row_ids, with_row_addresses=with_row_addresses
+        ).read_all()
+
+    def read_added_since(self, older: "Table") -> pa.Table:
+        """Read the rows of the fragments that an older state of this table does not have."""
+        known = {fragment.fragment_id for fragment in older.dataset.get_fragments()}
+        added = [fragment for fragment in self._dataset.get_fragments() if fragment.fragment_id not in known]
+        with self._reading():
+            return self._dataset.scanner(fragments=added).to_table() if added else self.schema.empty_table()
+
+    def lookup(self, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:
+        """Return the rows whose `column` is one of `values`, with row ids and addresses.
+
+        Few values go through the index; many through one scan of the column and a take of what matched, so that the
+        cost follows the smaller side and memory never holds more than the column and the matches.
+        """
+        wanted = values.unique().drop_null()
+        if len(wanted) <= _LOOKUP_BY_FILTER_MAX:
+            where = filters.in_values(column, wanted.to_pylist()) if len(wanted) else "false"
+            return self.read(columns, where=where, with_row_ids=True, with_row_addresses=True)
+        matches = self._matching_row_ids(column, wanted)
+        return self.take(matches, columns)
+
+    def _matching_row_ids(self, column: str, wanted: pa.Array) -> pa.Array:
+        found = [
+            batch.filter(pc.is_in(batch[column], value_set=wanted))[ROW_ID]
+            for batch in self.scan([column], with_row_ids=True)
+        ]
+        return pa.concat_arrays(found) if found else pa.array([], pa.uint64())
+
+    def take(self, row_ids: pa.Array, columns: Sequence[str]) -> pa.Table:
+        """Return the rows with these row ids, in no particular order, with row ids and addresses."""
+        if len(row_ids) == 0:
+            return self.read(columns, where="false", with_row_ids=True, with_row_addresses=True)
+        pieces = []
+        for start in range(0, len(row_ids), 100_000):
+            ids = row_ids.slice(start, 100_000).to_pylist()
+            where = f"{ROW_ID} IN ({', '.join(map(str, ids))})"
+            pieces.append(self.read(columns, where=where, with_row_ids=True, with_row_addresses=True))
+        return pa.concat_tables(pieces)
+
+    def _batches(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+        with self._reading():
+            yield from reader
+
+    def _reading(self) -> Any:
+        return translated(doing=f"reading {self.address.path} version {self.version}", uri=self.address.path)
+
+
+class TableStore:
+    """Opens tables below one graph root and keeps recently used states open.
+
+    States are immutable and directories are never reused, so a cached handle can not go stale.
+    """
+
+    def __init__(self, root: GraphRoot, storage_options: Mapping[str, str] | None) -> None:
+        self._root = root
+        self._storage_options = dict(storage_options) if storage_options else None
+        self._session: Any = None
+        self._handles: OrderedDict[tuple[TableAddress, int], Table] = OrderedDict()
+        self._lock = Lock()
+
+    @property
+    def storage_options(self) -> dict[str, str] | None:
+        """What Lance needs to reach the store; holds credentials, so never print it."""
+        return self._storage_options
+
+    def uri(self, address: TableAddress) -> str:
+        """Return the Lance URI of an address."""
+        return self._root.table_uri(address.path)
+
+    def open(self, address: TableAddress, version: int) -> Table:
+        """Open one state; raise `HistoricalVersionReclaimed` when that version is gone."""
+        with self._lock:
+            cached = self._handles.get((address, version))
+            if cached is not None:
+                self._handles.move_to_end((address, version))
+                return cached
+        try:
+            table = Table(address, self._dataset(address, version))
+        except (OSError, ValueError, RuntimeError) as error:
+            if classify(error) is LanceFailure.NOT_FOUND:
+                raise HistoricalVersionReclaimed(
+                    f"Version {version} of {address.path} is gone: cleanup removed it. Read a newer snapshot.",
+                    table_key=address.path,
+                    version=version,
+                ) from error
+            raise storage_error(error, doing=f"opening {address.path} version {version}", uri=address.path) from error
+        return self.remember(table)
+
+    def head(self, address: TableAddress) -> Table | None:
+        """Open the newest version on a ref; None when there is no table."""
+        try:
+            return self.remember(Table(address, self._dataset(address, None)))
+        except (OSError, ValueError, RuntimeError) as error:
+            if classify(error) is LanceFailure.NOT_FOUND:
+                return None
+            raise storage_error(error, doing=f"opening {address.path}", uri=address.path) from error
+
+    def remember(self, table: Table) -> Table:
+        """Keep a state open for later readers."""
+        with self._lock:
+            self._handles[table.address, table.version] = table
+            while len(self._handles) > _HANDLES_MAX:
+                self._handles.popitem(last=False)
+        return table
+
+    def _dataset(self, address: TableAddress, version: int | None) -> Any:
+        import lance
+
+        if self._session is None:
+            self._session = lance.Session()
+        return lance.dataset(
+            self.uri(address), version=version, storage_options=self._storage_options, session=self._session
+        )

@@ -1,0 +1,142 @@
+"""Where a graph lives: reading what people type as an address, and spelling it one way ever after.
+
+The canonical text is what Lance, messages and stored references see. The identity is what gates and locks go by: it
+resolves symlinks, so that two spellings of one local root cannot get two sets of gates.
+"""
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote
+
+from omnigraph.errors import Addressing, Internal
+
+_ACCEPTED = "Accepted are a path, file:///path and s3://bucket/prefix"
+_URI = re.compile(r"([a-z][a-z0-9+.-]*)://(.*)", re.IGNORECASE | re.DOTALL)
+_URI_WITHOUT_SLASHES = re.compile(r"(file|s3|https?):", re.IGNORECASE)
+_BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+# Lance percent-decodes the path of a URI and drops control characters from it, while the control objects take keys as
+# they are: with either in the key, one graph would be split over two prefixes.
+_SPLITTING_CHARACTERS = re.compile(r"[%\x00-\x1f\x7f]")
+_S3_PREFIX = "s3://"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphRoot:
+    """The directory or object-store prefix of one graph; make it with `parse`."""
+
+    uri: str
+    """An absolute path, or `s3://bucket/prefix`; no trailing slash."""
+    identity: str
+    """The same for every spelling of one root; for gates and locks, not for opening anything."""
+
+    @classmethod
+    def parse(cls, text: str) -> "GraphRoot":
+        """Read an address as a person wrote it; raise `Addressing` naming the accepted forms otherwise.
+
+        A relative path is taken from the current directory, so parse once and keep the value. Nothing needs to exist.
+        """
+        if not text or "\0" in text:
+            raise Addressing(f"A graph's address is empty or has a null character in it. {_ACCEPTED}.")
+        uri = _URI.fullmatch(text)
+        if uri is None:
+            if _URI_WITHOUT_SLASHES.match(text):
+                raise _refusal(text, "has a scheme but no // after it")
+            return _local_root(text, str(Path(text).expanduser()))
+        scheme, rest = uri[1].lower(), uri[2]
+        if scheme == "file":
+            return _local_root(text, _path_of_file_uri(text, rest))
+        if scheme == "s3":
+            return _s3_root(text, rest)
+        if scheme in {"http", "https"}:
+            raise _refusal(text, "is the address of a server, not of storage")
+        raise _refusal(text, f"has the unknown scheme {scheme}://")
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the graph lies on a file system rather than in an object store."""
+        return not self.uri.startswith(_S3_PREFIX)
+
+    @property
+    def local_path(self) -> Path:
+        """The directory of a local graph."""
+        if not self.is_local:
+            raise Internal(f"{self.uri} has no local path")
+        return Path(self.uri)
+
+    @property
+    def bucket(self) -> str:
+        """The bucket of a graph on S3."""
+        return self._bucket_and_key()[0]
+
+    @property
+    def key(self) -> str:
+        """The prefix of a graph on S3 inside its bucket, without slashes at its ends."""
+        return self._bucket_and_key()[1]
+
+    @property
+    def name(self) -> str:
+        """The last segment without `.omni`: what people call the graph."""
+        return self.uri.rpartition("/")[2].removesuffix(".omni")
+
+    def table_uri(self, location: str) -> str:
+        """Spell the address of the table at `location`, a path relative to the root, for Lance."""
+        return f"{self.uri}/{location}"
+
+    def _bucket_and_key(self) -> tuple[str, str]:
+        if self.is_local:
+            raise Internal(f"{self.uri} is not on S3")
+        bucket, _, key = self.uri.removeprefix(_S3_PREFIX).partition("/")
+        return bucket, key
+
+
+def _local_root(text: str, path: str) -> GraphRoot:
+    # Lexically: resolving symlinks here would show people another path than the one they typed. POSIX lets abspath keep
+    # exactly two leading slashes; no system we run on gives them a meaning.
+    absolute = "/" + os.path.abspath(path).lstrip("/")  # noqa: PTH100 - pathlib has no lexical form
+    if absolute == "/":
+        raise _refusal(text, "is the root of the file system and cannot be a graph")
+    return GraphRoot(uri=absolute, identity=os.path.realpath(absolute))
+
+
+def _path_of_file_uri(text: str, rest: str) -> str:
+    host, slash, path = rest.partition("/")
+    if not slash or host.lower() not in {"", "localhost"}:
+        raise _refusal(text, "names another host or a relative path, which file:// cannot reach")
+    if "?" in path or "#" in path:
+        raise _refusal(text, "has a query or a fragment; spell ? as %3F and # as %23")
+    decoded = unquote(path)
+    if "\0" in decoded:
+        raise _refusal(text, "has a null character in it")
+    return f"/{decoded}"
+
+
+def _s3_root(text: str, rest: str) -> GraphRoot:
+    bucket, _, key = rest.partition("/")
+    if "?" in rest or "#" in rest:
+        raise _refusal(text, "has a query or a fragment, and an S3 address has none")
+    if "@" in bucket:
+        raise _refusal(text, "has credentials in it; they belong into the environment or into storage options")
+    if not _BUCKET.fullmatch(bucket):
+        raise _refusal(text, "has no usable bucket name")
+    key = key.removesuffix("/")
+    if not key:
+        raise _refusal(text, "names a whole bucket; add a prefix for the graph")
+    if any(segment in {"", ".", ".."} for segment in key.split("/")):
+        raise _refusal(text, "has an empty, . or .. segment, which S3 would take literally")
+    if _SPLITTING_CHARACTERS.search(key):
+        raise _refusal(text, "has a percent sign or a control character in its prefix, which Lance would decode")
+    uri = f"{_S3_PREFIX}{bucket}/{key}"
+    return GraphRoot(uri=uri, identity=uri)
+
+
+def _refusal(text: str, reason: str) -> Addressing:
+    return Addressing(f"{_without_secrets(text)} {reason}. {_ACCEPTED}.")
+
+
+def _without_secrets(text: str) -> str:
+    """Cut what may be a password or a signature: user info, query and fragment."""
+    scheme, separator, rest = re.split(r"[?#]", text, maxsplit=1)[0].partition("://")
+    authority, slash, path = rest.partition("/")
+    return f"{scheme}{separator}{authority.rpartition('@')[2]}{slash}{path}"

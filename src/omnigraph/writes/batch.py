@@ -1,0 +1,208 @@
+"""`graph.write()`: collecting statements in Python and committing them together."""
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from types import TracebackType
+from typing import Any, Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.base import ids
+from omnigraph.base.events import Events
+from omnigraph.catalog.model import Catalog, EntityType
+from omnigraph.errors import EntityNotFound, InvalidTarget
+from omnigraph.manifest.commits import Commit
+from omnigraph.records.parse import parse_chunk
+from omnigraph.records.rendering import render_lines
+from omnigraph.records.report import rejected
+from omnigraph.records.tables import content_schema
+from omnigraph.storage.filters import OPERATORS, Comparison, Operator
+from omnigraph.writes.authority import capture_branch
+from omnigraph.writes.context import GraphContext
+from omnigraph.writes.delta import PLACE_COLUMNS
+from omnigraph.writes.mutation import Delete, MutationWriter, Selection, Statement, Update, Upsert
+from omnigraph.writes.protocol import run_write
+
+Row = Mapping[str, Any]
+Rows = Sequence[Row] | pa.Table
+Where = Sequence[tuple[str, Operator, Any]]
+_ROWS_SOURCE = ("<rows>",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteResult:
+    """What a batch did; `commit` is None when it changed nothing."""
+
+    branch: str
+    affected_nodes: int
+    affected_edges: int
+    actor_id: str | None
+    commit: Commit | None
+
+
+class WriteBatch:
+    """Statements that become one commit when the `with` block ends; an exception inside discards them all.
+
+    Statements apply in order, each on top of the ones before it. Rows are mappings of property names to values (edges
+    also have `from` and `to`) or Arrow tables with these columns; they pass the same checks as a load.
+    """
+
+    def __init__(
+        self,
+        context: GraphContext,
+        *,
+        branch: str,
+        actor_id: str | None,
+        expected_head: str | None,
+        events: Events,
+    ) -> None:
+        self._context = context
+        self._branch = branch
+        self._actor_id = actor_id
+        self._expected_head = expected_head
+        self._events = events
+        self._catalog: Catalog = capture_branch(context, branch).catalog
+        self._statements: list[Statement] = []
+        self._result: WriteResult | None = None
+
+    @property
+    def result(self) -> WriteResult:
+        """What the batch did; known once the `with` block has ended."""
+        if self._result is None:
+            raise InvalidTarget("The batch has not been committed yet: its result is known after the with block.")
+        return self._result
+
+    def insert(self, type_name: str, rows: Rows) -> Self:
+        """Add new entities; an id that exists is a `KeyConflict`, never an update."""
+        return self._upsert(type_name, rows, is_insert=True)
+
+    def upsert(self, type_name: str, rows: Rows) -> Self:
+        """Write whole entities: new ids are added, existing ones replaced; omitted properties become null or default."""
+        return self._upsert(type_name, rows, is_insert=False)
+
+    def update(
+        self, type_name: str, values: Row, *, ids: Sequence[str] | None = None, where: Where | None = None
+    ) -> Self:
+        """Set properties of the selected entities and leave their other properties alone; keys cannot change."""
+        entity = self._entity(type_name)
+        assignments = dict(values)
+        self._statements.append(
+            Update(
+                entity=entity,
+                selection=_selection(entity, ids, where),
+                change=lambda images: self._changed(entity, images, assignments),
+            )
+        )
+        return self
+
+    def delete(self, type_name: str, *, ids: Sequence[str] | None = None, where: Where | None = None) -> Self:
+        """Remove the selected entities; the edges of removed nodes go with them."""
+        entity = self._entity(type_name)
+        self._statements.append(Delete(entity=entity, selection=_selection(entity, ids, where)))
+        return self
+
+    def commit(self) -> WriteResult:
+        """Commit the statements now; the `with` statement calls this."""
+        writer = MutationWriter(
+            statements=self._statements,
+            branch=self._branch,
+            actor_id=self._actor_id,
+            expected_head=self._expected_head,
+        )
+        commit = run_write(self._context, writer, self._events) if self._statements else None
+        self._result = WriteResult(
+            branch=self._branch,
+            affected_nodes=writer.counts.nodes,
+            affected_edges=writer.counts.edges,
+            actor_id=self._actor_id,
+            commit=commit,
+        )
+        return self._result
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.commit()
+
+    def _upsert(self, type_name: str, rows: Rows, *, is_insert: bool) -> Self:
+        entity = self._entity(type_name)
+        listed = rows.to_pylist() if isinstance(rows, pa.Table) else rows
+        parsed = self._parse(entity, [_record(entity, row) for row in listed])
+        self._statements.append(Upsert(entity=entity, rows=_with_minted_ids(parsed), is_insert=is_insert))
+        return self
+
+    def _changed(self, entity: EntityType, images: pa.Table, assignments: Row) -> pa.Table:
+        """Set properties by the way every value takes: as a record, checked like any other."""
+        records = [json.loads(line) for line in render_lines(images, entity).splitlines()]
+        for record in records:
+            record["data"].update(assignments)
+        return self._parse(entity, records).drop_columns(list(PLACE_COLUMNS))
+
+    def _parse(self, entity: EntityType, records: Sequence[Row]) -> pa.Table:
+        lines = "".join(json.dumps(record, ensure_ascii=False, default=_json_value) + "\n" for record in records)
+        parsed = parse_chunk(lines.encode(), first_line=1, file_index=0, catalog=self._catalog)
+        if parsed.findings.total:
+            raise rejected(parsed.findings, files=_ROWS_SOURCE)
+        names = [*content_schema(entity).names, *PLACE_COLUMNS]
+        return parsed.tables[entity.table_key].select(names)
+
+    def _entity(self, type_name: str) -> EntityType:
+        found = [
+            entity for key, entity in self._catalog.type_by_table_key.items() if type_name in (key, entity.name)
+        ]
+        if len(found) != 1:
+            known = ", ".join(self._catalog.type_by_table_key)
+            problem = "is a node and an edge type: use its table key" if found else "is not a type of this graph"
+            raise EntityNotFound(f"{type_name!r} {problem}. The graph has {known}.", selector=type_name)
+        return found[0]
+
+
+def _record(entity: EntityType, row: Row) -> Row:
+    if entity.kind == "node":
+        return {"type": entity.name, "data": dict(row)}
+    data = {name: value for name, value in row.items() if name not in {"from", "to"}}
+    ends = {name: row[name] for name in ("from", "to") if name in row}
+    return {"edge": entity.name, **ends, "data": data}
+
+
+def _json_value(value: object) -> object:
+    """Spell Python values that JSON lacks in the forms that records accept."""
+    match value:
+        case datetime() | date():
+            return value.isoformat()
+        case bytes():
+            return "base64:" + base64.b64encode(value).decode()
+        case _:
+            raise TypeError(f"{type(value).__name__} is not a value that a property can hold")
+
+
+def _with_minted_ids(rows: pa.Table) -> pa.Table:
+    missing = pc.is_null(rows["id"]).combine_chunks()
+    minted = pa.array(ids.new_ulids(rows["id"].null_count), pa.string())
+    filled = pc.replace_with_mask(rows["id"].combine_chunks(), missing, minted)
+    return rows.set_column(rows.schema.get_field_index("id"), rows.schema.field("id"), filled)
+
+
+def _selection(entity: EntityType, ids: Sequence[str] | None, where: Where | None) -> Selection:
+    if (ids is None) == (where is None):
+        raise InvalidTarget("Select entities either by ids or by where, not by both or neither.")
+    if ids is not None:
+        return Selection(ids=tuple(ids))
+    return Selection(where=tuple(_comparison(entity, *triple) for triple in where or ()))
+
+
+def _comparison(entity: EntityType, name: str, operator: Operator, value: Any) -> Comparison:
+    column = {"from": "src", "to": "dst"}.get(name, name) if entity.kind == "edge" else name
+    if column not in entity.property_by_name and column not in {"id", "src", "dst"}:
+        raise EntityNotFound(f"{entity.name} has no property {name!r}.", selector=f"{entity.name}.{name}")
+    if operator not in OPERATORS:
+        raise InvalidTarget(f"{operator!r} is not a comparison; use one of {', '.join(OPERATORS)}.")
+    return Comparison(column, operator, value)

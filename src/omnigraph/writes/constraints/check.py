@@ -1,0 +1,173 @@
+"""Running the set checks over the deltas of one write."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.base.units import shorten
+from omnigraph.catalog.identity import spell_column
+from omnigraph.catalog.model import EdgeType, EntityType, TableKey, Unique
+from omnigraph.records.findings import Code, Finding, FindingCollector
+from omnigraph.writes.authority import Capture
+from omnigraph.writes.constraints.base_state import RetainedRows
+from omnigraph.writes.constraints.statements import cardinality_statement, orphan_statement, unique_statement
+from omnigraph.writes.delta import FILE, LINE, POSITION, TableDelta
+
+_ENDPOINTS = (("from", "src"), ("to", "dst"))
+
+
+def check_deltas(capture: Capture, deltas: Mapping[TableKey, TableDelta], findings: FindingCollector) -> None:
+    """Collect every violation of uniqueness, endpoints and cardinality in the state that `deltas` would produce."""
+    retained = RetainedRows(capture, deltas)
+    for _, delta in sorted(deltas.items()):
+        for rule in delta.entity.uniques:
+            _check_unique(capture, retained, delta, rule, findings)
+        if isinstance(delta.entity, EdgeType):
+            _check_endpoints(capture, retained, delta, delta.entity, findings)
+    for edge in capture.catalog.edges:
+        _check_retained_edges(capture, retained, edge, findings)
+        _check_cardinality(capture, retained, deltas.get(edge.table_key), edge, findings)
+
+
+def _check_unique(
+    capture: Capture, retained: RetainedRows, delta: TableDelta, rule: Unique, findings: FindingCollector
+) -> None:
+    if delta.upserts.num_rows == 0:
+        return
+    entity = delta.entity
+    first = rule.properties[0]
+    stored = retained.where_in(entity, first, delta.upserts[first].combine_chunks(), list(rule.properties))
+    result = capture.context.engine.sql(
+        {
+            "incoming": _spelled(delta.upserts, entity, rule.properties, with_place=True),
+            "retained": _spelled(stored, entity, rule.properties, with_place=False),
+        },
+        unique_statement(len(rule.properties), limit=findings.limit),
+    )
+    named = rule.properties[0] if len(rule.properties) == 1 else f"({', '.join(rule.properties)})"
+    for row in _counted(result, Code.UNIQUE_VIOLATION, findings):
+        values = ", ".join(shorten(row[f"u{index}"]) for index in range(len(rule.properties)))
+        findings.add(
+            _finding(
+                Code.UNIQUE_VIOLATION,
+                entity,
+                row,
+                f"@unique violation on {entity.name}.{named}: {values!r} is held by both {shorten(row['holder'])!r} "
+                f"and {shorten(row['id'])!r}",
+                property_name=first if len(rule.properties) == 1 else None,
+            )
+        )
+
+
+def _check_endpoints(
+    capture: Capture, retained: RetainedRows, delta: TableDelta, edge: EdgeType, findings: FindingCollector
+) -> None:
+    if delta.upserts.num_rows == 0:
+        return
+    for word, column in _ENDPOINTS:
+        node = capture.catalog.node_by_name[edge.from_type if word == "from" else edge.to_type]
+        endpoints = delta.upserts[column].combine_chunks()
+        edges = _with_place(delta.upserts, {"id": delta.upserts["id"], "endpoint": endpoints})
+        result = capture.context.engine.sql(
+            {"edges": edges, "nodes": pa.table({"id": retained.existing_ids(node, endpoints)})},
+            orphan_statement(limit=findings.limit),
+        )
+        for row in _counted(result, Code.ORPHAN_EDGE, findings):
+            message = f"{edge.name} {word} {shorten(row['endpoint'])!r}: node {node.name} not found"
+            findings.add(_finding(Code.ORPHAN_EDGE, edge, row, message, property_name=word))
+
+
+def _check_retained_edges(capture: Capture, retained: RetainedRows, edge: EdgeType, findings: FindingCollector) -> None:
+    """Find stored edges that stay while a node at one of their ends goes."""
+    for word, column in _ENDPOINTS:
+        node = capture.catalog.node_by_name[edge.from_type if word == "from" else edge.to_type]
+        lost = retained.lost_ids(node)
+        if len(lost) == 0:
+            continue
+        orphans = retained.where_in(edge, column, lost, [column]).sort_by("id")
+        for row in orphans.slice(0, findings.limit).to_pylist():
+            message = (
+                f"stored edge {edge.name} {shorten(row['id'])!r} {word} {shorten(row[column])!r}: node {node.name} "
+                "not found after this write"
+            )
+            findings.add(Finding(code=Code.ORPHAN_EDGE, message=message, table_key=edge.table_key, row_id=row["id"]))
+        findings.count(Code.ORPHAN_EDGE, max(0, orphans.num_rows - findings.limit))
+
+
+def _check_cardinality(
+    capture: Capture,
+    retained: RetainedRows,
+    delta: TableDelta | None,
+    edge: EdgeType,
+    findings: FindingCollector,
+) -> None:
+    if delta is None or edge.cardinality.is_unbounded:
+        return
+    touched = _touched_sources(capture, delta)
+    node = capture.catalog.node_by_name[edge.from_type]
+    existing = retained.existing_ids(node, touched)
+    if len(existing) == 0:
+        return
+    stored = retained.where_in(edge, "src", existing, ["src"])
+    places = _with_place(delta.upserts, {"src": delta.upserts["src"]})
+    nothing = {name: pa.nulls(stored.num_rows, places[name].type) for name in ("position", "file", "line")}
+    result = capture.context.engine.sql(
+        {
+            "touched": pa.table({"src": existing}),
+            "edges": pa.concat_tables([places, pa.table({"src": stored["src"], **nothing})]),
+        },
+        cardinality_statement(edge.cardinality.low, edge.cardinality.high, limit=findings.limit),
+    )
+    for row in _counted(result, Code.CARD_VIOLATION, findings):
+        too_few = row["n"] < edge.cardinality.low
+        bound = f"min {edge.cardinality.low}" if too_few else f"max {edge.cardinality.high}"
+        message = f"@card violation on edge {edge.name}: source {shorten(row['src'])!r} has {row['n']} edges, {bound}"
+        findings.add(_finding(Code.CARD_VIOLATION, edge, {**row, "id": row["src"]}, message))
+
+
+def _touched_sources(capture: Capture, delta: TableDelta) -> pa.Array:
+    """The sources whose number of edges the write may change."""
+    sources = [delta.upserts["src"].combine_chunks(), delta.matched["src"].combine_chunks()]
+    sources.append(delta.removed["src"].combine_chunks())
+    if delta.replaces_all:
+        sources.append(capture.table(delta.entity.table_key).read(["src"])["src"].combine_chunks())
+    return pa.concat_arrays([source.cast(pa.string()) for source in sources]).unique()
+
+
+def _spelled(rows: pa.Table, entity: EntityType, members: Sequence[str], *, with_place: bool) -> pa.Table:
+    columns: dict[str, Any] = {"id": rows["id"]}
+    for index, member in enumerate(members):
+        declared = entity.property_by_name.get(member)
+        values = rows[member].combine_chunks()
+        # `src` and `dst` are ids: their spelling is themselves.
+        columns[f"u{index}"] = values if declared is None else spell_column(values, declared.type)
+    return _with_place(rows, columns) if with_place else pa.table(columns)
+
+
+def _with_place(rows: pa.Table, columns: Mapping[str, Any]) -> pa.Table:
+    return pa.table({**columns, "position": rows[POSITION], "file": rows[FILE], "line": rows[LINE]})
+
+
+def _counted(result: pa.Table, code: Code, findings: FindingCollector) -> list[dict[str, Any]]:
+    """Return the reported rows, and count those beyond the limit."""
+    if result.num_rows:
+        total = pc.max(result["total"]).as_py()
+        findings.count(code, total - result.num_rows)
+    return list(result.to_pylist())
+
+
+def _finding(
+    code: Code, entity: EntityType, row: Mapping[str, Any], message: str, *, property_name: str | None = None
+) -> Finding:
+    placed = row["line"] is not None
+    return Finding(
+        code=code,
+        message=message,
+        file_index=row["file"] if placed else None,
+        line=row["line"] if placed else None,
+        table_key=entity.table_key,
+        property=property_name,
+        row_id=None if placed else row["id"],
+    )

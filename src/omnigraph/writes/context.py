@@ -1,0 +1,39 @@
+"""The open parts of one graph that writers, readers and recovery share."""
+
+from dataclasses import dataclass
+
+from omnigraph.engine.interface import Engine
+from omnigraph.manifest.log import CommitLog
+from omnigraph.manifest.publish import Publisher
+from omnigraph.manifest.schemas import SchemaStore
+from omnigraph.manifest.state import ManifestReader
+from omnigraph.storage.store import GraphStore
+from omnigraph.writes.sidecar import SidecarStore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphContext:
+    """One opened graph; no decisions, only what they are made with."""
+
+    store: GraphStore
+    manifest: ManifestReader
+    log: CommitLog
+    publisher: Publisher
+    schemas: SchemaStore
+    sidecars: SidecarStore
+    engine: Engine
+
+    @classmethod
+    def over(cls, store: GraphStore, engine: Engine) -> "GraphContext":
+        """Compose the parts over one store."""
+        manifest = ManifestReader(store.tables, uri=store.uri)
+        log = CommitLog(store.tables)
+        return cls(
+            store=store,
+            manifest=manifest,
+            log=log,
+            publisher=Publisher(manifest, log),
+            schemas=SchemaStore(store.objects),
+            sidecars=SidecarStore(store.objects),
+            engine=engine,
+        )

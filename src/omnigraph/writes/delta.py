@@ -1,0 +1,130 @@
+"""The change of one table, in terms of whole entities: what is written, what it replaces, what goes.
+
+Load, mutation and merge all end in these values; checking (`constraints/`) and staging are the same for all of them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.catalog.arrow import table_schema
+from omnigraph.catalog.model import EntityType, TableKey
+from omnigraph.storage.staging import (
+    StagedCommit,
+    on_top_of,
+    stage_auto_cleanup_strip,
+    stage_change,
+    stage_replacement,
+)
+from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID, Table
+from omnigraph.writes.authority import Capture
+from omnigraph.writes.protocol import PreparedTable, WriteIdentity
+
+POSITION = "__position"
+FILE = "__file"
+LINE = "__line"
+PLACE_COLUMNS = (POSITION, FILE, LINE)
+"""Where an incoming row stood in the input; null for rows that a statement derived from stored ones."""
+
+
+def reference_columns(entity: EntityType) -> list[str]:
+    """The columns by which a stored row is known to a delta: its id and, for an edge, its endpoints."""
+    return ["id"] if entity.kind == "node" else ["id", "src", "dst"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableDelta:
+    """What a write does to one table; every id occurs at most once in `upserts` and in `removed` together."""
+
+    entity: EntityType
+    upserts: pa.Table
+    """Whole new images, canonical columns with blobs as binary, plus the place columns."""
+    matched: pa.Table
+    """The stored rows that upserts replace: reference columns, row id and address."""
+    removed: pa.Table
+    """The stored rows that go without a successor: the same columns."""
+    replaces_all: bool = False
+    """Whether the table holds nothing but `upserts` afterwards; `matched` and `removed` are then empty."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing changes."""
+        return not self.replaces_all and self.upserts.num_rows == 0 and self.removed.num_rows == 0
+
+    @property
+    def gone_ids(self) -> pa.Array:
+        """Ids of stored rows that are not retained as they are: replaced or removed."""
+        return pa.concat_arrays([self.matched["id"].combine_chunks(), self.removed["id"].combine_chunks()])
+
+
+def empty_reference(entity: EntityType) -> pa.Table:
+    """Return a reference table without rows."""
+    fields = [pa.field(name, pa.string()) for name in reference_columns(entity)]
+    return pa.schema([*fields, pa.field(ROW_ID, pa.uint64()), pa.field(ROW_ADDRESS, pa.uint64())]).empty_table()
+
+
+def unplaced(rows: pa.Table) -> pa.Table:
+    """Add null place columns to rows that come from no input."""
+    types = {POSITION: pa.uint64(), FILE: pa.int32(), LINE: pa.uint64()}
+    for name in PLACE_COLUMNS:
+        rows = rows.append_column(name, pa.nulls(rows.num_rows, types[name]))
+    return rows
+
+
+def rows_without(rows: pa.Table, ids: pa.Array) -> pa.Table:
+    """Return the rows whose id is not among `ids`."""
+    return rows.filter(pc.invert(pc.is_in(rows["id"], value_set=ids))) if len(ids) else rows
+
+
+def rows_among(rows: pa.Table, ids: pa.Array) -> pa.Table:
+    """Return the rows whose id is among `ids`."""
+    return rows.filter(pc.is_in(rows["id"], value_set=ids))
+
+
+def prepare_tables(
+    capture: Capture, deltas: Mapping[TableKey, TableDelta], identity: WriteIdentity
+) -> tuple[PreparedTable, ...]:
+    """Stage every delta that changes something, in table-key order."""
+    return tuple(
+        PreparedTable(pin=capture.snapshot.pins[table_key], chain=_stage(capture, delta, identity))
+        for table_key, delta in sorted(deltas.items())
+        if not delta.is_empty
+    )
+
+
+def _stage(capture: Capture, delta: TableDelta, identity: WriteIdentity) -> tuple[StagedCommit, ...]:
+    table = capture.table(delta.entity.table_key)
+    change = _stage_change(capture, table, delta, identity)
+    strip = stage_auto_cleanup_strip(table, properties=identity.transaction_properties)
+    if strip is None:
+        return (change,)
+    # The strip touches no data, so what was staged against the pin stays valid one version later.
+    return (strip, on_top_of(change, strip.read_version + 1))
+
+
+def _stage_change(capture: Capture, table: Table, delta: TableDelta, identity: WriteIdentity) -> StagedCommit:
+    store = capture.context.store.tables
+    properties = identity.transaction_properties
+    rows = delta.upserts.drop_columns([name for name in PLACE_COLUMNS if name in delta.upserts.column_names])
+    if delta.replaces_all:
+        return stage_replacement(store, table, rows, table_schema(delta.entity), properties=properties)
+    rewritten = _with_row_ids(rows, delta.matched)
+    return stage_change(
+        store,
+        table,
+        rewritten=rewritten,
+        inserted=rows_without(rows, delta.matched["id"].combine_chunks()),
+        removed_addresses=pa.concat_arrays(
+            [delta.matched[ROW_ADDRESS].combine_chunks(), delta.removed[ROW_ADDRESS].combine_chunks()]
+        ),
+        properties=properties,
+    )
+
+
+def _with_row_ids(rows: pa.Table, matched: pa.Table) -> pa.Table:
+    """Return the rows that replace stored ones, each with the row id it takes over."""
+    found = pc.index_in(rows["id"], value_set=matched["id"].combine_chunks())
+    rewritten = rows.filter(pc.is_valid(found))
+    return rewritten.append_column(ROW_ID, matched[ROW_ID].take(found.drop_null()))

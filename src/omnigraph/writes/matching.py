@@ -1,0 +1,32 @@
+"""Comparisons evaluated on rows in memory, with the same meaning as in a Lance scan."""
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.storage.filters import Comparison
+
+_FUNCTION = {
+    "=": pc.equal,
+    "!=": pc.not_equal,
+    "<": pc.less,
+    "<=": pc.less_equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+}
+
+
+def comparisons_hold(rows: pa.Table, comparisons: Iterable[Comparison]) -> pa.Array:
+    """Return a mask of the rows for which every comparison holds; null compares as false."""
+    mask = pa.repeat(True, rows.num_rows)  # noqa: FBT003 — the value that is repeated
+    for comparison in comparisons:
+        mask = pc.and_(mask, _holds(rows[comparison.column], comparison))
+    return mask
+
+
+def _holds(column: pa.ChunkedArray, comparison: Comparison) -> pa.ChunkedArray:
+    if comparison.value is None:
+        return pc.is_null(column) if comparison.operator == "=" else pc.is_valid(column)
+    value = pa.scalar(comparison.value, column.type)
+    return pc.fill_null(_FUNCTION[comparison.operator](column, value), False)  # noqa: FBT003 — the filled value

@@ -1,0 +1,30 @@
+"""What a read-write open does before it hands out a graph: finish what others could not."""
+
+from omnigraph.base.events import Events, Warned
+from omnigraph.errors import OmniError
+from omnigraph.manifest.birth import complete_birth, read_claim
+from omnigraph.manifest.commits import MAIN_BRANCH
+from omnigraph.writes.context import GraphContext
+from omnigraph.writes.recovery.sweep import settle_all
+
+
+def settle_on_open(context: GraphContext, events: Events) -> None:
+    """Probe the store, settle sidecars, finish an interrupted init, refresh stale schema copies.
+
+    A blocked sidecar never fails an open: it concerns the writes of its own branch, and they will say so.
+    """
+    context.store.objects.probe()
+    for blocked in settle_all(context).blocked:
+        events(Warned(message=blocked.reason))
+    state = context.manifest.load(MAIN_BRANCH)
+    reference = state.snapshot.schema
+    claim = read_claim(context.store)
+    if claim is not None:
+        genesis = [*context.log.first_parents(state.head)][-1]
+        if genesis.graph_commit_id == claim.ulid:
+            complete_birth(context.store, genesis, reference)
+    if not context.schemas.copies_are_fresh(reference):
+        try:
+            context.schemas.write_copies(reference)
+        except OmniError as error:
+            events(Warned(message=f"the readable schema copies could not be refreshed: {error}"))

@@ -1,0 +1,307 @@
+"""The write protocol, once, for every writer.
+
+A writer describes what it wants (`Writer.prepare`); this module carries it out:
+
+    enter -> capture -> prepare and stage (no lock) -> gates -> revalidate -> arm -> effects -> publish -> log -> forget
+
+Before the sidecar is armed nothing is owned and everything can be refused. After it is armed the operation is carried
+to an end, by this process or by whoever recovers it: there is no silent retry past that point.
+"""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from omnigraph.base import clock, faults, ids
+from omnigraph.base.events import Events, Warned
+from omnigraph.catalog.model import TableKey
+from omnigraph.errors import OmniError, PreconditionFailed, ReadSetConflict, RecoveryRequired, StaleView
+from omnigraph.manifest.commits import Commit, CommitId, CommitKind
+from omnigraph.manifest.publish import ManifestChanges, PinMove, check_preconditions
+from omnigraph.manifest.snapshot import TablePin
+from omnigraph.storage.locks import HeldLock
+from omnigraph.storage.staging import CommitInterleaved, StagedCommit, commit_staged
+from omnigraph.storage.tables import Table
+from omnigraph.writes.authority import Capture, capture_branch, head_at_pin
+from omnigraph.writes.context import GraphContext
+from omnigraph.writes.recovery.sweep import settle_branch, settle_own
+from omnigraph.writes.sidecar import (
+    EffectKind,
+    PlannedCommit,
+    Sidecar,
+    SidecarEffect,
+    SidecarKind,
+    this_writer,
+)
+
+PREPARE_RETRY_BUDGET = 5
+GATE_WAIT_SECONDS = 30.0
+_PAUSE_SECONDS = 0.02
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedTable:
+    """One table's staged change: a chain of transactions on top of its pin."""
+
+    pin: TablePin
+    chain: tuple[StagedCommit, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedWrite:
+    """A change that is staged in full and has touched nothing yet."""
+
+    tables: tuple[PreparedTable, ...]
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteIdentity:
+    """Who writes, under which ids; minted before anything is staged, so that staged files can be told apart."""
+
+    operation_id: str
+    commit_id: CommitId
+    kind: SidecarKind
+    commit_kind: CommitKind
+    actor_id: str | None
+
+    @classmethod
+    def mint(cls, kind: SidecarKind, commit_kind: CommitKind, actor_id: str | None) -> "WriteIdentity":
+        """Mint the ids of one attempt."""
+        return cls(
+            operation_id=ids.new_ulid(),
+            commit_id=CommitId(ids.new_ulid()),
+            kind=kind,
+            commit_kind=commit_kind,
+            actor_id=actor_id,
+        )
+
+    @property
+    def transaction_properties(self) -> Mapping[str, str]:
+        """What every Lance transaction of this operation carries."""
+        return {
+            "omnigraph.operation_id": self.operation_id,
+            "omnigraph.kind": self.kind.value,
+            "omnigraph.commit_id": self.commit_id,
+        }
+
+
+class Writer(Protocol):
+    """The description of one write: what kind it is, whether it may start over, and how it is prepared."""
+
+    kind: SidecarKind
+    commit_kind: CommitKind
+    branch: str
+    actor_id: str | None
+    expected_head: str | None
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether a moved head is an error for the caller instead of a reason to prepare again."""
+        ...
+
+    def prepare(self, capture: Capture, identity: WriteIdentity) -> PreparedWrite | None:
+        """Check and stage the change against one capture; None when it changes nothing. Commits nothing."""
+        ...
+
+
+def run_write(context: GraphContext, writer: Writer, events: Events) -> Commit | None:
+    """Carry out one write and return its commit, or None when it changed nothing."""
+    moved: StaleView | None = None
+    for attempt in range(PREPARE_RETRY_BUDGET):
+        if attempt:
+            clock.sleep_seconds(_PAUSE_SECONDS * ids.jitter() * 2**attempt)
+        settle_branch(context, writer.branch)
+        capture = capture_branch(context, writer.branch)
+        _check_expected_head(writer, capture)
+        identity = WriteIdentity.mint(writer.kind, writer.commit_kind, writer.actor_id)
+        prepared = writer.prepare(capture, identity)
+        if prepared is None:
+            return None
+        faults.reach("write.after_stage")
+        try:
+            return _run_gated(context, writer, capture, identity, prepared, events)
+        except _Moved as stale:
+            moved = stale.view
+            if writer.is_strict:
+                raise moved from None
+    assert moved is not None  # noqa: S101 — the loop ends here only through _Moved
+    raise ReadSetConflict(
+        f"stale view of branch '{writer.branch}': it moved {PREPARE_RETRY_BUDGET} times while this write was being "
+        "prepared — refresh and retry",
+        **moved.details,
+    ) from moved
+
+
+class _Moved(Exception):  # noqa: N818 — control flow inside this module
+    """The branch moved between capture and gates; nothing has been touched."""
+
+    def __init__(self, view: StaleView) -> None:
+        super().__init__(str(view))
+        self.view = view
+
+
+def _check_expected_head(writer: Writer, capture: Capture) -> None:
+    if writer.expected_head is not None and writer.expected_head != capture.snapshot.commit_id:
+        raise PreconditionFailed(
+            f"The head of '{writer.branch}' is {capture.snapshot.commit_id}, not {writer.expected_head}; "
+            "nothing was written.",
+            expected=writer.expected_head,
+            actual=capture.snapshot.commit_id,
+        )
+
+
+def _run_gated(
+    context: GraphContext,
+    writer: Writer,
+    capture: Capture,
+    identity: WriteIdentity,
+    prepared: PreparedWrite,
+    events: Events,
+) -> Commit:
+    lock_name = f"branch/{writer.branch}"
+    with context.store.locks.acquire(
+        lock_name, operation=f"{writer.kind} {identity.operation_id}", wait_seconds=GATE_WAIT_SECONDS
+    ) as lock:
+        faults.reach("write.after_gates")
+        _revalidate(context, capture, prepared)
+        sidecar = _sidecar(capture, identity, prepared)
+        lock.ensure_seconds_left()
+        context.sidecars.arm(sidecar)
+        try:
+            faults.reach("write.after_arm")
+            achieved = _apply_effects(context, prepared, lock)
+            faults.reach("write.after_effects")
+            lock.ensure_seconds_left()
+            commit = context.publisher.publish(
+                writer.branch, _changes(prepared, achieved), sidecar.commit(), _preconditions(capture, prepared)
+            )
+        except (OmniError, OSError, CommitInterleaved) as error:
+            commit = _settle_after_failure(context, sidecar, error)
+        _finish(context, sidecar, commit, events)
+        return commit
+
+
+def _revalidate(context: GraphContext, capture: Capture, prepared: PreparedWrite) -> None:
+    """Under the gates: nothing pending, the branch as captured, every touched HEAD at its pin."""
+    branch = capture.snapshot.branch
+    pending = settle_branch(context, branch, gates_held=True)
+    if pending:
+        raise RecoveryRequired(
+            f"Operation {pending[0]} on branch '{branch}' was interrupted and is not settled. "
+            f"Run `omnigraph recover {context.store.uri}`, then try again.",
+            operation_id=pending[0],
+            operation_ids=list(pending),
+        )
+    state = context.manifest.load(branch)
+    try:
+        check_preconditions(state.branch.incarnation, state.snapshot, _preconditions(capture, prepared))
+    except StaleView as stale:
+        raise _Moved(stale) from stale
+    for table in prepared.tables:
+        head_at_pin(context, table.pin)
+
+
+def _preconditions(capture: Capture, prepared: PreparedWrite) -> Any:
+    return capture.preconditions(tuple(table.pin.table_key for table in prepared.tables))
+
+
+def _sidecar(capture: Capture, identity: WriteIdentity, prepared: PreparedWrite) -> Sidecar:
+    now = clock.now_us()
+    return Sidecar(
+        operation_id=identity.operation_id,
+        kind=identity.kind,
+        started_at_us=now,
+        writer=this_writer(),
+        actor_id=identity.actor_id,
+        branch_name=capture.snapshot.branch,
+        branch_incarnation=capture.snapshot.incarnation,
+        head=capture.snapshot.commit_id,
+        graph_version=capture.snapshot.graph_version,
+        ir_hash=capture.snapshot.schema.ir_hash,
+        commit_id=identity.commit_id,
+        commit_kind=identity.commit_kind,
+        commit_created_at_us=now,
+        commit_metadata=prepared.metadata,
+        rollback_commit_id=CommitId(ids.new_ulid()),
+        effects=tuple(_effect(table) for table in prepared.tables),
+    )
+
+
+def _effect(table: PreparedTable) -> SidecarEffect:
+    return SidecarEffect(
+        table_key=table.pin.table_key,
+        stable_table_id=f"{table.pin.identity.type_id:016x}",
+        table_incarnation_id=f"{table.pin.identity.incarnation_id:016x}",
+        location=table.pin.location,
+        ref=table.pin.ref,
+        expected_version=table.pin.version,
+        effect=EffectKind.COMMIT,
+        planned=tuple(
+            PlannedCommit(uuid=staged.uuid, read_version=staged.read_version, operation=staged.operation)
+            for staged in table.chain
+        ),
+        compensation_uuid=ids.new_uuid(),
+    )
+
+
+def _apply_effects(context: GraphContext, prepared: PreparedWrite, lock: HeldLock) -> dict[TableKey, Table]:
+    achieved: dict[TableKey, Table] = {}
+    for position, table in enumerate(prepared.tables):
+        if position:
+            faults.reach("write.between_tables")
+        for staged in table.chain:
+            lock.ensure_seconds_left()
+            achieved[table.pin.table_key] = commit_staged(context.store.tables, table.pin.address, staged)
+    return achieved
+
+
+def _changes(prepared: PreparedWrite, achieved: Mapping[TableKey, Table]) -> ManifestChanges:
+    return ManifestChanges(
+        pins=tuple(
+            PinMove(
+                table_key=table.pin.table_key,
+                identity=table.pin.identity,
+                ref=table.pin.ref,
+                version=achieved[table.pin.table_key].version,
+                row_count=achieved[table.pin.table_key].count_rows(),
+                transaction_uuid=table.chain[-1].uuid,
+            )
+            for table in prepared.tables
+        )
+    )
+
+
+def _settle_after_failure(context: GraphContext, sidecar: Sidecar, error: Exception) -> Commit:
+    """Bring our own operation to an end while we still hold its gates; return its commit if it turned out visible."""
+    _log.warning("operation %s failed after it was armed: %s", sidecar.operation_id, error)
+    commit = settle_own(context, sidecar)
+    if commit is not None:
+        return commit
+    if isinstance(error, CommitInterleaved):
+        raise ReadSetConflict(
+            f"stale view of branch '{sidecar.branch_name}': {error} — refresh and retry",
+            member="table_version",
+            expected=str(sidecar.graph_version),
+            actual=None,
+        ) from error
+    raise error
+
+
+def _finish(context: GraphContext, sidecar: Sidecar, commit: Commit, events: Events) -> None:
+    """Log and forget: neither can undo what is published, so a failure is a warning and the next writer completes it."""
+    faults.reach("write.after_publish")
+    try:
+        faults.reach("write.log_fails")
+        context.log.add(commit)
+    except (OmniError, OSError) as error:
+        events(Warned(message=f"commit {commit.graph_commit_id} is published but not logged yet: {error}"))
+    faults.reach("write.after_log")
+    try:
+        faults.reach("write.delete_fails")
+        context.sidecars.forget(sidecar.operation_id)
+    except (OmniError, OSError) as error:
+        events(Warned(message=f"{sidecar.path} could not be deleted; the next writer will: {error}"))

@@ -1,0 +1,270 @@
+"""Act: carry out one decision. Every step is keyed or checked first, so repeating it is harmless."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from omnigraph.base import clock, faults
+from omnigraph.errors import RecoveryRequired
+from omnigraph.manifest.commits import Commit, CommitKind
+from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions
+from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
+from omnigraph.storage.staging import commit_staged, stage_restore
+from omnigraph.storage.tables import Table
+from omnigraph.writes.context import GraphContext
+from omnigraph.writes.recovery.audit import record_recovery
+from omnigraph.writes.recovery.decide import Action, Decision, EffectClass, classify
+from omnigraph.writes.recovery.facts import SidecarFacts, observe_effect
+from omnigraph.writes.sidecar import RollbackRecord, Sidecar, SidecarEffect
+
+RECOVERY_ACTOR = "omnigraph:recovery"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """What recovery did with one sidecar."""
+
+    operation_id: str
+    kind: str
+    branch: str
+    outcome: str
+    commit: Commit | None
+    """The operation's own commit, if it is visible now."""
+
+
+def act(context: GraphContext, facts: SidecarFacts, decision: Decision) -> Settled:
+    """Carry out a decision to the end, the sidecar's deletion included. A block is the caller's to report."""
+    match decision.action:
+        case Action.FINISH_FORWARD:
+            return _finish_forward(context, facts, decision)
+        case Action.ROLL_FORWARD:
+            _roll_forward(context, facts)
+            faults.reach("recover.after_forward_publish")
+            return _finish_forward(context, facts, decision, outcome="rolled_forward")
+        case Action.FINISH_BACK:
+            return _finish_back(context, facts, decision)
+        case Action.ROLL_BACK:
+            _roll_back(context, facts, decision)
+            faults.reach("recover.after_rollback_publish")
+            return _finish_back(context, facts, decision)
+        case Action.DISCARD:
+            return _close(context, facts, decision, outcome="orphaned_branch_discarded", commit=None)
+        case Action.DROP:
+            _forget(context, facts.sidecar)
+            return _settled(facts.sidecar, "dropped", None)
+        case Action.BLOCK:
+            raise blocked(context, facts.sidecar.operation_id, facts.sidecar.branch_name, decision.reason)
+
+
+def blocked(context: GraphContext, operation_id: str, branch: str | None, reason: str) -> RecoveryRequired:
+    """Make the error that says what is in the way, which file it is, and the ways out."""
+    where = f"on branch '{branch}' " if branch else ""
+    return RecoveryRequired(
+        f"The interrupted operation {operation_id} {where}cannot be settled: {reason}. Nothing was changed. Look at it "
+        f"with `omnigraph recover {context.store.uri} --show {operation_id}`; restore what is damaged from a backup, or "
+        f"give it up with `omnigraph recover {context.store.uri} --abandon {operation_id} --confirm`. "
+        f"Its sidecar is __recovery/{operation_id}.json.",
+        operation_id=operation_id,
+        operation_ids=[operation_id],
+    )
+
+
+def _roll_forward(context: GraphContext, facts: SidecarFacts) -> Commit:
+    sidecar = facts.sidecar
+    assert facts.snapshot is not None  # noqa: S101 — the decision excludes a missing branch
+    moves = tuple(
+        _pin_move(effect, context.store.tables.open(effect.address, effect.expected_version + len(effect.planned)))
+        for effect in sidecar.effects
+    )
+    return context.publisher.publish(
+        sidecar.branch_name,
+        ManifestChanges(pins=moves),
+        sidecar.commit(),
+        Preconditions(
+            incarnation=sidecar.branch_incarnation,
+            exact_head=sidecar.head,
+            ir_hash=sidecar.ir_hash,
+            expected_pins={effect.identity: (effect.ref, effect.expected_version) for effect in sidecar.effects},
+        ),
+    )
+
+
+def _roll_back(context: GraphContext, facts: SidecarFacts, decision: Decision) -> Commit | None:
+    sidecar = facts.sidecar
+    snapshot = facts.snapshot
+    assert snapshot is not None  # noqa: S101 — the decision excludes a missing branch
+    if sidecar.rollback is None:
+        sidecar = replace(sidecar, rollback=_rollback_record(sidecar, snapshot, decision))
+        context.sidecars.record_rollback(sidecar)
+        faults.reach("recover.after_rollback_recorded")
+    assert sidecar.rollback is not None  # noqa: S101 — recorded just now or by an earlier recovery
+    restored: list[tuple[TablePin, Table]] = []
+    for effect in sidecar.effects:
+        if effect.table_key in sidecar.rollback.restores:
+            pin = _pin(snapshot, effect)
+            restored.append((pin, _restore(context, sidecar, effect, pin)))
+            faults.reach("recover.after_restore")
+    if not restored:
+        return None
+    return context.publisher.publish(
+        sidecar.branch_name,
+        ManifestChanges(pins=tuple(_restored_pin(pin, table) for pin, table in restored)),
+        _rollback_commit(sidecar, snapshot),
+        Preconditions(
+            incarnation=sidecar.branch_incarnation,
+            exact_head=None,
+            ir_hash=None,
+            expected_pins={pin.identity: (pin.ref, pin.version) for pin, _ in restored},
+        ),
+    )
+
+
+def _rollback_record(sidecar: Sidecar, snapshot: GraphSnapshot, decision: Decision) -> RollbackRecord:
+    ours = {EffectClass.COMPLETE, EffectClass.PARTIAL}
+    return RollbackRecord(
+        restores={
+            effect.table_key: _pin(snapshot, effect).version
+            for effect in sidecar.effects
+            if decision.classes[effect.table_key] in ours
+        },
+        classes={key: found.value for key, found in decision.classes.items()},
+    )
+
+
+def _restore(context: GraphContext, sidecar: Sidecar, effect: SidecarEffect, pin: TablePin) -> Table:
+    """Bring a table's content back to its pin, unless an earlier recovery has done so.
+
+    Lance lets a restore win over anything that landed since it was planned, silently. So everything above the pin is
+    read once more right here and must be ours.
+    """
+    facts = observe_effect(context, effect)
+    found = classify(facts)
+    head = context.store.tables.head(effect.address)
+    if found is EffectClass.COMPENSATED and head is not None:
+        return head
+    if found not in {EffectClass.COMPLETE, EffectClass.PARTIAL} or head is None or head.version != facts.head_version:
+        raise blocked(
+            context,
+            sidecar.operation_id,
+            sidecar.branch_name,
+            f"{effect.table_key} changed while it was being rolled back (now {found})",
+        )
+    staged = stage_restore(
+        head,
+        pin.version,
+        uuid=effect.compensation_uuid,
+        properties={"omnigraph.operation_id": sidecar.operation_id, "omnigraph.kind": "rollback"},
+    )
+    return commit_staged(context.store.tables, effect.address, staged)
+
+
+def _rollback_commit(sidecar: Sidecar, snapshot: GraphSnapshot) -> Commit:
+    return Commit(
+        graph_commit_id=sidecar.rollback_commit_id,
+        parent_commit_id=None,
+        graph_branch=sidecar.branch_name,
+        graph_version=snapshot.graph_version + 1,
+        kind=CommitKind.ROLLBACK,
+        actor_id=RECOVERY_ACTOR,
+        created_at_us=clock.now_us(),
+        metadata={"operation_id": sidecar.operation_id},
+    )
+
+
+def _finish_forward(
+    context: GraphContext, facts: SidecarFacts, decision: Decision, *, outcome: str = "finished"
+) -> Settled:
+    state = context.manifest.load(facts.sidecar.branch_name)
+    commit = context.log.find(facts.sidecar.commit_id, head=state.head)
+    context.log.add(commit)
+    return _close(context, facts, decision, outcome=outcome, commit=commit, recovery_kind="rolled_forward")
+
+
+def _finish_back(context: GraphContext, facts: SidecarFacts, decision: Decision) -> Settled:
+    state = context.manifest.load(facts.sidecar.branch_name)
+    if state.head.graph_commit_id == facts.sidecar.rollback_commit_id:
+        context.log.add(state.head)
+    return _close(context, facts, decision, outcome="rolled_back", commit=None)
+
+
+def _close(
+    context: GraphContext,
+    facts: SidecarFacts,
+    decision: Decision,
+    *,
+    outcome: str,
+    commit: Commit | None,
+    recovery_kind: str | None = None,
+) -> Settled:
+    """Audit, then delete: a row may stand beside a sidecar, never the other way round."""
+    sidecar = facts.sidecar
+    visible = commit.graph_commit_id if commit is not None else None
+    if outcome == "rolled_back" and _has_restores(facts):
+        visible = sidecar.rollback_commit_id
+    record_recovery(
+        context.store.tables,
+        sidecar,
+        recovery_kind=recovery_kind or outcome,
+        graph_commit_id=visible,
+        outcomes=_outcomes(facts, decision),
+    )
+    _forget(context, sidecar)
+    return _settled(sidecar, outcome, commit)
+
+
+def _has_restores(facts: SidecarFacts) -> bool:
+    return facts.rollback_commit is not None or facts.sidecar.rollback is None or bool(facts.sidecar.rollback.restores)
+
+
+def _outcomes(facts: SidecarFacts, decision: Decision) -> Mapping[str, Any]:
+    return {
+        found.effect.table_key: {
+            "from_version": found.effect.expected_version,
+            "to_version": found.head_version,
+            "class": decision.classes[found.effect.table_key].value,
+        }
+        for found in facts.effects
+    }
+
+
+def _forget(context: GraphContext, sidecar: Sidecar) -> None:
+    faults.reach("recover.delete_fails")
+    context.sidecars.forget(sidecar.operation_id)
+
+
+def _settled(sidecar: Sidecar, outcome: str, commit: Commit | None) -> Settled:
+    return Settled(
+        operation_id=sidecar.operation_id,
+        kind=sidecar.kind.value,
+        branch=sidecar.branch_name,
+        outcome=outcome,
+        commit=commit,
+    )
+
+
+def _pin(snapshot: GraphSnapshot, effect: SidecarEffect) -> TablePin:
+    pin = snapshot.pin_of(effect.identity)
+    assert pin is not None  # noqa: S101 — a table with effects of ours is visible at the expected pin
+    return pin
+
+
+def _pin_move(effect: SidecarEffect, table: Table) -> PinMove:
+    return PinMove(
+        table_key=effect.table_key,
+        identity=effect.identity,
+        ref=effect.ref,
+        version=table.version,
+        row_count=table.count_rows(),
+        transaction_uuid=effect.planned[-1].uuid,
+    )
+
+
+def _restored_pin(pin: TablePin, table: Table) -> PinMove:
+    return PinMove(
+        table_key=pin.table_key,
+        identity=pin.identity,
+        ref=pin.ref,
+        version=table.version,
+        row_count=table.count_rows(),
+        transaction_uuid=table.transaction_uuid,
+    )

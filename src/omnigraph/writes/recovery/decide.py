@@ -1,0 +1,111 @@
+"""Decide: from the evidence to one action. Pure; the order of the rules is the contract."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from omnigraph.catalog.model import TableKey
+from omnigraph.storage.operations import OperationName
+from omnigraph.writes.recovery.facts import EffectFacts, SidecarFacts
+
+
+class EffectClass(StrEnum):
+    """How far one table got."""
+
+    UNTOUCHED = "untouched"
+    COMPLETE = "complete"
+    PARTIAL = "partial"
+    COMPENSATED = "compensated"
+    FOREIGN = "foreign"
+    BURIED = "buried"
+    BEHIND = "behind"
+    UNREADABLE = "unreadable"
+
+
+class Action(StrEnum):
+    """What recovery does with a sidecar."""
+
+    FINISH_FORWARD = "finish_forward"
+    FINISH_BACK = "finish_back"
+    DISCARD = "discard"
+    ROLL_FORWARD = "roll_forward"
+    ROLL_BACK = "roll_back"
+    DROP = "drop"
+    BLOCK = "block"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """The action, what each table looked like, and for people why it is blocked."""
+
+    action: Action
+    classes: Mapping[TableKey, EffectClass]
+    reason: str = ""
+
+
+_NEVER_TOUCH = {
+    EffectClass.BEHIND: "the table lost versions that the operation started from",
+    EffectClass.UNREADABLE: "its history cannot be read",
+    EffectClass.BURIED: "another commit landed next to the operation's own",
+}
+_NOTHING_OURS = {EffectClass.UNTOUCHED, EffectClass.FOREIGN}
+
+
+def classify(facts: EffectFacts) -> EffectClass:
+    """Say how far one table got, by the uuids of its transactions; a version number alone is never evidence."""
+    effect = facts.effect
+    if facts.head_version is None or facts.head_version < effect.expected_version:
+        return EffectClass.BEHIND
+    if facts.operations is None:
+        return EffectClass.UNREADABLE
+    if not facts.operations:
+        return EffectClass.UNTOUCHED
+    planned = [commit.uuid for commit in effect.planned]
+    found = [made.uuid for made in facts.operations]
+    last = facts.operations[-1]
+    if last.uuid == effect.compensation_uuid and last.name == OperationName.RESTORE:
+        return EffectClass.COMPENSATED
+    if found == planned:
+        return EffectClass.COMPLETE
+    if found == planned[: len(found)]:
+        return EffectClass.PARTIAL
+    return EffectClass.BURIED if set(found) & set(planned) else EffectClass.FOREIGN
+
+
+def decide(facts: SidecarFacts) -> Decision:
+    """Choose the action; the first rule that matches wins."""
+    classes = {found.effect.table_key: classify(found) for found in facts.effects}
+
+    def chosen(action: Action, reason: str = "") -> Decision:
+        return Decision(action=action, classes=classes, reason=reason)
+
+    if facts.forward_commit is not None:
+        return chosen(Action.FINISH_FORWARD)
+    if facts.rollback_commit is not None:
+        return chosen(Action.FINISH_BACK)
+    if facts.snapshot is None:
+        return chosen(Action.DISCARD)
+    if facts.sidecar.rollback is not None:
+        return chosen(Action.ROLL_BACK)
+    blocked = _blocked_by(facts, classes)
+    if blocked:
+        return chosen(Action.BLOCK, blocked)
+    found = set(classes.values())
+    if found == {EffectClass.COMPLETE} and facts.authority_holds:
+        return chosen(Action.ROLL_FORWARD)
+    if found <= _NOTHING_OURS:
+        return chosen(Action.DROP)
+    return chosen(Action.ROLL_BACK)
+
+
+def _blocked_by(facts: SidecarFacts, classes: Mapping[TableKey, EffectClass]) -> str:
+    for found in facts.effects:
+        effect_class = classes[found.effect.table_key]
+        if effect_class in _NEVER_TOUCH:
+            return (
+                f"{found.effect.table_key}: {_NEVER_TOUCH[effect_class]} "
+                f"(expected version {found.effect.expected_version}, found HEAD {found.head_version})"
+            )
+        if effect_class not in _NOTHING_OURS and not facts.pin_is_expected(found.effect):
+            return f"{found.effect.table_key}: the graph already pins another version than the operation started from"
+    return ""

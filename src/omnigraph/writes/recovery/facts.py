@@ -1,0 +1,102 @@
+"""Observe: everything a decision about one sidecar rests on, read fresh and under the gates of its branch."""
+
+from dataclasses import dataclass
+
+from omnigraph.errors import BranchNotFound, CommitNotFound
+from omnigraph.manifest.commits import Commit, CommitId
+from omnigraph.manifest.snapshot import GraphSnapshot
+from omnigraph.storage.operations import HistoryUnreadable, TableOperation, operation
+from omnigraph.storage.table_directory import TableDirectory
+from omnigraph.writes.context import GraphContext
+from omnigraph.writes.sidecar import Sidecar, SidecarEffect
+
+VERSIONS_EXAMINED_MAX = 1_024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffectFacts:
+    """One table's own history above the version that the writer started from."""
+
+    effect: SidecarEffect
+    head_version: int | None
+    """None when the table is gone."""
+    operations: tuple[TableOperation, ...] | None
+    """What made each version in (expected, HEAD]; None when one of them cannot be read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SidecarFacts:
+    """All evidence about one interrupted operation."""
+
+    sidecar: Sidecar
+    snapshot: GraphSnapshot | None
+    """The branch as it is published now; None when the branch, or this incarnation of it, is gone."""
+    forward_commit: Commit | None
+    """The operation's commit, if it is visible."""
+    rollback_commit: Commit | None
+    """The commit that undid the operation, if it is visible."""
+    effects: tuple[EffectFacts, ...]
+
+    @property
+    def authority_holds(self) -> bool:
+        """Whether the branch still is what the writer prepared against."""
+        snapshot, sidecar = self.snapshot, self.sidecar
+        return (
+            snapshot is not None
+            and snapshot.commit_id == sidecar.head
+            and snapshot.schema.ir_hash == sidecar.ir_hash
+            and all(self.pin_is_expected(facts.effect) for facts in self.effects)
+        )
+
+    def pin_is_expected(self, effect: SidecarEffect) -> bool:
+        """Whether the visible pin of a table is the one that the writer started from."""
+        pin = self.snapshot.pin_of(effect.identity) if self.snapshot is not None else None
+        return pin is not None and (pin.ref, pin.version) == (effect.ref, effect.expected_version)
+
+
+def observe(context: GraphContext, sidecar: Sidecar) -> SidecarFacts:
+    """Read the branch and every named table."""
+    try:
+        state = context.manifest.load(sidecar.branch_name)
+    except BranchNotFound:
+        state = None
+    if state is None or state.branch.incarnation != sidecar.branch_incarnation:
+        return SidecarFacts(sidecar=sidecar, snapshot=None, forward_commit=None, rollback_commit=None, effects=())
+    return SidecarFacts(
+        sidecar=sidecar,
+        snapshot=state.snapshot,
+        forward_commit=_visible(context, state.head, sidecar.commit_id),
+        rollback_commit=_visible(context, state.head, sidecar.rollback_commit_id),
+        effects=tuple(observe_effect(context, effect) for effect in sidecar.effects),
+    )
+
+
+def observe_effect(context: GraphContext, effect: SidecarEffect) -> EffectFacts:
+    """Read one table's HEAD and what made every version above the expected one."""
+    head = context.store.tables.head(effect.address)
+    head_version = None if head is None else int(head.version)
+    return EffectFacts(
+        effect=effect,
+        head_version=head_version,
+        operations=_operations(context, effect, head_version or 0),
+    )
+
+
+def _operations(context: GraphContext, effect: SidecarEffect, head_version: int) -> tuple[TableOperation, ...] | None:
+    if head_version - effect.expected_version > VERSIONS_EXAMINED_MAX:
+        return None
+    directory = TableDirectory(context.store.objects, effect.location)
+    try:
+        return tuple(
+            operation(directory, ref=effect.ref, version=version)
+            for version in range(effect.expected_version + 1, head_version + 1)
+        )
+    except HistoryUnreadable:
+        return None
+
+
+def _visible(context: GraphContext, head: Commit, commit_id: CommitId) -> Commit | None:
+    try:
+        return context.log.find(commit_id, head=head)
+    except CommitNotFound:
+        return None

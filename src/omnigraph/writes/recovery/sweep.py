@@ -1,0 +1,129 @@
+"""When recovery runs, and over which sidecars."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from omnigraph.base import faults
+from omnigraph.errors import BranchBusy, OmniError, RecoveryRequired
+from omnigraph.manifest.commits import Commit
+from omnigraph.writes.context import GraphContext
+from omnigraph.writes.recovery.act import Settled, act, blocked
+from omnigraph.writes.recovery.decide import Action, decide
+from omnigraph.writes.recovery.facts import observe
+from omnigraph.writes.sidecar import Sidecar, UnreadableSidecar
+
+GATE_WAIT_SECONDS = 30.0
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockedOperation:
+    """A sidecar that recovery will not touch, and why."""
+
+    operation_id: str
+    kind: str | None
+    branch: str | None
+    reason: str
+
+
+@dataclass(slots=True, kw_only=True)
+class SweepResult:
+    """What a sweep over all sidecars did."""
+
+    recovered: list[Settled] = field(default_factory=list)
+    in_use: list[str] = field(default_factory=list)
+    blocked: list[BlockedOperation] = field(default_factory=list)
+
+
+def settle_branch(context: GraphContext, branch: str, *, gates_held: bool = False) -> None:
+    """Settle every sidecar that concerns a branch, or raise `RecoveryRequired` for the first that cannot be.
+
+    Costs one listing when nothing is pending, which is nearly always. Sidecars of other branches are left alone; one
+    that cannot be read may belong to any branch and therefore blocks.
+    """
+    for operation_id in context.sidecars.pending():
+        sidecar = _readable(context, operation_id)
+        if sidecar is None or sidecar.branch_name != branch:
+            continue
+        if gates_held:
+            _settle(context, operation_id)
+        else:
+            with _gates(context, branch):
+                _settle(context, operation_id)
+
+
+def settle_own(context: GraphContext, sidecar: Sidecar) -> Commit | None:
+    """Settle the operation of this very process, which still holds its gates; return its commit if it is visible."""
+    settled = _settle(context, sidecar.operation_id)
+    return settled.commit if settled is not None else None
+
+
+def settle_all(context: GraphContext, *, wait_seconds: float = 0.0) -> SweepResult:
+    """Settle all sidecars, oldest first; one that fails or is in use does not stop the next."""
+    result = SweepResult()
+    for operation_id in context.sidecars.pending():
+        faults.reach("recover.after_list")
+        try:
+            sidecar = _readable(context, operation_id)
+            if sidecar is None:
+                continue
+            with context.store.locks.acquire(
+                f"branch/{sidecar.branch_name}", operation=f"recover {operation_id}", wait_seconds=wait_seconds
+            ):
+                settled = _settle(context, operation_id)
+        except BranchBusy:
+            result.in_use.append(operation_id)
+        except OmniError as error:
+            result.blocked.append(_blocked_operation(context, operation_id, error))
+        else:
+            if settled is not None:
+                result.recovered.append(settled)
+    return result
+
+
+def _settle(context: GraphContext, operation_id: str) -> Settled | None:
+    """Settle one sidecar under its gates: read it again, decide on a fresh view, act."""
+    sidecar = _readable(context, operation_id)
+    if sidecar is None:
+        return None
+    facts = observe(context, sidecar)
+    decision = decide(facts)
+    if decision.action is not Action.BLOCK:
+        _log.info("recovery of %s: %s", operation_id, decision.action)
+    return act(context, facts, decision)
+
+
+def _readable(context: GraphContext, operation_id: str) -> Sidecar | None:
+    try:
+        return context.sidecars.read(operation_id)
+    except UnreadableSidecar as unreadable:
+        raise blocked(context, operation_id, None, str(unreadable)) from unreadable
+
+
+def _gates(context: GraphContext, branch: str):  # type: ignore[no-untyped-def]  # noqa: ANN202
+    return context.store.locks.acquire(f"branch/{branch}", operation="recover", wait_seconds=GATE_WAIT_SECONDS)
+
+
+def _blocked_operation(context: GraphContext, operation_id: str, error: OmniError) -> BlockedOperation:
+    try:
+        sidecar = context.sidecars.read(operation_id)
+    except (UnreadableSidecar, OmniError):
+        sidecar = None
+    return BlockedOperation(
+        operation_id=operation_id,
+        kind=sidecar.kind.value if sidecar is not None else None,
+        branch=sidecar.branch_name if sidecar is not None else None,
+        reason=error.message,
+    )
+
+
+__all__: Sequence[str] = [
+    "BlockedOperation",
+    "RecoveryRequired",
+    "SweepResult",
+    "settle_all",
+    "settle_branch",
+    "settle_own",
+]

@@ -1,0 +1,282 @@
+"""The recovery sidecar: what a writer is about to do, written down before it does anything.
+
+`__recovery/<operation id>.json` names every table effect with the uuid of its planned transactions, so that whoever
+finds it can prove which commits are this writer's. Ids decide ownership; names are for people.
+"""
+
+import json
+import os
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from enum import StrEnum
+from typing import Any, Final
+
+from omnigraph.base import clock
+from omnigraph.catalog.model import TableIdentity, TableKey
+from omnigraph.manifest.commits import Commit, CommitId, CommitKind
+from omnigraph.storage.objects import ControlStore
+from omnigraph.storage.tables import TableAddress
+
+RECOVERY_PREFIX: Final = "__recovery/"
+SIDECAR_SCHEMA_VERSION: Final = 1
+_SIDECAR_BYTES_MAX = 4 << 20
+
+
+class SidecarKind(StrEnum):
+    """Which writer armed a sidecar; it decides what may be rolled forward and back."""
+
+    MUTATION = "mutation"
+    LOAD = "load"
+
+
+class EffectKind(StrEnum):
+    """What a writer does to one table."""
+
+    COMMIT = "commit"
+
+
+class UnreadableSidecar(Exception):  # noqa: N818 — recovery turns it into a blocked operation
+    """A sidecar that cannot be understood; it is never deleted and never guessed at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedCommit:
+    """One transaction that the writer intends to commit."""
+
+    uuid: str
+    read_version: int
+    operation: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SidecarEffect:
+    """What the operation does to one table."""
+
+    table_key: TableKey
+    stable_table_id: str
+    table_incarnation_id: str
+    location: str
+    ref: str | None
+    expected_version: int
+    effect: EffectKind
+    planned: tuple[PlannedCommit, ...]
+    compensation_uuid: str
+    fork: Mapping[str, Any] | None = None
+
+    @property
+    def identity(self) -> TableIdentity:
+        """The identity of the table."""
+        return TableIdentity(type_id=int(self.stable_table_id, 16), incarnation_id=int(self.table_incarnation_id, 16))
+
+    @property
+    def address(self) -> TableAddress:
+        """Where the effect lands."""
+        return TableAddress(self.location, self.ref)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RollbackRecord:
+    """The decision to undo, written before the first undo step; a second recovery follows it."""
+
+    restores: Mapping[str, int]
+    """Per table key the version that is restored."""
+    classes: Mapping[str, str]
+    """Per table key the class found when the decision was made."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sidecar:
+    """One armed operation."""
+
+    operation_id: str
+    kind: SidecarKind
+    started_at_us: int
+    writer: Mapping[str, Any]
+    actor_id: str | None
+    branch_name: str
+    branch_incarnation: str
+    head: CommitId
+    graph_version: int
+    ir_hash: str
+    commit_id: CommitId
+    commit_kind: CommitKind
+    commit_created_at_us: int
+    commit_metadata: Mapping[str, Any]
+    rollback_commit_id: CommitId
+    effects: tuple[SidecarEffect, ...]
+    rollback: RollbackRecord | None = None
+    unknown_fields: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def path(self) -> str:
+        """Where the sidecar is stored."""
+        return sidecar_path(self.operation_id)
+
+    def commit(self) -> Commit:
+        """Return the commit that the writer meant to publish."""
+        return Commit(
+            graph_commit_id=self.commit_id,
+            parent_commit_id=self.head,
+            graph_branch=self.branch_name,
+            graph_version=self.graph_version + 1,
+            kind=self.commit_kind,
+            actor_id=self.actor_id,
+            created_at_us=self.commit_created_at_us,
+            metadata=self.commit_metadata,
+        )
+
+
+def sidecar_path(operation_id: str) -> str:
+    """Return where an operation's sidecar is stored."""
+    return f"{RECOVERY_PREFIX}{operation_id}.json"
+
+
+def this_writer() -> Mapping[str, Any]:
+    """Describe this process for the sidecar: enough to tell whether it still lives, and for messages."""
+    from importlib.metadata import version
+
+    return {
+        "host": socket.gethostname(),
+        "pid": os.getpid(),
+        "program": version("omnigraph"),
+        "lance": version("pylance"),
+        "at_us": clock.now_us(),
+    }
+
+
+def sidecar_bytes(sidecar: Sidecar) -> bytes:
+    """Spell a sidecar."""
+    document: dict[str, Any] = {
+        **sidecar.unknown_fields,
+        "schema_version": SIDECAR_SCHEMA_VERSION,
+        "operation_id": sidecar.operation_id,
+        "kind": sidecar.kind.value,
+        "started_at_us": sidecar.started_at_us,
+        "writer": dict(sidecar.writer),
+        "actor_id": sidecar.actor_id,
+        "branch": {"name": sidecar.branch_name, "incarnation": sidecar.branch_incarnation},
+        "authority": {"head": sidecar.head, "graph_version": sidecar.graph_version, "ir_hash": sidecar.ir_hash},
+        "commit": {
+            "graph_commit_id": sidecar.commit_id,
+            "parent_commit_id": sidecar.head,
+            "merged_parent_commit_id": None,
+            "kind": sidecar.commit_kind.value,
+            "created_at_us": sidecar.commit_created_at_us,
+            "metadata": dict(sidecar.commit_metadata),
+        },
+        "rollback_commit_id": sidecar.rollback_commit_id,
+        "effects": [asdict(effect) for effect in sidecar.effects],
+        "manifest": {
+            "register": [],
+            "rename": [],
+            "tombstone": [],
+            "update": [
+                {
+                    "table_key": effect.table_key,
+                    "stable_table_id": effect.stable_table_id,
+                    "table_incarnation_id": effect.table_incarnation_id,
+                    "ref": effect.ref,
+                }
+                for effect in sidecar.effects
+            ],
+            "schema": None,
+        },
+        "rollback": asdict(sidecar.rollback) if sidecar.rollback else None,
+    }
+    return (json.dumps(document, indent=1) + "\n").encode()
+
+
+_KNOWN = frozenset(
+    "schema_version operation_id kind started_at_us writer actor_id branch authority commit rollback_commit_id effects "
+    "manifest rollback".split()
+)
+
+
+def parse_sidecar(operation_id: str, content: bytes) -> Sidecar:
+    """Read a sidecar back, or raise `UnreadableSidecar` saying why it cannot be understood."""
+    if len(content) > _SIDECAR_BYTES_MAX:
+        raise UnreadableSidecar(f"it is larger than {_SIDECAR_BYTES_MAX} bytes")
+    try:
+        document = json.loads(content)
+        version = document["schema_version"]
+        if not isinstance(version, int) or version > SIDECAR_SCHEMA_VERSION:
+            raise UnreadableSidecar(
+                f"its format is version {version}, this omnigraph knows up to {SIDECAR_SCHEMA_VERSION} — "
+                "upgrade omnigraph first"
+            )
+        sidecar = _from_document(document)
+    except UnreadableSidecar:
+        raise
+    except (ValueError, KeyError, TypeError) as error:
+        raise UnreadableSidecar(f"it is not a sidecar: {type(error).__name__}: {error}") from error
+    if sidecar.operation_id != operation_id:
+        raise UnreadableSidecar(f"it claims to be operation {sidecar.operation_id}")
+    targets = [(effect.identity, effect.ref) for effect in sidecar.effects]
+    if len(set(targets)) != len(targets):
+        raise UnreadableSidecar("it names one table twice")
+    return sidecar
+
+
+def _from_document(document: Mapping[str, Any]) -> Sidecar:
+    rollback = document["rollback"]
+    return Sidecar(
+        operation_id=document["operation_id"],
+        kind=SidecarKind(document["kind"]),
+        started_at_us=document["started_at_us"],
+        writer=document["writer"],
+        actor_id=document["actor_id"],
+        branch_name=document["branch"]["name"],
+        branch_incarnation=document["branch"]["incarnation"],
+        head=document["authority"]["head"],
+        graph_version=document["authority"]["graph_version"],
+        ir_hash=document["authority"]["ir_hash"],
+        commit_id=document["commit"]["graph_commit_id"],
+        commit_kind=CommitKind(document["commit"]["kind"]),
+        commit_created_at_us=document["commit"]["created_at_us"],
+        commit_metadata=document["commit"]["metadata"],
+        rollback_commit_id=document["rollback_commit_id"],
+        effects=tuple(_effect(effect) for effect in document["effects"]),
+        rollback=RollbackRecord(**rollback) if rollback is not None else None,
+        unknown_fields={key: value for key, value in document.items() if key not in _KNOWN},
+    )
+
+
+def _effect(document: Mapping[str, Any]) -> SidecarEffect:
+    known = {column.name: document[column.name] for column in fields(SidecarEffect)}
+    return SidecarEffect(
+        **{
+            **known,
+            "effect": EffectKind(document["effect"]),
+            "planned": tuple(PlannedCommit(**planned) for planned in document["planned"]),
+        }
+    )
+
+
+class SidecarStore:
+    """The sidecars of one graph."""
+
+    def __init__(self, objects: ControlStore) -> None:
+        self._objects = objects
+
+    def arm(self, sidecar: Sidecar) -> None:
+        """Store a new sidecar; from here on the operation owns what it names."""
+        self._objects.create(sidecar.path, sidecar_bytes(sidecar))
+
+    def pending(self) -> Sequence[str]:
+        """Return the operation ids of all sidecars, oldest first; a failed listing raises."""
+        names = self._objects.list(RECOVERY_PREFIX)
+        return sorted(name.removeprefix(RECOVERY_PREFIX).removesuffix(".json") for name in names)
+
+    def read(self, operation_id: str) -> Sidecar | None:
+        """Read one sidecar; None when its writer has finished since it was listed."""
+        stored = self._objects.read(sidecar_path(operation_id))
+        return None if stored is None else parse_sidecar(operation_id, stored.content)
+
+    def record_rollback(self, sidecar: Sidecar) -> None:
+        """Replace a sidecar by itself with its rollback decision; only called under the gates of its branch."""
+        self._objects.put(sidecar.path, sidecar_bytes(sidecar))
+
+    def forget(self, operation_id: str) -> None:
+        """Delete a sidecar; a missing one is fine."""
+        self._objects.delete(sidecar_path(operation_id))

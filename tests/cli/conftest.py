@@ -1,0 +1,125 @@
+"""Running the program as a user would: in this process for most cases, as a real process where that is the point."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from omnigraph.cli.main import main
+
+SCHEMA = """\
+// Artists and what they made.
+node Artist {
+  name: String @key
+  born: I32?
+}
+
+node Artwork {
+  title: String @key
+}
+
+edge CreatedBy: Artwork -> Artist
+"""
+SEED = """\
+{"type": "Artist", "data": {"name": "Ines", "born": 1907}}
+{"type": "Artist", "data": {"name": "Rémy"}}
+{"type": "Artwork", "data": {"title": "Still Life"}}
+{"edge": "CreatedBy", "from": "Still Life", "to": "Ines"}
+"""
+MORE = '{"type": "Artist", "data": {"name": "Zoe"}}\n'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """What a run left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def document(self):
+        return json.loads(self.out)
+
+
+Run = Callable[..., Ran]
+
+
+@pytest.fixture(autouse=True)
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working directory and an operator without configuration."""
+    for name in list(os.environ):
+        if name.startswith(("OMNIGRAPH_", "SPARK_", "_OMNIGRAPH")) or name == "NO_COLOR":
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("OMNIGRAPH_HOME", str(tmp_path / "home"))
+    directory = tmp_path / "work"
+    directory.mkdir()
+    monkeypatch.chdir(directory)
+    return directory
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run a command line in this process."""
+
+    def run_line(*arguments: str) -> Ran:
+        capsys.readouterr()
+        code = main(arguments)
+        out, err = capsys.readouterr()
+        return Ran(code=code, out=out, err=err)
+
+    return run_line
+
+
+@pytest.fixture(scope="session")
+def program() -> str:
+    """The installed script."""
+    return str(Path(sys.executable).with_name("omnigraph"))
+
+
+@pytest.fixture
+def run_process(program: str) -> Run:
+    """Run a command line as a process of its own."""
+
+    def run_line(*arguments: str, stdin: str | None = None) -> Ran:
+        done = subprocess.run(
+            [program, *arguments], input=stdin, capture_output=True, encoding="utf-8", timeout=120, check=False
+        )
+        return Ran(code=done.returncode, out=done.stdout, err=done.stderr)
+
+    return run_line
+
+
+@pytest.fixture
+def configure(tmp_path: Path) -> Callable[[str], Path]:
+    """Write the operator config."""
+
+    def write(text: str) -> Path:
+        path = tmp_path / "home" / "config.yaml"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+@pytest.fixture
+def seed_files(workplace: Path) -> Path:
+    """The files of the first hour: `art.pg`, `seed.jsonl` and `more.jsonl`."""
+    workplace.joinpath("art.pg").write_text(SCHEMA, encoding="utf-8")
+    workplace.joinpath("seed.jsonl").write_text(SEED, encoding="utf-8")
+    workplace.joinpath("more.jsonl").write_text(MORE, encoding="utf-8")
+    return workplace
+
+
+@pytest.fixture
+def art(seed_files: Path, run: Run) -> str:
+    """A local graph with two artists, one artwork and one edge."""
+    assert run("init", "--schema", "art.pg", "art.omni").code == 0
+    assert run("load", "--data", "seed.jsonl", "--mode", "merge", "art.omni").code == 0
+    return "art.omni"

@@ -1,0 +1,127 @@
+"""Where bulk work runs: precedence, contradictions, and the engines this version lacks."""
+
+import importlib.metadata
+
+import pytest
+
+from omnigraph import errors
+from omnigraph.cli.engine_choice import Engine, require_local_engine, resolve_engine
+from omnigraph.cli.invocation import Invocation
+
+LOAD = ("load", "g.omni", "--data", "d.jsonl", "--mode", "merge")
+
+
+def choose(home, environ=None, **flags):
+    invocation = Invocation(argv=(), environ={"OMNIGRAPH_HOME": str(home), **(environ or {})})
+    for name, value in flags.items():
+        setattr(invocation.flags, name, value)
+    return resolve_engine(invocation)
+
+
+def test_the_engine_is_auto_unless_somebody_says_otherwise(tmp_path):
+    choice = choose(tmp_path)
+
+    assert (choice.engine, choice.session, choice.conf) == (Engine.AUTO, None, {})
+    require_local_engine(choice)
+
+
+def test_flag_beats_environment_beats_config(configure):
+    home = configure("defaults: { engine: spark }").parent
+
+    assert choose(home).engine is Engine.SPARK
+    assert choose(home, {"OMNIGRAPH_ENGINE": "auto"}).engine is Engine.AUTO
+    assert choose(home, {"OMNIGRAPH_ENGINE": "auto"}, engine="local").engine is Engine.LOCAL
+
+
+def test_sessions_follow_the_documented_precedence(configure):
+    home = configure("spark: { master: 'config' }").parent
+    environ = {}
+    found = [choose(home, environ).session.setting]
+    for variable in ("OMNIGRAPH_SPARK_MASTER", "SPARK_REMOTE", "OMNIGRAPH_SPARK_REMOTE"):
+        environ[variable] = "x"
+        found.append(choose(home, environ).session.setting)
+    found.extend(
+        (
+            choose(home, environ, spark_master="m").session.setting,
+            choose(home, environ, spark_remote="r").session.setting,
+        )
+    )
+
+    assert found == [
+        "spark.master",
+        "$OMNIGRAPH_SPARK_MASTER",
+        "$SPARK_REMOTE",
+        "$OMNIGRAPH_SPARK_REMOTE",
+        "--spark-master",
+        "--spark-remote",
+    ]
+
+
+def test_conf_flags_are_laid_over_the_config_and_the_last_wins(configure):
+    home = configure("spark: { conf: { a: 1, b: 2 } }").parent
+
+    choice = choose(home, spark_conf=("b=3", "c=x=y", "b=4"))
+
+    assert choice.conf == {"a": "1", "b": "4", "c": "x=y"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--spark-master", "local[2]", "--spark-remote", "sc://x"),
+        ("--spark-conf", "key"),
+        ("--spark-conf", "=value"),
+        ("--engine", "local", "--spark-ui"),
+        ("--engine", "local", "--spark-master", "local[2]"),
+        ("--engine", "gpu"),
+    ],
+)
+def test_contradictions_are_usage_errors(arguments, run):
+    ran = run(*LOAD, *arguments)
+
+    assert ran.code == 2
+    assert arguments[0] in ran.err or arguments[-2] in ran.err or arguments[-1] in ran.err
+
+
+def test_repeated_conf_flags_are_collected_from_every_place_on_the_line(run):
+    ran = run("--spark-conf", "a=1", *LOAD, "--spark-conf", "broken")
+
+    assert ran.code == 2
+    assert "`broken`" in ran.err
+
+
+def test_an_unknown_engine_in_the_environment_is_a_usage_error(run, monkeypatch):
+    monkeypatch.setenv("OMNIGRAPH_ENGINE", "gpu")
+
+    ran = run(*LOAD)
+
+    assert ran.code == 2
+    assert "$OMNIGRAPH_ENGINE" in ran.err
+
+
+def test_spark_is_refused_before_any_work(run):
+    ran = run(*LOAD, "--engine", "spark", "--json")
+
+    assert ran.code == 1
+    assert ran.document["kind"] == "engine_unavailable"
+    assert ran.document["engine_unavailable"]["engine"] == "spark"
+    assert "--engine local" in ran.err
+
+
+def test_without_pyspark_the_message_says_how_to_install_it(tmp_path, monkeypatch):
+    def find(name):
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", find)
+
+    with pytest.raises(errors.EngineUnavailable, match=r"omnigraph\[spark\]"):
+        require_local_engine(choose(tmp_path, engine="spark"))
+
+
+def test_a_configured_session_is_never_replaced_silently(tmp_path):
+    with pytest.raises(errors.EngineUnavailable, match=r"\$SPARK_REMOTE.*--engine local"):
+        require_local_engine(choose(tmp_path, {"SPARK_REMOTE": "sc://x"}))
+
+
+def test_an_explicit_local_engine_overrides_a_configured_session(tmp_path):
+    require_local_engine(choose(tmp_path, {"SPARK_REMOTE": "sc://x"}, engine="local"))

@@ -1,0 +1,77 @@
+"""Stores to test against: a fresh directory, and a fresh prefix on a real S3 server in a process of its own."""
+
+import re
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+# Tests are not a package; what they share is imported as `support.…`.
+sys.path.insert(0, str(Path(__file__).parent))
+
+from omnigraph.base import clock, ids
+from support.faulty_s3 import FaultyS3, faulty_s3
+
+_BUCKET = "graphs"
+
+
+@pytest.fixture(scope="session")
+def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of an S3 server with one bucket; one server per test worker."""
+    log = tmp_path_factory.mktemp("s3") / "server.log"
+    with log.open("wb") as output:
+        command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", "0"]
+        server = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+    try:
+        url = _announced_url(server, log)
+        urllib.request.urlopen(urllib.request.Request(f"{url}/{_BUCKET}", method="PUT")).close()
+        yield url
+    finally:
+        server.kill()
+        server.wait()
+
+
+def _announced_url(server: subprocess.Popen[bytes], log: Path) -> str:
+    """Wait for the server to say which port the system gave it."""
+    is_up = clock.wait_until(
+        lambda: "Running on" in log.read_text() or server.poll() is not None, timeout_seconds=60, pause_seconds=0.1
+    )
+    announced = re.search(r"Running on (http://127\.0\.0\.1:\d+)", log.read_text())
+    assert is_up, "the S3 server did not start in time"
+    assert announced, log.read_text()
+    return announced[1]
+
+
+@pytest.fixture
+def s3_root(s3_server: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The URI of a graph that nobody has written to yet, with the environment set for this process and its children."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test-key")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test-secret")
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", s3_server)
+    monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
+    monkeypatch.delenv("AWS_SESSION_TOKEN", raising=False)
+    return f"s3://{_BUCKET}/{ids.new_ulid()}/graph.omni"
+
+
+@pytest.fixture
+def local_root(tmp_path: Path) -> str:
+    """The path of a graph that does not exist yet."""
+    return str(tmp_path / "graph.omni")
+
+
+@pytest.fixture(params=["local", pytest.param("s3", marks=pytest.mark.s3)])
+def store_root(request: pytest.FixtureRequest) -> str:
+    """A fresh graph root on each kind of store."""
+    return str(request.getfixturevalue(f"{request.param}_root"))
+
+
+@pytest.fixture
+def s3_faults(s3_root: str, s3_server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultyS3]:
+    """Put a proxy between this test and the S3 server that breaks requests on demand; `s3_root` goes through it."""
+    with faulty_s3(s3_server) as proxy:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_S3", proxy.url)
+        yield proxy
