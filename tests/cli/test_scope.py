@@ -329,7 +329,7 @@ class TestDeprecatedSpellings:
         assert capsys.readouterr().err == f"warning: --target is deprecated; treated as {flag}\n"
 
     def test_a_target_that_is_a_server_names_its_url_on_a_direct_command(self, museum, capsys):
-        with pytest.raises(errors.Addressing, match="remote server https://graph.example.org"):
+        with pytest.raises(errors.Addressing, match=r"remote server https://graph\.example\.org"):
             resolve(MAINTENANCE, target="prod")
 
         assert capsys.readouterr().err.count("--target is deprecated") == 1

@@ -1,14 +1,15 @@
 """Fail points: named places where a test may kill, break or stop the process.
 
 `reach(name)` does nothing in production: one comparison with a constant read at start-up. Tests set
-`OMNIGRAPH_FAILPOINT=<name>:<action>[:<skip>]` before they start a child process; `action` is `kill` (SIGKILL, as a
-power cut would), `error` (raise), or `pause` (stop with SIGSTOP until the test sends SIGCONT). `skip` lets the first
-n passages through. Names are constants in this module, so that a test can compare the list with the code and with
+`OMNIGRAPH_FAILPOINT=<name>:<action>[:<skip>[:<times>]]` before they start a child process; `action` is `kill`
+(SIGKILL, as a power cut would), `error` (raise), or `pause` (stop with SIGSTOP until the test sends SIGCONT). `skip`
+lets the first n passages through; `times` bounds how often it acts. Names are constants in this module, so that a test can compare the list with the code and with
 the crash matrix.
 """
 
 import os
 import signal
+import sys
 
 FAILPOINT_VARIABLE = "OMNIGRAPH_FAILPOINT"
 
@@ -18,14 +19,16 @@ class FaultInjected(OSError):
 
 
 class _Armed:
-    """What the environment asked for, and how many passages are still let through."""
+    """What the environment asked for, how many passages are still let through, and how often it still acts."""
 
     def __init__(self, setting: str) -> None:
         name, _, rest = setting.partition(":")
-        action, _, skip = rest.partition(":")
+        action, _, counts = rest.partition(":")
+        skip, _, times = counts.partition(":")
         self.name = name
         self.action = action or "error"
         self.skip = int(skip or 0)
+        self.times = int(times or sys.maxsize)
 
 
 _setting = os.environ.get(FAILPOINT_VARIABLE)
@@ -39,6 +42,9 @@ def reach(name: str) -> None:
     if _armed.skip > 0:
         _armed.skip -= 1
         return
+    if _armed.times == 0:
+        return
+    _armed.times -= 1
     _act(name, _armed.action)
 
 

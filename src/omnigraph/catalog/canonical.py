@@ -30,8 +30,8 @@ def annotation_document(annotation: Annotation) -> dict[str, Any]:
 
 
 def sort_annotations(annotations: Iterable[Annotation]) -> tuple[Annotation, ...]:
-    """Order annotations by their serialised text."""
-    return tuple(sorted(annotations, key=lambda annotation: canonical_json(annotation_document(annotation))))
+    """Order annotations by their serialised text, which starts with the name."""
+    return tuple(sorted(annotations, key=lambda found: canonical_json([found.name, found.value, found.kwargs])))
 
 
 def sort_constraints(constraints: Iterable[Constraint]) -> tuple[Constraint, ...]:

@@ -51,7 +51,7 @@ def stored_value(value: LiteralValue, declared: PropertyType) -> LiteralValue:
         return _bool(value)
     text = _text(value)
     if declared.enum_values is not None and text not in declared.enum_values:
-        raise ValueRefusedError(f"{text!r} is not one of {', '.join(declared.enum_values)}")
+        raise ValueRefusedError(f"{canonical_json(text)} is not one of {', '.join(declared.enum_values)}")
     return text
 
 
@@ -63,13 +63,13 @@ def parse_moment_ms(text: str) -> int:
     """
     match = _MOMENT.fullmatch(text)
     if match is None:
-        raise ValueRefusedError(f"{text!r} is neither YYYY-MM-DD nor an ISO timestamp")
+        raise ValueRefusedError(f"{canonical_json(text)} is neither YYYY-MM-DD nor an ISO timestamp")
     part = match.groupdict(default="0")
     month, day = (part["compact"][:2], part["compact"][2:]) if match["compact"] else (part["month"], part["day"])
     try:
         days = date(int(part["year"]), int(month), int(day)).toordinal() - _EPOCH_ORDINAL
     except ValueError:
-        raise ValueRefusedError(f"{text!r} names a day that does not exist") from None
+        raise ValueRefusedError(f"{canonical_json(text)} names a day that does not exist") from None
     time_ms = _clock_ms(text, part["hour"], part["minute"], part["second"]) + int(part["fraction"][:3].ljust(3, "0"))
     zone_ms = _clock_ms(text, part["zone_hour"], part["zone_minute"], "0")
     return days * _DAY_MS + time_ms + (zone_ms if match["sign"] == "-" else -zone_ms)
@@ -77,7 +77,7 @@ def parse_moment_ms(text: str) -> int:
 
 def _clock_ms(text: str, hour: str, minute: str, second: str) -> int:
     if int(hour) > 23 or int(minute) > 59 or int(second) > 59:
-        raise ValueRefusedError(f"{text!r} names a time that does not exist")
+        raise ValueRefusedError(f"{canonical_json(text)} names a time that does not exist")
     return (int(hour) * 3_600 + int(minute) * 60 + int(second)) * 1_000
 
 

@@ -7,9 +7,9 @@ between leaves files that nothing refers to and a claim that says who was at it.
 import json
 import os
 import socket
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
-from omnigraph.base import clock, faults, ids
+from omnigraph.base import clock, faults, ids, processes
 from omnigraph.catalog.arrow import table_schema
 from omnigraph.catalog.compile import compile_schema
 from omnigraph.catalog.model import Catalog
@@ -41,12 +41,13 @@ class InitClaim:
     ulid: str
     host: str
     pid: int
+    pid_scope: str | None
     started_at: int
 
     @property
     def is_provably_dead(self) -> bool:
         """Whether the claiming process ran on this host and is gone."""
-        return self.host == socket.gethostname() and not _process_lives(self.pid)
+        return processes.is_provably_dead(host=self.host, pid=self.pid, scope=self.pid_scope)
 
     @property
     def age_seconds(self) -> float:
@@ -107,10 +108,15 @@ def _take_claim(store: GraphStore, *, force: bool, has_consent: bool) -> InitCla
         )
     for path in leftovers:
         store.objects.delete(path)
-    claim = InitClaim(ulid=ids.new_ulid(), host=socket.gethostname(), pid=os.getpid(), started_at=clock.now_us())
-    content = {"ulid": claim.ulid, "host": claim.host, "pid": claim.pid, "started_at": claim.started_at}
+    claim = InitClaim(
+        ulid=ids.new_ulid(),
+        host=socket.gethostname(),
+        pid=os.getpid(),
+        pid_scope=processes.pid_scope(),
+        started_at=clock.now_us(),
+    )
     try:
-        store.objects.create(CLAIM, json.dumps(content).encode())
+        store.objects.create(CLAIM, json.dumps(asdict(claim)).encode())
     except ObjectExists:
         raise _claimed(store, read_claim(store)) from None
     # Somebody may have finished between our first look and our claim.
@@ -205,12 +211,3 @@ def _create_manifest(store: GraphStore, changes: ManifestChanges, genesis: Commi
         if head.graph_commit_id != genesis.graph_commit_id:
             raise AlreadyInitialized(f"{store.uri} became a graph through another init.", uri=store.uri) from error
 
-
-def _process_lives(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

@@ -27,13 +27,26 @@ class LanceFailure(StrEnum):
 
 # Order matters: the first phrase that occurs decides. Everything is compared in lower case.
 _PHRASES: tuple[tuple[LanceFailure, tuple[str, ...]], ...] = (
-    (LanceFailure.CONFLICT, ("too many concurrent writers", "retryable commit conflict")),
-    (LanceFailure.INCOMPATIBLE, ("incompatible transaction", "commit conflict for version")),
+    (
+        LanceFailure.CONFLICT,
+        ("too many concurrent writers", "retryable commit conflict", "commit conflict for version"),
+    ),
+    (LanceFailure.INCOMPATIBLE, ("incompatible transaction",)),
     (LanceFailure.EXISTS, ("already exists",)),
     (LanceFailure.NOT_FOUND, ("was not found", "not found", "no such file")),
     (
         LanceFailure.TRANSIENT,
-        ("timed out", "timeout", "connection", "slowdown", "service unavailable", "internal server error", "throttl"),
+        (
+            "timed out",
+            "timeout",
+            "connection",
+            "error sending request",
+            "too many requests",
+            "slowdown",
+            "service unavailable",
+            "internal server error",
+            "throttl",
+        ),
     ),
 )
 

@@ -14,9 +14,8 @@ from typing import Protocol
 from google.protobuf.message import DecodeError
 
 from omnigraph.errors import StorageError
+from omnigraph.storage.config_keys import AUTO_CLEANUP_PREFIX
 from omnigraph.storage.history_proto import VersionRecord, parse_transaction, parse_version
-
-AUTO_CLEANUP_PREFIX = "lance.auto_cleanup."
 
 _MAGIC = b"LANC"
 _TRAILER = struct.Struct("<QHH4s")

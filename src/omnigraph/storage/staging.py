@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from omnigraph.base import faults, ids
 from omnigraph.storage.lance_errors import LanceFailure, classify, storage_error, translated
-from omnigraph.storage.tables import AUTO_CLEANUP_PREFIX, ROW_ADDRESS, ROW_ID, Table, TableAddress, TableStore
+from omnigraph.storage.tables import ROW_ID, Table, TableAddress, TableStore
 
 _FRAGMENT_ROWS_MAX = 1 << 20
 _FRAGMENT_BYTES_MAX = 1 << 30
@@ -275,19 +275,3 @@ def _offsets_by_fragment(addresses: pa.Array) -> Iterator[tuple[int, list[int]]]
     ):
         yield fragment_id, sorted(group)
 
-
-__all__ = [
-    "AUTO_CLEANUP_PREFIX",
-    "ROW_ADDRESS",
-    "ROW_ID",
-    "CommitInterleaved",
-    "StagedCommit",
-    "commit_staged",
-    "create_table",
-    "on_top_of",
-    "stage_auto_cleanup_strip",
-    "stage_change",
-    "stage_replacement",
-    "stage_restore",
-    "with_blob_columns",
-]

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from omnigraph.storage.locks import LockService, open_locks
+from omnigraph.storage.locks import LeaseTerms, LockService, open_locks
 from omnigraph.storage.objects import ControlStore, open_objects
 from omnigraph.storage.settings import StoreSettings
 from omnigraph.storage.tables import TableStore
@@ -26,7 +26,13 @@ class GraphStore:
         return self.root.uri
 
     @classmethod
-    def open(cls, uri: str, storage_options: Mapping[str, str] | None = None) -> "GraphStore":
+    def open(
+        cls,
+        uri: str,
+        storage_options: Mapping[str, str] | None = None,
+        *,
+        lease_terms: LeaseTerms | None = None,
+    ) -> "GraphStore":
         """Resolve an address and its settings; reads nothing yet."""
         root = GraphRoot.parse(uri)
         settings = StoreSettings.resolve(root, storage_options, os.environ)
@@ -34,6 +40,6 @@ class GraphStore:
         return cls(
             root=root,
             objects=objects,
-            locks=open_locks(root, objects),
+            locks=open_locks(root, objects, terms=lease_terms),
             tables=TableStore(root, settings.lance_options),
         )

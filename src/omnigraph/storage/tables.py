@@ -16,13 +16,13 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import HistoricalVersionReclaimed
 from omnigraph.storage import filters
+from omnigraph.storage.config_keys import AUTO_CLEANUP_PREFIX
 from omnigraph.storage.lance_errors import LanceFailure, classify, storage_error, translated
 from omnigraph.storage.uris import GraphRoot
 
 TableVersion = NewType("TableVersion", int)
 """A Lance version of one table on one ref; never a graph version."""
 
-AUTO_CLEANUP_PREFIX: Final = "lance.auto_cleanup."
 ROW_ID: Final = "_rowid"
 ROW_ADDRESS: Final = "_rowaddr"
 

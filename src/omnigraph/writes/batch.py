@@ -141,7 +141,7 @@ class WriteBatch:
 
     def _changed(self, entity: EntityType, images: pa.Table, assignments: Row) -> pa.Table:
         """Set properties by the way every value takes: as a record, checked like any other."""
-        records = [json.loads(line) for line in render_lines(images, entity).splitlines()]
+        records = [json.loads(line) for line in b"".join(render_lines(images, entity)).split(b"\n") if line]
         for record in records:
             record["data"].update(assignments)
         return self._parse(entity, records).drop_columns(list(PLACE_COLUMNS))

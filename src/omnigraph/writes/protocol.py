@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from omnigraph.base import clock, faults, ids
 from omnigraph.base.events import Events, Warned
 from omnigraph.catalog.model import TableKey
-from omnigraph.errors import OmniError, PreconditionFailed, ReadSetConflict, RecoveryRequired, StaleView
+from omnigraph.errors import Effect, OmniError, PreconditionFailed, ReadSetConflict, RecoveryRequired, StaleView
 from omnigraph.manifest.commits import Commit, CommitId, CommitKind
 from omnigraph.manifest.publish import ManifestChanges, PinMove, check_preconditions
 from omnigraph.manifest.snapshot import TablePin
@@ -167,7 +167,7 @@ def _run_gated(
         lock_name, operation=f"{writer.kind} {identity.operation_id}", wait_seconds=GATE_WAIT_SECONDS
     ) as lock:
         faults.reach("write.after_gates")
-        _revalidate(context, capture, prepared)
+        _revalidate(context, capture, prepared, lock)
         sidecar = _sidecar(capture, identity, prepared)
         lock.ensure_seconds_left()
         context.sidecars.arm(sidecar)
@@ -180,22 +180,15 @@ def _run_gated(
                 writer.branch, _changes(prepared, achieved), sidecar.commit(), _preconditions(capture, prepared)
             )
         except (OmniError, OSError, CommitInterleaved) as error:
-            commit = _settle_after_failure(context, sidecar, error)
+            commit = _settle_after_failure(context, sidecar, lock, error)
         _finish(context, sidecar, commit, events)
         return commit
 
 
-def _revalidate(context: GraphContext, capture: Capture, prepared: PreparedWrite) -> None:
+def _revalidate(context: GraphContext, capture: Capture, prepared: PreparedWrite, lock: HeldLock) -> None:
     """Under the gates: nothing pending, the branch as captured, every touched HEAD at its pin."""
     branch = capture.snapshot.branch
-    pending = settle_branch(context, branch, gates_held=True)
-    if pending:
-        raise RecoveryRequired(
-            f"Operation {pending[0]} on branch '{branch}' was interrupted and is not settled. "
-            f"Run `omnigraph recover {context.store.uri}`, then try again.",
-            operation_id=pending[0],
-            operation_ids=list(pending),
-        )
+    settle_branch(context, branch, lock=lock)
     state = context.manifest.load(branch)
     try:
         check_preconditions(state.branch.incarnation, state.snapshot, _preconditions(capture, prepared))
@@ -275,10 +268,21 @@ def _changes(prepared: PreparedWrite, achieved: Mapping[TableKey, Table]) -> Man
     )
 
 
-def _settle_after_failure(context: GraphContext, sidecar: Sidecar, error: Exception) -> Commit:
+def _settle_after_failure(context: GraphContext, sidecar: Sidecar, lock: HeldLock, error: Exception) -> Commit:
     """Bring our own operation to an end while we still hold its gates; return its commit if it turned out visible."""
     _log.warning("operation %s failed after it was armed: %s", sidecar.operation_id, error)
-    commit = settle_own(context, sidecar)
+    try:
+        lock.ensure_seconds_left()
+        commit = settle_own(context, sidecar, lock)
+    except (OmniError, OSError, CommitInterleaved) as unsettled:
+        raise RecoveryRequired(
+            f"The outcome of operation {sidecar.operation_id} on branch '{sidecar.branch_name}' is pending: it failed "
+            f"({error}), and settling it failed too ({unsettled}). Run `omnigraph recover {context.store.uri}`; do not "
+            "repeat the write before.",
+            effect=Effect.UNKNOWN,
+            operation_id=sidecar.operation_id,
+            operation_ids=[sidecar.operation_id],
+        ) from error
     if commit is not None:
         return commit
     if isinstance(error, CommitInterleaved):

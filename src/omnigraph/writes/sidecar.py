@@ -12,8 +12,9 @@ from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from typing import Any, Final
 
-from omnigraph.base import clock
+from omnigraph.base import faults, processes
 from omnigraph.catalog.model import TableIdentity, TableKey
+from omnigraph.errors import StorageError
 from omnigraph.manifest.commits import Commit, CommitId, CommitKind
 from omnigraph.storage.objects import ControlStore
 from omnigraph.storage.tables import TableAddress
@@ -113,6 +114,13 @@ class Sidecar:
         """Where the sidecar is stored."""
         return sidecar_path(self.operation_id)
 
+    @property
+    def writer_is_provably_dead(self) -> bool:
+        """Whether the process that armed this sidecar ran on this machine and is gone."""
+        return processes.is_provably_dead(
+            host=self.writer["host"], pid=self.writer["pid"], scope=self.writer.get("pid_scope")
+        )
+
     def commit(self) -> Commit:
         """Return the commit that the writer meant to publish."""
         return Commit(
@@ -139,9 +147,9 @@ def this_writer() -> Mapping[str, Any]:
     return {
         "host": socket.gethostname(),
         "pid": os.getpid(),
+        "pid_scope": processes.pid_scope(),
         "program": version("omnigraph"),
         "lance": version("pylance"),
-        "at_us": clock.now_us(),
     }
 
 
@@ -260,8 +268,19 @@ class SidecarStore:
         self._objects = objects
 
     def arm(self, sidecar: Sidecar) -> None:
-        """Store a new sidecar; from here on the operation owns what it names."""
-        self._objects.create(sidecar.path, sidecar_bytes(sidecar))
+        """Store a new sidecar; from here on the operation owns what it names.
+
+        After an unclear error the stored bytes decide: if they are ours, the sidecar is armed.
+        """
+        content = sidecar_bytes(sidecar)
+        try:
+            faults.reach("write.arm_fails")
+            self._objects.create(sidecar.path, content)
+            faults.reach("write.arm_ack_lost")
+        except (OSError, StorageError):
+            stored = self._objects.read(sidecar.path)
+            if stored is None or stored.content != content:
+                raise
 
     def pending(self) -> Sequence[str]:
         """Return the operation ids of all sidecars, oldest first; a failed listing raises."""

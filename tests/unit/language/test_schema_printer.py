@@ -30,7 +30,7 @@ def named(texts):
 
 
 def tuples_of(items, *, min_size=0):
-    return st.lists(items, min_size=min_size, max_size=3).map(tuple)
+    return st.lists(items, min_size=min_size, max_size=2).map(tuple)
 
 
 words = st.sampled_from(["node", "edge", "enum", "implements", "true"]) | st.from_regex(

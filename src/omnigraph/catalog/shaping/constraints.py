@@ -110,9 +110,8 @@ def _body_rule(owner: Owner, syntax: ConstraintSyntax, problems: Problems) -> It
             rule = Check(property=syntax.property.text, pattern=syntax.pattern)
             mistake = pattern_mistake(rule.pattern)
             if mistake:
-                message = (
-                    f"@check on {owner.name}.{rule.property} has a pattern that RE2 refuses, {rule.pattern}: {mistake}"
-                )
+                target = f"{owner.name}.{rule.property}"
+                message = f"@check on {target}: RE2 does not accept the pattern {rule.pattern} ({mistake})"
                 problems.add(syntax.span, message)
                 return
     yield DeclaredConstraint(rule=rule, span=syntax.span)

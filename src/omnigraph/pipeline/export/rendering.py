@@ -6,57 +6,44 @@ strings that need escapes become Python objects on the way.
 
 import binascii
 import json
-from collections.abc import Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.catalog.model import FLOATS, EdgeType, EntityType, PropertyType, Scalar
+from omnigraph.catalog.model import EdgeType, EntityType, PropertyType, Scalar
 
-_SLICE_BYTES = 8 * 2**20
+_TEXT = pa.large_utf8()
+"""64-bit offsets, because the lines of one batch may need more than 2 GiB."""
+
 _NEEDS_ESCAPE = r'["\\\x00-\x1f]'
 _DAY_MS = 86_400_000
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
-"""0001-01-01 and 9999-12-31: dates outside have no text that load reads, so they are written as integers."""
+"""0001-01-01 and 9999-12-31. Load reads no text for other dates, so they are written as integers."""
 
 
-def render_lines(table: pa.Table, entity: EntityType) -> Iterator[bytes]:
-    """Yield the rows in order as LF-terminated lines, many lines at a time.
+def render_lines(table: pa.Table, entity: EntityType) -> bytes:
+    """Render the rows in order as LF-terminated lines.
 
-    The columns of the type are found by name and others ignored; blobs come as plain binary.
+    Columns are found by name, others than those of the type are ignored, and blobs come as plain binary. The text is
+    about as large as the rows, so many rows are best handed over in batches.
     """
-    rows_at_once = max(1, len(table) * _SLICE_BYTES // max(table.nbytes, 1))
-    for offset in range(0, len(table), rows_at_once):
-        yield _render(table.slice(offset, rows_at_once), entity)
-
-
-def _render(rows: pa.Table, entity: EntityType) -> bytes:
-    pieces: list[str | pa.Array] = [f'{{"{_type_field(entity)}":"{entity.name}"']
+    if not len(table):
+        return b""
+    pieces: list[str | pa.Array]
     if isinstance(entity, EdgeType):
-        pieces += [',"from":', _strings(_column(rows, "src")), ',"to":', _strings(_column(rows, "dst"))]
-    pieces += [',"data":{"id":', _strings(_column(rows, "id"))]
+        source, target = _strings(_column(table, "src")), _strings(_column(table, "dst"))
+        pieces = [f'{{"edge":"{entity.name}","from":', source, ',"to":', target]
+    else:
+        pieces = [f'{{"type":"{entity.name}"']
+    pieces += [',"data":{"id":', _strings(_column(table, "id"))]
     for declared in entity.properties:
-        pieces += [f',"{declared.name}":', _values(_column(rows, declared.name), declared.type)]
-    pieces.append("}}\n")
-    lines = pc.binary_join_element_wise(
-        *(
-            pa.scalar(piece, pa.large_utf8()) if isinstance(piece, str) else piece.cast(pa.large_utf8())
-            for piece in pieces
-        ),
-        pa.scalar("", pa.large_utf8()),
-        null_handling="replace",
-        null_replacement="null",
-    )
-    text: bytes = lines.buffers()[2].to_pybytes()
+        pieces += [f',"{declared.name}":', pc.fill_null(_values(_column(table, declared.name), declared.type), "null")]
+    text: bytes = _join(*pieces, "}}\n").buffers()[2].to_pybytes()
     return text
 
 
-def _type_field(entity: EntityType) -> str:
-    return "edge" if isinstance(entity, EdgeType) else "type"
-
-
-def _column(rows: pa.Table, name: str) -> pa.Array:
-    return rows[name].combine_chunks()
+def _column(table: pa.Table, name: str) -> pa.Array:
+    return table[name].combine_chunks()
 
 
 def _values(column: pa.Array, declared: PropertyType) -> pa.Array:
@@ -66,9 +53,9 @@ def _values(column: pa.Array, declared: PropertyType) -> pa.Array:
     # `flatten` leaves out what lies under null lists, so the offsets are counted anew.
     lengths = pc.fill_null(pc.list_value_length(column), 0)
     offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
-    lists = pa.ListArray.from_arrays(offsets, _scalars(column.flatten(), declared.scalar))
-    texts = pc.binary_join_element_wise("[", pc.binary_join(lists, ","), "]", "")
-    return pc.if_else(pc.is_valid(column), texts, None)
+    items = _scalars(column.flatten(), declared.scalar).cast(pa.utf8())
+    texts = _join("[", pc.binary_join(pa.ListArray.from_arrays(offsets, items), ","), "]")
+    return pc.if_else(pc.is_valid(column), texts, pa.scalar(None, _TEXT))
 
 
 def _scalars(column: pa.Array, scalar: Scalar) -> pa.Array:
@@ -78,41 +65,40 @@ def _scalars(column: pa.Array, scalar: Scalar) -> pa.Array:
         case Scalar.BLOB:
             return _blobs(column)
         case Scalar.DATE:
-            days = column.cast(pa.int32())
-            return _moments(days, _quoted(column.cast(pa.utf8())), _FIRST_DAY, _LAST_DAY)
+            return _moments(column.cast(pa.int32()), column.cast(_TEXT), first=_FIRST_DAY, last=_LAST_DAY)
         case Scalar.DATETIME:
             times = column.cast(pa.int64())
-            texts = pc.replace_substring(times.cast(pa.timestamp("ms")).cast(pa.utf8()), " ", "T")
-            return _moments(times, _quoted(texts, "Z"), _FIRST_DAY * _DAY_MS, (_LAST_DAY + 1) * _DAY_MS - 1)
+            texts = pc.replace_substring(times.cast(pa.timestamp("ms")).cast(_TEXT), " ", "T")
+            last = (_LAST_DAY + 1) * _DAY_MS - 1
+            return _moments(times, _join(texts, "Z"), first=_FIRST_DAY * _DAY_MS, last=last)
         case Scalar.F32 | Scalar.F64 | Scalar.VECTOR:
             # Arrow prints the fewest digits that read back as the same float of this width. It writes `-0`, which many
             # JSON readers take for the integer zero.
-            texts = column.cast(pa.utf8())
+            texts = column.cast(_TEXT)
             return pc.if_else(pc.equal(texts, "-0"), "-0.0", texts)
         case _:
-            return column.cast(pa.utf8())
+            return column.cast(_TEXT)
 
 
-def _moments(numbers: pa.Array, texts: pa.Array, first: int, last: int) -> pa.Array:
+def _moments(numbers: pa.Array, texts: pa.Array, *, first: int, last: int) -> pa.Array:
     has_text = pc.and_(pc.greater_equal(numbers, first), pc.less_equal(numbers, last))
-    return pc.if_else(has_text, texts, numbers.cast(pa.utf8()))
+    return pc.if_else(has_text, _join('"', texts, '"'), numbers.cast(_TEXT))
 
 
 def _strings(column: pa.Array) -> pa.Array:
+    quoted = _join('"', column, '"')
     needs_escape = pc.match_substring_regex(column, _NEEDS_ESCAPE)
     if not pc.any(needs_escape).as_py():
-        return _quoted(column)
+        return quoted
     escaped = [json.dumps(text, ensure_ascii=False) for text in column.filter(needs_escape).to_pylist()]
-    return pc.replace_with_mask(_quoted(column), needs_escape, pa.array(escaped, column.type))
+    return pc.replace_with_mask(quoted, needs_escape, pa.array(escaped, _TEXT))
 
 
 def _blobs(column: pa.Array) -> pa.Array:
-    texts = [
-        None if blob is None else f'"base64:{binascii.b2a_base64(blob, newline=False).decode()}"'
-        for blob in column.to_pylist()
-    ]
-    return pa.array(texts, pa.large_utf8())
+    payloads = [None if blob is None else binascii.b2a_base64(blob, newline=False) for blob in column.to_pylist()]
+    return _join('"base64:', pa.array(payloads, pa.large_binary()), '"')
 
 
-def _quoted(texts: pa.Array, suffix: str = "") -> pa.Array:
-    return pc.binary_join_element_wise('"', texts, f'{suffix}"', "")
+def _join(*pieces: str | pa.Array) -> pa.Array:
+    texts = (pa.scalar(piece, _TEXT) if isinstance(piece, str) else piece.cast(_TEXT) for piece in pieces)
+    return pc.binary_join_element_wise(*texts, pa.scalar("", _TEXT))

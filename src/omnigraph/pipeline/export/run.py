@@ -71,7 +71,8 @@ def _write_table(snapshot: Snapshot, table_key: TableKey, stream: BinaryIO, even
     table = snapshot.table(table_key)
     done = 0
     for chunk in table.in_id_order():
-        stream.write(render_lines(chunk, table.entity))
+        for lines in render_lines(chunk, table.entity):
+            stream.write(lines)
         done += chunk.num_rows
         events(Advanced(phase=f"export {table_key}", done=done, total=table.pin.row_count, unit="rows"))
     return TableExported(table_key=table_key, rows=done)

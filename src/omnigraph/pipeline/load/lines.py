@@ -1,4 +1,4 @@
-"""Bytes → chunks of whole lines → an Arrow array of lines, without a Python object per line.
+"""The bytes of a file as chunks of whole lines, in bounded memory.
 
 Line numbers are physical: blank lines count, and only LF ends a line.
 """
@@ -6,9 +6,6 @@ Line numbers are physical: blank lines count, and only LF ends a line.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
-
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from omnigraph import errors
 from omnigraph.base.units import spell_bytes
@@ -54,23 +51,13 @@ def read_chunks(
         length = sum(map(len, unfinished))
         if length >= line_bytes_max:
             raise errors.ResourceLimit(
-                f"{name}:{first_line}: a record must be smaller than {spell_bytes(line_bytes_max)}. Nothing was loaded.",
+                f"{name}:{first_line}: a record must be smaller than {spell_bytes(line_bytes_max)}; nothing was loaded",
                 resource="load_line_bytes",
                 limit=line_bytes_max,
                 actual=length,
             )
     if any(unfinished):
         yield _chunk(b"".join(unfinished), first_line)
-
-
-def split_lines(text: bytes) -> pa.Array:
-    """Return the lines of a chunk as `large_binary`, line ends included, sharing the memory of `text`."""
-    memory = pa.py_buffer(text)
-    characters = pa.Array.from_buffers(pa.uint8(), len(text), [None, memory])
-    ends = pc.add(pc.indices_nonzero(pc.equal(characters, pa.scalar(ord("\n"), pa.uint8()))), 1).cast(pa.int64())
-    last = [] if text.endswith(b"\n") or not text else [len(text)]
-    offsets = pa.concat_arrays([pa.array([0], pa.int64()), ends, pa.array(last, pa.int64())])
-    return pa.Array.from_buffers(pa.large_binary(), len(offsets) - 1, [None, offsets.buffers()[1], memory])
 
 
 def _chunk(text: bytes, first_line: int) -> Chunk:

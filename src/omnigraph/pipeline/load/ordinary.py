@@ -121,11 +121,11 @@ def _read_group(lines: pa.Array, entity: EntityType) -> pa.Table | None:
 
 def _record_schema(entity: EntityType) -> pa.Schema:
     stored = content_schema(entity)
-    data = [("id", pa.utf8())]
-    for declared in entity.properties:
-        data.append((declared.name, _json_type(declared.type, stored.field(declared.name).type)))
+    data = {"id": pa.utf8()} | {
+        declared.name: _json_type(declared.type, stored.field(declared.name).type) for declared in entity.properties
+    }
     names = ["edge", "from", "to"] if isinstance(entity, EdgeType) else ["type"]
-    return pa.schema([*((name, pa.utf8()) for name in names), ("data", pa.struct(data))])
+    return pa.schema({**dict.fromkeys(names, pa.utf8()), "data": pa.struct(data)})
 
 
 def _json_type(declared: PropertyType, stored: pa.DataType) -> pa.DataType:

@@ -1,11 +1,10 @@
-"""Input → checked Arrow tables, one per type: every record check, no set check.
+"""A chunk of lines → checked Arrow tables, one per type: every record check, no set check.
 
-`parse_chunk` is a pure function over whole lines, so it runs wherever the bytes are. It tries the fast path first and
-hands what that leaves over to the reference path; both paths give the same rows.
+The fast path reads what it can, the reference path what is left over; both give the same rows for the same lines.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -15,10 +14,8 @@ from omnigraph.catalog.identity import derive_ids
 from omnigraph.catalog.model import Catalog, EntityType, NodeType, TableKey
 from omnigraph.pipeline.load.constraints import Violation, find_id_mismatches, find_violations
 from omnigraph.pipeline.load.findings import FINDINGS_KEPT, Finding, FindingCollector, Findings
-from omnigraph.pipeline.load.lines import read_chunks, split_lines
 from omnigraph.pipeline.load.ordinary import OrdinaryLines, read_ordinary
 from omnigraph.pipeline.load.reference import read_each
-from omnigraph.pipeline.load.sources import InputFile, InputReader, InputStore
 from omnigraph.pipeline.load.tables import FILE, LINE, POSITION, load_schema, positions
 
 
@@ -32,59 +29,11 @@ class ParsedChunk:
     line_count: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParsedInput:
-    """The records of all files, or what is wrong with them: input with findings has no tables."""
-
-    tables: Mapping[TableKey, pa.Table]
-    """With the columns of `load_schema`, in position order; types without records are absent."""
-    findings: Findings
-    files: tuple[str, ...]
-    """Names by file index."""
-
-
-def parse_input(
-    files: Iterable[InputFile], *, store: InputStore, catalog: Catalog, max_errors: int = FINDINGS_KEPT
-) -> ParsedInput:
-    """Parse all files in order and hold the rows as Arrow tables; Python objects exist for one chunk at a time."""
-    files = tuple(files)
-    findings = FindingCollector(limit=max_errors)
-    parts: dict[TableKey, list[pa.Table]] = defaultdict(list)
-    for chunk in parse_files(files, store=store, catalog=catalog, max_errors=max_errors):
-        findings.include(chunk.findings)
-        if findings:
-            parts.clear()
-            continue
-        for table_key, table in chunk.tables.items():
-            parts[table_key].append(table)
-    return ParsedInput(
-        tables={table_key: pa.concat_tables(parts[table_key]) for table_key in sorted(parts)},
-        findings=findings.result(),
-        files=tuple(file.name for file in files),
-    )
-
-
-def parse_files(
-    files: Iterable[InputFile], *, store: InputStore, catalog: Catalog, max_errors: int = FINDINGS_KEPT
-) -> Iterator[ParsedChunk]:
-    """Parse files one chunk after the other, in order of position."""
-    for file in files:
-        with InputReader(file, store) as reader:
-            for chunk in read_chunks(reader, name=file.name):
-                yield parse_chunk(
-                    chunk.text,
-                    first_line=chunk.first_line,
-                    file_index=file.index,
-                    catalog=catalog,
-                    max_errors=max_errors,
-                )
-
-
 def parse_chunk(
     chunk: bytes, *, first_line: int, file_index: int, catalog: Catalog, max_errors: int = FINDINGS_KEPT
 ) -> ParsedChunk:
     """Parse whole lines of one file, the first of which is line `first_line`; pure, and safe to repeat."""
-    lines = split_lines(chunk)
+    lines = _split_lines(chunk)
     findings = FindingCollector(limit=max_errors)
     ordinary = _read_ordinary(lines, first_line, catalog)
     others = read_each(
@@ -98,6 +47,16 @@ def parse_chunk(
         for table_key in sorted(parts)
     }
     return ParsedChunk(tables={} if findings else tables, findings=findings.result(), line_count=len(lines))
+
+
+def _split_lines(text: bytes) -> pa.Array:
+    """Return the lines of a chunk as `large_binary`, line ends included, sharing the memory of `text`."""
+    memory = pa.py_buffer(text)
+    characters = pa.Array.from_buffers(pa.uint8(), len(text), [None, memory])
+    ends = pc.add(pc.indices_nonzero(pc.equal(characters, pa.scalar(ord("\n"), pa.uint8()))), 1).cast(pa.int64())
+    last = [] if text.endswith(b"\n") or not text else [len(text)]
+    offsets = pa.concat_arrays([pa.array([0], pa.int64()), ends, pa.array(last, pa.int64())])
+    return pa.Array.from_buffers(pa.large_binary(), len(offsets) - 1, [None, offsets.buffers()[1], memory])
 
 
 def _read_ordinary(lines: pa.Array, first_line: int, catalog: Catalog) -> OrdinaryLines:

@@ -1,12 +1,13 @@
 """Findings → the error that rejects a load: its kind, its message, and details that programs may rely on."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from omnigraph import errors
 from omnigraph.pipeline.load.findings import SET_CODES, Code, Finding, Findings
 
-Entry = dict[str, str | int]
-"""A finding as a member of the error document; what is not known is absent."""
+Entry = dict[str, Any]
+"""A finding as it stands in the error document: its members are strings and a line number, unknown ones absent."""
 
 
 def rejected(findings: Findings, *, files: Sequence[str]) -> errors.OmniError:
@@ -17,7 +18,7 @@ def rejected(findings: Findings, *, files: Sequence[str]) -> errors.OmniError:
     """
     entries = [_entry(finding, files) for finding in findings.first]
     message = _message(findings, entries[0])
-    counts = {
+    counts: dict[str, Any] = {
         "total_errors": findings.total,
         "by_code": {code.value: findings.by_code[code] for code in sorted(findings.by_code)},
         "errors": entries,

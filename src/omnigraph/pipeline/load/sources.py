@@ -126,10 +126,7 @@ def find_inputs(path: str, *, store: InputStore) -> tuple[InputFile, ...]:
         return (InputFile(index=0, name=STDIN, path=STDIN, size_bytes=None),)
     found = sorted(_search(path, store), key=lambda named: named[0].encode(errors="surrogateescape"))
     if not found:
-        raise errors.Io(
-            f"No input found at {path}: there is no such file, and no {' or '.join(_DATA_SUFFIXES[::3])} file below it.",
-            path=path,
-        )
+        raise errors.Io(f"No input found at {path}: no such file, and no .jsonl or .ndjson file below it.", path=path)
     return tuple(
         InputFile(index=index, name=name, path=file.path, size_bytes=file.size_bytes)
         for index, (name, file) in enumerate(found)

@@ -7,6 +7,7 @@ decimal.
 
 import json
 import re
+from collections import Counter
 from typing import NoReturn, TypeAlias
 
 from omnigraph.base.units import shorten
@@ -19,7 +20,7 @@ class Number(str):
     __slots__ = ()
 
 
-Json: TypeAlias = "None | bool | str | Number | list[Json] | dict[str, Json]"
+Json: TypeAlias = "bool | str | Number | list[Json] | dict[str, Json] | None"
 
 _WHITE_SPACE = " \t\r\n"
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
@@ -79,8 +80,7 @@ def _spell_scalar(value: Json) -> str:
 def _unique_members(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     members = dict(pairs)
     if len(members) < len(pairs):
-        seen: set[str] = set()
-        repeated = next(name for name, _ in pairs if name in seen or seen.add(name))
+        (repeated, _), *_ = Counter(name for name, _ in pairs).most_common(1)
         raise Rejected(Code.DUPLICATE_MEMBER, f"member {spell(repeated)} is repeated")
     return members
 

@@ -4,6 +4,7 @@ Blobs are plain `large_binary` here, and `id` is null where a record of a keyles
 """
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.catalog.arrow import table_schema
 from omnigraph.catalog.model import EntityType, Scalar
@@ -50,10 +51,8 @@ def omitted_column(property_name: str) -> str:
 
 
 def positions(lines: pa.Array, file_index: int) -> pa.Array:
-    """Number rows in input order over all files: the file in the upper bits, the line in the lower 40.
+    """Return numbers that order rows over all files: the file in the upper bits, the line in the lower 40.
 
-    Unlike a running count this needs no knowledge of other files or splits.
+    Unlike a running count they need no knowledge of other files or splits.
     """
-    import pyarrow.compute as pc
-
     return pc.add(lines, pa.scalar(file_index << _LINE_BITS, pa.uint64()))

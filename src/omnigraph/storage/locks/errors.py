@@ -10,9 +10,9 @@ class LeaseLost(StorageError):  # noqa: N818 - named like the other kinds, for w
     """
 
     def __init__(self, *, name: str, seconds_left: float, uri: str) -> None:
-        left = f"has only {seconds_left:.1f} seconds left" if seconds_left > 0 else "has been lost"
+        state = f"has only {seconds_left:.1f} seconds left" if seconds_left > 0 else "has run out or was taken over"
         super().__init__(
-            f"The lease on {name} {left}, so that another process may already be working there. "
+            f"The lease on {name} {state}, too little to go on safely. "
             "Look at what is published before repeating the operation.",
             storage_kind="transient",
             uri=uri,

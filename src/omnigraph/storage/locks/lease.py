@@ -15,6 +15,9 @@ class LeaseTerms:
     ttl_seconds: float = 60.0
     renew_seconds: float = 20.0
     margin_seconds: float = 15.0
+    undo_grace_seconds: float = 120.0
+    """How long after its expiry a lease's former holder may still land one late commit, so that nobody undoes its
+    work before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -101,6 +101,12 @@ class HeldLock:
             if left < needed:
                 raise LeaseLost(name=name, seconds_left=left, uri=self._root.uri)
 
+    @property
+    def seconds_until_undo(self) -> float:
+        """How long to wait before the work of a former holder may be undone; 0 if every lock was free."""
+        expired = self.expired_seconds_ago
+        return 0.0 if expired is None else max(0.0, self._terms.undo_grace_seconds - expired)
+
     def release(self) -> None:
         """Give everything back, last taken first; a second call does nothing."""
         self._held.close()

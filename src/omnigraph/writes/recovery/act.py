@@ -9,6 +9,7 @@ from omnigraph.errors import RecoveryRequired
 from omnigraph.manifest.commits import Commit, CommitKind
 from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
+from omnigraph.storage.locks import HeldLock
 from omnigraph.storage.staging import commit_staged, stage_restore
 from omnigraph.storage.tables import Table
 from omnigraph.writes.context import GraphContext
@@ -32,7 +33,7 @@ class Settled:
     """The operation's own commit, if it is visible now."""
 
 
-def act(context: GraphContext, facts: SidecarFacts, decision: Decision) -> Settled:
+def act(context: GraphContext, facts: SidecarFacts, decision: Decision, lock: HeldLock) -> Settled:
     """Carry out a decision to the end, the sidecar's deletion included. A block is the caller's to report."""
     match decision.action:
         case Action.FINISH_FORWARD:
@@ -44,7 +45,7 @@ def act(context: GraphContext, facts: SidecarFacts, decision: Decision) -> Settl
         case Action.FINISH_BACK:
             return _finish_back(context, facts, decision)
         case Action.ROLL_BACK:
-            _roll_back(context, facts, decision)
+            _roll_back(context, facts, decision, lock)
             faults.reach("recover.after_rollback_publish")
             return _finish_back(context, facts, decision)
         case Action.DISCARD:
@@ -89,7 +90,9 @@ def _roll_forward(context: GraphContext, facts: SidecarFacts) -> Commit:
     )
 
 
-def _roll_back(context: GraphContext, facts: SidecarFacts, decision: Decision) -> Commit | None:
+def _roll_back(
+    context: GraphContext, facts: SidecarFacts, decision: Decision, lock: HeldLock
+) -> Commit | None:
     sidecar = facts.sidecar
     snapshot = facts.snapshot
     assert snapshot is not None  # noqa: S101 — the decision excludes a missing branch
@@ -102,6 +105,7 @@ def _roll_back(context: GraphContext, facts: SidecarFacts, decision: Decision) -
     for effect in sidecar.effects:
         if effect.table_key in sidecar.rollback.restores:
             pin = _pin(snapshot, effect)
+            lock.ensure_seconds_left()
             restored.append((pin, _restore(context, sidecar, effect, pin)))
             faults.reach("recover.after_restore")
     if not restored:

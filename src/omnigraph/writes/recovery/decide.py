@@ -34,6 +34,10 @@ class Action(StrEnum):
     BLOCK = "block"
 
 
+UNDOING = frozenset({Action.ROLL_BACK, Action.DROP})
+"""What must wait until a writer that may only be paused has surely stopped."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
     """The action, what each table looked like, and for people why it is blocked."""

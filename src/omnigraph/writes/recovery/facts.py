@@ -6,7 +6,7 @@ from omnigraph.errors import BranchNotFound, CommitNotFound
 from omnigraph.manifest.commits import Commit, CommitId
 from omnigraph.manifest.snapshot import GraphSnapshot
 from omnigraph.storage.operations import HistoryUnreadable, TableOperation, operation
-from omnigraph.storage.table_directory import TableDirectory
+from omnigraph.storage.table_files import TableDirectory
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.sidecar import Sidecar, SidecarEffect
 

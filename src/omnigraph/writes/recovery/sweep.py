@@ -1,15 +1,15 @@
 """When recovery runs, and over which sidecars."""
 
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from omnigraph.base import faults
-from omnigraph.errors import BranchBusy, OmniError, RecoveryRequired
+from omnigraph.base import clock, faults
+from omnigraph.errors import BranchBusy, OmniError
 from omnigraph.manifest.commits import Commit
+from omnigraph.storage.locks import HeldLock
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.recovery.act import Settled, act, blocked
-from omnigraph.writes.recovery.decide import Action, decide
+from omnigraph.writes.recovery.decide import UNDOING, Action, decide
 from omnigraph.writes.recovery.facts import observe
 from omnigraph.writes.sidecar import Sidecar, UnreadableSidecar
 
@@ -37,7 +37,7 @@ class SweepResult:
     blocked: list[BlockedOperation] = field(default_factory=list)
 
 
-def settle_branch(context: GraphContext, branch: str, *, gates_held: bool = False) -> None:
+def settle_branch(context: GraphContext, branch: str, *, lock: HeldLock | None = None) -> None:
     """Settle every sidecar that concerns a branch, or raise `RecoveryRequired` for the first that cannot be.
 
     Costs one listing when nothing is pending, which is nearly always. Sidecars of other branches are left alone; one
@@ -47,16 +47,18 @@ def settle_branch(context: GraphContext, branch: str, *, gates_held: bool = Fals
         sidecar = _readable(context, operation_id)
         if sidecar is None or sidecar.branch_name != branch:
             continue
-        if gates_held:
-            _settle(context, operation_id)
-        else:
-            with _gates(context, branch):
-                _settle(context, operation_id)
+        if lock is not None:
+            _settle(context, operation_id, lock)
+            continue
+        with context.store.locks.acquire(
+            f"branch/{branch}", operation=f"recover {operation_id}", wait_seconds=GATE_WAIT_SECONDS
+        ) as taken:
+            _settle(context, operation_id, taken)
 
 
-def settle_own(context: GraphContext, sidecar: Sidecar) -> Commit | None:
+def settle_own(context: GraphContext, sidecar: Sidecar, lock: HeldLock) -> Commit | None:
     """Settle the operation of this very process, which still holds its gates; return its commit if it is visible."""
-    settled = _settle(context, sidecar.operation_id)
+    settled = _settle(context, sidecar.operation_id, lock)
     return settled.commit if settled is not None else None
 
 
@@ -71,8 +73,8 @@ def settle_all(context: GraphContext, *, wait_seconds: float = 0.0) -> SweepResu
                 continue
             with context.store.locks.acquire(
                 f"branch/{sidecar.branch_name}", operation=f"recover {operation_id}", wait_seconds=wait_seconds
-            ):
-                settled = _settle(context, operation_id)
+            ) as lock:
+                settled = _settle(context, operation_id, lock)
         except BranchBusy:
             result.in_use.append(operation_id)
         except OmniError as error:
@@ -83,16 +85,22 @@ def settle_all(context: GraphContext, *, wait_seconds: float = 0.0) -> SweepResu
     return result
 
 
-def _settle(context: GraphContext, operation_id: str) -> Settled | None:
+def _settle(context: GraphContext, operation_id: str, lock: HeldLock) -> Settled | None:
     """Settle one sidecar under its gates: read it again, decide on a fresh view, act."""
     sidecar = _readable(context, operation_id)
     if sidecar is None:
         return None
     facts = observe(context, sidecar)
     decision = decide(facts)
+    if decision.action in UNDOING and not sidecar.writer_is_provably_dead and lock.seconds_until_undo:
+        # The former holder of a lease that ran out may be paused, not dead, and still land one late commit.
+        clock.sleep_seconds(lock.seconds_until_undo)
+        facts = observe(context, sidecar)
+        decision = decide(facts)
     if decision.action is not Action.BLOCK:
         _log.info("recovery of %s: %s", operation_id, decision.action)
-    return act(context, facts, decision)
+    lock.ensure_seconds_left()
+    return act(context, facts, decision, lock)
 
 
 def _readable(context: GraphContext, operation_id: str) -> Sidecar | None:
@@ -100,10 +108,6 @@ def _readable(context: GraphContext, operation_id: str) -> Sidecar | None:
         return context.sidecars.read(operation_id)
     except UnreadableSidecar as unreadable:
         raise blocked(context, operation_id, None, str(unreadable)) from unreadable
-
-
-def _gates(context: GraphContext, branch: str):  # type: ignore[no-untyped-def]  # noqa: ANN202
-    return context.store.locks.acquire(f"branch/{branch}", operation="recover", wait_seconds=GATE_WAIT_SECONDS)
 
 
 def _blocked_operation(context: GraphContext, operation_id: str, error: OmniError) -> BlockedOperation:
@@ -118,12 +122,3 @@ def _blocked_operation(context: GraphContext, operation_id: str, error: OmniErro
         reason=error.message,
     )
 
-
-__all__: Sequence[str] = [
-    "BlockedOperation",
-    "RecoveryRequired",
-    "SweepResult",
-    "settle_all",
-    "settle_branch",
-    "settle_own",
-]
