@@ -22,9 +22,9 @@ _BUCKET = "graphs"
 def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of an S3 server with one bucket; one server per test worker."""
     log = tmp_path_factory.mktemp("s3") / "server.log"
+    s3_server_script = Path(__file__).parent / "support" / "s3_server.py"
     with log.open("wb") as output:
-        command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", "0"]
-        server = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+        server = subprocess.Popen([sys.executable, s3_server_script], stdout=output, stderr=subprocess.STDOUT)
     try:
         url = _announced_url(server, log)
         urllib.request.urlopen(urllib.request.Request(f"{url}/{_BUCKET}", method="PUT")).close()

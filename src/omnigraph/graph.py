@@ -16,6 +16,7 @@ from omnigraph.writes.context import GraphContext
 from omnigraph.writes.opening import settle_on_open
 from omnigraph.writes.recovery.audit import RecoveryRecord, list_recoveries
 from omnigraph.writes.recovery.sweep import SweepResult, settle_all
+from omnigraph.writes.sidecar import PendingOperation, list_pending
 
 if TYPE_CHECKING:
     from omnigraph.pipeline.export.run import ExportResult
@@ -58,13 +59,17 @@ def open_graph(
     uri: str,
     *,
     read_only: bool = False,
+    recover: bool = True,
     storage_options: Mapping[str, str] | None = None,
     events: Events = ignore_events,
 ) -> "Graph":
-    """Open a graph; a read-write open first settles what interrupted writers left, a read-only one writes nothing."""
+    """Open a graph; a read-write open first settles what interrupted writers left, a read-only one writes nothing.
+
+    `recover=False` leaves that to `Graph.recover`, which says what it did.
+    """
     context = GraphContext.over(GraphStore.open(uri, storage_options), LocalEngine())
     context.manifest.load(MAIN_BRANCH)
-    if not read_only:
+    if recover and not read_only:
         settle_on_open(context, events)
     return Graph(context, read_only=read_only)
 
@@ -165,6 +170,17 @@ class Graph:
         """Settle all interrupted writes, oldest first, and say what was done, what is in use and what is blocked."""
         self._refuse_read_only()
         return settle_all(self._context)
+
+    def abandon(self, operation_id: str) -> SweepResult:
+        """Give up an operation that recovery cannot settle: its sidecar goes, the tables stay as they are."""
+        from omnigraph.writes.recovery.abandon import abandon_operation
+
+        self._refuse_read_only()
+        return SweepResult(recovered=[abandon_operation(self._context, operation_id)])
+
+    def pending_operations(self) -> list[PendingOperation]:
+        """Return the operations that were interrupted or are under way, oldest first; changes nothing."""
+        return list_pending(self._context.sidecars)
 
     def recoveries(self) -> list[RecoveryRecord]:
         """Return the recorded recoveries, oldest first."""

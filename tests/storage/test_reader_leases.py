@@ -17,7 +17,7 @@ from omnigraph.storage.settings import StoreSettings
 from omnigraph.storage.uris import GraphRoot
 from support.processes import child
 
-TERMS = LeaseTerms(ttl_seconds=2.0, renew_seconds=0.4)
+TERMS = LeaseTerms(ttl_seconds=3.0, renew_seconds=0.4)
 VERSIONS = (
     PinnedVersion(location="nodes/01-01", ref=None, version=7),
     PinnedVersion(location="edges/02-01", ref="review.0123456789ab", version=3),
@@ -33,7 +33,7 @@ READER = """
     root = GraphRoot.parse(sys.argv[1])
     objects = open_objects(root, StoreSettings.resolve(root, None, os.environ))
     pinned = PinnedVersion(location="nodes/01-01", ref=None, version=7)
-    terms = LeaseTerms(ttl_seconds=2.0, renew_seconds=0.4)
+    terms = LeaseTerms(ttl_seconds=3.0, renew_seconds=0.4)
     with put_reader_lease(objects, [pinned], operation="export", terms=terms):
         print("reading")
         sys.stdin.readline()
@@ -74,7 +74,7 @@ def test_a_lease_outlives_its_time_while_its_reader_lives(objects, store_root):
         store_clock = StoreClock.observe(objects)
 
         assert not clock.wait_until(
-            lambda: list_reader_leases(objects, store_clock=store_clock) == (), timeout_seconds=4, pause_seconds=0.2
+            lambda: list_reader_leases(objects, store_clock=store_clock) == (), timeout_seconds=5, pause_seconds=0.2
         )
         reader.tell()
         assert reader.hear() == "done"

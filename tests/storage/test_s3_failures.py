@@ -6,11 +6,11 @@ import obstore
 import pytest
 
 from omnigraph.errors import StorageError
-from omnigraph.storage.objects import open_objects
+from omnigraph.storage.objects import open_objects, s3
 from omnigraph.storage.objects.s3_failures import is_conflict, is_no_such_key, storage_error
 from omnigraph.storage.settings import StoreSettings
 from omnigraph.storage.uris import GraphRoot
-from support.faulty_s3 import Answer, LoseAnswer, LoseRequest
+from support.faulty_s3 import Answer, Delay, LoseAnswer, LoseRequest
 
 pytestmark = pytest.mark.s3
 
@@ -102,3 +102,14 @@ def test_an_outage_through_all_retries_is_transient(s3_root, s3_faults, monkeypa
         objects_at(s3_root).read("a.json")
 
     assert caught.value.is_transient
+
+
+def test_a_store_that_takes_too_long_is_transient(s3_root, s3_faults, monkeypatch):
+    monkeypatch.setattr(s3, "_REQUEST_SECONDS_MAX", 0.3)
+    store = objects_at(s3_root)._single
+    s3_faults.break_next(Delay(0.6))
+
+    with pytest.raises(obstore.exceptions.GenericError) as caught:
+        obstore.get(store, "a.json")
+
+    assert storage_error(caught.value, doing="Reading", uri=s3_root).is_transient

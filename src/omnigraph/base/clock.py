@@ -19,9 +19,13 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+# A plain monotonic clock stands still while a machine sleeps, and a lease would seem fresh after waking up.
+_STEADY_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
 def monotonic_seconds() -> float:
-    """Return seconds of a clock that never goes back, for measuring and for deadlines."""
-    return time.monotonic()
+    """Return seconds of a clock that never goes back and counts sleep, for measuring, deadlines and leases."""
+    return time.clock_gettime(_STEADY_CLOCK)
 
 
 def sleep_seconds(seconds: float) -> None:

@@ -27,6 +27,14 @@ def is_ulid(text: str) -> bool:
     return len(text) == _ULID_LENGTH and text[0] <= "7" and all(letter in _CROCKFORD for letter in text)
 
 
+def ulid_ms(ulid: str) -> int:
+    """Return when a ULID was made, in milliseconds since the Unix epoch."""
+    number = 0
+    for letter in ulid:
+        number = number << 5 | _CROCKFORD.index(letter)
+    return number >> 80
+
+
 def new_uuid() -> str:
     """Return a new random uuid for a Lance transaction."""
     return str(uuid.uuid4())

@@ -82,6 +82,7 @@ class Capability:
 
 _READ = frozenset({AddressFlag.STORE, AddressFlag.SERVER, AddressFlag.GRAPH, AddressFlag.PROFILE})
 _WRITE = _READ | {AddressFlag.AS}
+_MAINTENANCE = frozenset({AddressFlag.STORE, AddressFlag.CLUSTER, AddressFlag.GRAPH, AddressFlag.PROFILE})
 
 CAPABILITIES = (
     Capability(
@@ -96,6 +97,7 @@ CAPABILITIES = (
     Capability(words="commit list", command_class=CommandClass.ANY, uri=UriForm.POSITIONAL, accepts=_READ),
     Capability(words="commit show", command_class=CommandClass.ANY, uri=UriForm.FLAG, accepts=_READ),
     Capability(words="schema show", command_class=CommandClass.ANY, uri=UriForm.POSITIONAL, accepts=_READ, alias="get"),
+    Capability(words="recover", command_class=CommandClass.DIRECT, uri=UriForm.POSITIONAL, accepts=_MAINTENANCE),
     Capability(words="profile list", command_class=CommandClass.LOCAL),
     Capability(words="profile show", command_class=CommandClass.LOCAL),
     Capability(words="doctor", command_class=CommandClass.LOCAL),

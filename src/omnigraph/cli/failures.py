@@ -85,13 +85,12 @@ def _words(context: click.Context | None) -> list[str]:
 
 
 def _record_lines(error: errors.OmniError) -> list[str]:
-    """Spell the records that a load rejected, one line each."""
-    records = error.details.get("errors")
-    if not isinstance(records, list):
+    """Spell the records that a load rejected, one line each; other errors have no total and no such list."""
+    total = error.details.get("total_errors")
+    if total is None:
         return []
-    lines = [_record_line(record) for record in records]
-    hidden = error.details.get("total_errors", len(lines)) - len(lines)
-    return [*lines, f"… and {hidden} more"] if hidden > 0 else lines
+    lines = [_record_line(record) for record in error.details["errors"]]
+    return [*lines, f"… and {total - len(lines)} more"] if total > len(lines) else lines
 
 
 def _record_line(record: dict[str, object]) -> str:

@@ -201,7 +201,7 @@ def _create_manifest(store: GraphStore, changes: ManifestChanges, genesis: Commi
         faults.reach("init.manifest_ack_lost")
     except (StorageError, OSError) as error:
         try:
-            head = ManifestReader(store.tables, uri=store.uri).load(MAIN_BRANCH).head
+            head = ManifestReader(store.tables, SchemaStore(store.objects), uri=store.uri).load(MAIN_BRANCH).head
         except Exception as second:
             raise InitIndeterminate(
                 f"Whether {store.uri} became a graph is unknown: creating it failed ({error}), and so did looking for "

@@ -69,13 +69,17 @@ class CommitLog:
             raise CommitNotFound(f"No commit {commit_id} is known to this graph.", id=commit_id)
         return found[0]
 
+    def logged(self) -> list[Commit]:
+        """Return every commit that is in the log, in no particular order."""
+        return self._read(None)
+
     def at_version(self, graph_version: int, *, head: Commit) -> Commit:
         """Return the commit that made a graph version on the head's first-parent line."""
         return next(commit for commit in self.first_parents(head) if commit.graph_version == graph_version)
 
     def first_parents(self, head: Commit) -> Iterable[Commit]:
         """Yield the head, its first parent, and so on to genesis; order comes from the parents alone."""
-        by_id = {commit.graph_commit_id: commit for commit in self._read(None)}
+        by_id = {commit.graph_commit_id: commit for commit in self.logged()}
         current: Commit | None = head
         while current is not None:
             yield current

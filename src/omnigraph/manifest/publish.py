@@ -91,6 +91,8 @@ class Publisher:
         pause = _FIRST_PAUSE_SECONDS
         for _ in range(PUBLISH_RETRY_BUDGET):
             state = self._reader.load(branch)
+            if not state.stamp.is_current:
+                raise Internal(f"Branch '{branch}' must be migrated before anything is published to it.")
             landed = self._already_landed(state, commit.graph_commit_id)
             if landed is not None:
                 return landed

@@ -25,18 +25,20 @@ class SchemaStore:
     def __init__(self, objects: ControlStore) -> None:
         self._objects = objects
         self._catalogs: dict[str, Catalog] = {}
+        self._sources: dict[str, str] = {}
 
     def save(self, catalog: Catalog, source: str) -> SchemaRef:
         """Write the immutable objects of a schema and return the reference that a publish can accept."""
-        reference = SchemaRef(
-            schema_hash=schema_hash(catalog),
-            ir_hash=ir_hash(catalog),
-            source_sha256=hashlib.sha256(source.encode()).hexdigest(),
-            identity_domain=catalog.identity_domain,
-        )
+        reference = schema_reference(catalog, source)
         self._create_immutable(_source_path(reference), source.encode())
         self._create_immutable(_ir_path(reference), ir_bytes(catalog))
         return reference
+
+    def keep(self, catalog: Catalog, source: str) -> None:
+        """Serve a schema from memory whose objects are not on disk: that of a graph that has not been migrated."""
+        reference = schema_reference(catalog, source)
+        self._catalogs[reference.ir_hash] = catalog
+        self._sources[reference.source_sha256] = source
 
     def catalog(self, reference: SchemaRef) -> Catalog:
         """Load the compiled schema that a snapshot names."""
@@ -49,10 +51,16 @@ class SchemaStore:
 
     def source(self, reference: SchemaRef) -> str:
         """Load the schema source that a snapshot names."""
+        if reference.source_sha256 in self._sources:
+            return self._sources[reference.source_sha256]
         content = self._read(_source_path(reference))
         if hashlib.sha256(content).hexdigest() != reference.source_sha256:
             raise GraphCorrupt(f"{_source_path(reference)} does not have the content its name says.")
         return content.decode()
+
+    def source_copy(self) -> str:
+        """Return the readable copy of the schema source, which is the only one that an old graph has."""
+        return self._read(SOURCE_COPY).decode()
 
     def write_copies(self, reference: SchemaRef) -> None:
         """Refresh the readable copies from the accepted objects."""
@@ -77,7 +85,7 @@ class SchemaStore:
         stored = self._objects.read(path)
         if stored is None:
             raise SchemaContractMissing(
-                f"The schema object {path} is missing although __manifest names it. Restore it from a backup.",
+                f"The schema object {path} is missing although the graph depends on it. Restore it from a backup.",
                 missing=path,
             )
         return bytes(stored.content)
@@ -89,6 +97,16 @@ class SchemaStore:
             existing = self._objects.read(path)
             if existing is None or existing.content != content:
                 raise GraphCorrupt(f"{path} exists with other content than its name says.") from None
+
+
+def schema_reference(catalog: Catalog, source: str) -> SchemaRef:
+    """Name a schema by what it contains."""
+    return SchemaRef(
+        schema_hash=schema_hash(catalog),
+        ir_hash=ir_hash(catalog),
+        source_sha256=hashlib.sha256(source.encode()).hexdigest(),
+        identity_domain=catalog.identity_domain,
+    )
 
 
 def _source_path(reference: SchemaRef) -> str:

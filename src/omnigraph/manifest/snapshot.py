@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.catalog.model import Catalog, TableIdentity, TableKey
-from omnigraph.errors import GraphCorrupt
+from omnigraph.errors import GraphCorrupt, SnapshotNotFound
 from omnigraph.manifest.commits import CommitId
 from omnigraph.manifest.rows import OBJECT_ID_BY_TYPE, ManifestRow, ObjectType, schema_object_id
 from omnigraph.storage.tables import TableAddress
@@ -114,7 +114,7 @@ def fold(rows: pa.Table, *, branch: str, incarnation: str, graph_version: int, c
         incarnation=incarnation,
         graph_version=graph_version,
         commit_id=commit_id,
-        schema=_accepted_schema(visible),
+        schema=_accepted_schema(rows, graph_version),
         pins=dict(sorted(pins.items())),
     )
 
@@ -155,11 +155,19 @@ def _newest_table_rows(rows: pa.Table) -> Iterable[ManifestRow]:
     return _rows_by_id(about_tables, wanted)
 
 
-def _accepted_schema(rows: pa.Table) -> SchemaRef:
+def _accepted_schema(rows: pa.Table, graph_version: int) -> SchemaRef:
     schema_rows = rows.filter(pc.equal(rows["object_type"], ObjectType.SCHEMA.value))
-    newest = pc.max(schema_rows["graph_version"]).as_py()
-    if newest is None:
+    accepted_in = schema_rows["graph_version"].to_pylist()
+    newest = max((version for version in accepted_in if version <= graph_version), default=None)
+    if not accepted_in:
         raise GraphCorrupt("__manifest has no 'schema' row.")
+    if newest is None:
+        # A migrated graph knows only the schema that it had when it was migrated.
+        raise SnapshotNotFound(
+            f"Graph version {graph_version} was written under a schema that nobody recorded; the oldest version that "
+            f"can be read is {min(accepted_in)}.",
+            id=str(graph_version),
+        )
     (row,) = _rows_by_id(schema_rows, [schema_object_id(newest)])
     return SchemaRef.from_metadata(json.loads(row.metadata or "{}"))
 

@@ -10,8 +10,9 @@ import pyarrow.compute as pc
 from omnigraph.errors import BranchNotFound, GraphCorrupt, GraphNotFound, SnapshotNotFound
 from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId
 from omnigraph.manifest.rows import HEAD_OBJECT_ID, MANIFEST
+from omnigraph.manifest.schemas import SchemaStore
 from omnigraph.manifest.snapshot import GraphSnapshot, fold
-from omnigraph.manifest.stamp import read_stamp
+from omnigraph.manifest.stamp import Stamp, read_stamp
 from omnigraph.storage.tables import Table, TableAddress, TableStore
 
 
@@ -31,7 +32,8 @@ class ManifestState:
     branch: BranchHandle
     table: Table
     rows: pa.Table
-    stamp: int
+    """In the present shape, also when the disk is not (see `stamp`)."""
+    stamp: Stamp
     head: Commit
 
     @cached_property
@@ -63,8 +65,9 @@ class ManifestState:
 class ManifestReader:
     """Reads manifests; a state is re-read only when the latest Lance version moved."""
 
-    def __init__(self, tables: TableStore, *, uri: str) -> None:
+    def __init__(self, tables: TableStore, schemas: SchemaStore, *, uri: str) -> None:
         self._tables = tables
+        self._schemas = schemas
         self._uri = uri
         self._states: dict[str, ManifestState] = {}
         self._lock = Lock()
@@ -91,12 +94,35 @@ class ManifestReader:
         table = self._tables.head(handle.manifest)
         if table is None:
             raise GraphNotFound(f"There is no graph at {self._uri}. Create one with `omnigraph init`.", uri=self._uri)
-        stamp = read_stamp(table.schema_metadata, uri=self._uri)
-        if known is not None and known.branch == handle and known.table.version < table.version:
-            rows = _merge_added(known.rows, table.read_added_since(known.table))
+        stamp = read_stamp(table.schema_metadata, table.schema.names, uri=self._uri)
+        if not stamp.is_current:
+            rows = self._upgraded_rows(handle, table, stamp)
+        elif (
+            known is not None
+            and known.branch == handle
+            and known.stamp.is_current
+            and known.table.version < table.version
+        ):
+            rows = _merge_added(known.rows, _present_rows(table.read_added_since(known.table)))
         else:
-            rows = table.read()
+            rows = _present_rows(table.read())
         return ManifestState(branch=handle, table=table, rows=rows, stamp=stamp, head=_head(rows))
+
+    def _upgraded_rows(self, handle: BranchHandle, table: Table, stamp: Stamp) -> pa.Table:
+        """Read an older shape as if it had been migrated; what a migration would write stays in memory."""
+        # Imported here: few graphs are old, and the steps rest on modules that rest on this one.
+        from omnigraph.manifest.migrations.old_graph import read_old_graph
+        from omnigraph.manifest.migrations.registry import upgrade_rows
+
+        rows = table.read()
+        old = read_old_graph(rows, self._tables, self._schemas, branch=handle.name)
+        self._schemas.keep(old.catalog, old.schema_source)
+        return upgrade_rows(rows, stamp, old)
+
+
+def _present_rows(rows: pa.Table) -> pa.Table:
+    """Leave out the rows of older shapes that a migrated manifest still holds: they have no graph version."""
+    return rows.filter(pc.is_valid(rows["graph_version"]))
 
 
 def _merge_added(known: pa.Table, added: pa.Table) -> pa.Table:

@@ -105,7 +105,7 @@ class Snapshot:
     @property
     def internal_schema_version(self) -> int:
         """The on-disk shape of the graph."""
-        return self._context.manifest.load(self._pinned.branch).stamp
+        return self._context.manifest.load(self._pinned.branch).stamp.version
 
     @property
     def tables(self) -> tuple[TablePin, ...]:

@@ -116,7 +116,9 @@ def on_top_of(staged: StagedCommit, read_version: int) -> StagedCommit:
     )
 
 
-def commit_staged(store: TableStore, address: TableAddress, staged: StagedCommit) -> Table:
+def commit_staged(
+    store: TableStore, address: TableAddress, staged: StagedCommit, *, fail_point: str = "write.commit_ack_lost"
+) -> Table:
     """Commit a staged transaction as exactly the next version, or raise.
 
     An unclear error is settled by looking at the next version: if it carries our uuid the commit landed and only the
@@ -134,7 +136,7 @@ def commit_staged(store: TableStore, address: TableAddress, staged: StagedCommit
             max_retries=0,
             enable_stable_row_ids=True,
         )
-        faults.reach("write.commit_ack_lost")
+        faults.reach(fail_point)
     except (OSError, ValueError, RuntimeError) as error:
         failure = error
     landed = _version_with_uuid(store, address, expected, staged.uuid)

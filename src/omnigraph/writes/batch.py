@@ -19,11 +19,9 @@ from omnigraph.manifest.commits import Commit
 from omnigraph.records.parse import parse_chunk
 from omnigraph.records.rendering import render_lines
 from omnigraph.records.report import rejected
-from omnigraph.records.tables import content_schema
 from omnigraph.storage.filters import OPERATORS, Comparison, Operator
 from omnigraph.writes.authority import capture_branch
 from omnigraph.writes.context import GraphContext
-from omnigraph.writes.delta import PLACE_COLUMNS
 from omnigraph.writes.mutation import Delete, MutationWriter, Selection, Statement, Update, Upsert
 from omnigraph.writes.protocol import run_write
 
@@ -141,18 +139,17 @@ class WriteBatch:
 
     def _changed(self, entity: EntityType, images: pa.Table, assignments: Row) -> pa.Table:
         """Set properties by the way every value takes: as a record, checked like any other."""
-        records = [json.loads(line) for line in b"".join(render_lines(images, entity)).split(b"\n") if line]
+        records = [json.loads(line) for line in render_lines(images, entity).split(b"\n") if line]
         for record in records:
             record["data"].update(assignments)
-        return self._parse(entity, records).drop_columns(list(PLACE_COLUMNS))
+        return self._parse(entity, records)
 
     def _parse(self, entity: EntityType, records: Sequence[Row]) -> pa.Table:
         lines = "".join(json.dumps(record, ensure_ascii=False, default=_json_value) + "\n" for record in records)
         parsed = parse_chunk(lines.encode(), first_line=1, file_index=0, catalog=self._catalog)
         if parsed.findings.total:
             raise rejected(parsed.findings, files=_ROWS_SOURCE)
-        names = [*content_schema(entity).names, *PLACE_COLUMNS]
-        return parsed.tables[entity.table_key].select(names)
+        return parsed.tables[entity.table_key]
 
     def _entity(self, type_name: str) -> EntityType:
         found = [

@@ -26,14 +26,15 @@ class GraphContext:
     @classmethod
     def over(cls, store: GraphStore, engine: Engine) -> "GraphContext":
         """Compose the parts over one store."""
-        manifest = ManifestReader(store.tables, uri=store.uri)
+        schemas = SchemaStore(store.objects)
+        manifest = ManifestReader(store.tables, schemas, uri=store.uri)
         log = CommitLog(store.tables)
         return cls(
             store=store,
             manifest=manifest,
             log=log,
             publisher=Publisher(manifest, log),
-            schemas=SchemaStore(store.objects),
+            schemas=schemas,
             sidecars=SidecarStore(store.objects),
             engine=engine,
         )

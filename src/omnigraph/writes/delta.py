@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from omnigraph.catalog.arrow import table_schema
 from omnigraph.catalog.model import EntityType, TableKey
+from omnigraph.records.tables import FILE, LINE, POSITION, content_schema
 from omnigraph.storage.staging import (
     StagedCommit,
     on_top_of,
@@ -22,9 +23,6 @@ from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID, Table
 from omnigraph.writes.authority import Capture
 from omnigraph.writes.protocol import PreparedTable, WriteIdentity
 
-POSITION = "__position"
-FILE = "__file"
-LINE = "__line"
 PLACE_COLUMNS = (POSITION, FILE, LINE)
 """Where an incoming row stood in the input; null for rows that a statement derived from stored ones."""
 
@@ -65,12 +63,14 @@ def empty_reference(entity: EntityType) -> pa.Table:
     return pa.schema([*fields, pa.field(ROW_ID, pa.uint64()), pa.field(ROW_ADDRESS, pa.uint64())]).empty_table()
 
 
-def unplaced(rows: pa.Table) -> pa.Table:
-    """Add null place columns to rows that come from no input."""
-    types = {POSITION: pa.uint64(), FILE: pa.int32(), LINE: pa.uint64()}
-    for name in PLACE_COLUMNS:
-        rows = rows.append_column(name, pa.nulls(rows.num_rows, types[name]))
-    return rows
+def delta_rows(entity: EntityType, rows: pa.Table) -> pa.Table:
+    """Bring new images into the one shape that deltas have: canonical columns and nullable places, absent ones null."""
+    places = {POSITION: pa.uint64(), FILE: pa.int32(), LINE: pa.uint64()}
+    schema = pa.schema([*content_schema(entity), *(pa.field(name, kind) for name, kind in places.items())])
+    for name, kind in places.items():
+        if name not in rows.column_names:
+            rows = rows.append_column(name, pa.nulls(rows.num_rows, kind))
+    return rows.select(schema.names).cast(schema)
 
 
 def rows_without(rows: pa.Table, ids: pa.Array) -> pa.Table:
@@ -107,7 +107,7 @@ def _stage(capture: Capture, delta: TableDelta, identity: WriteIdentity) -> tupl
 def _stage_change(capture: Capture, table: Table, delta: TableDelta, identity: WriteIdentity) -> StagedCommit:
     store = capture.context.store.tables
     properties = identity.transaction_properties
-    rows = delta.upserts.drop_columns([name for name in PLACE_COLUMNS if name in delta.upserts.column_names])
+    rows = delta.upserts.drop_columns(list(PLACE_COLUMNS))
     if delta.replaces_all:
         return stage_replacement(store, table, rows, table_schema(delta.entity), properties=properties)
     rewritten = _with_row_ids(rows, delta.matched)

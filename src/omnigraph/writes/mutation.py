@@ -16,19 +16,20 @@ from omnigraph.errors import ConstraintViolation, KeyConflict
 from omnigraph.manifest.commits import CommitKind
 from omnigraph.records.findings import FindingCollector
 from omnigraph.records.report import rejected
+from omnigraph.records.tables import content_schema
 from omnigraph.storage.filters import Comparison, all_of
-from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID, Table
+from omnigraph.storage.tables import Table
 from omnigraph.writes.authority import Capture
 from omnigraph.writes.constraints import check_deltas
 from omnigraph.writes.delta import (
     PLACE_COLUMNS,
     TableDelta,
+    delta_rows,
     empty_reference,
     prepare_tables,
     reference_columns,
     rows_among,
     rows_without,
-    unplaced,
 )
 from omnigraph.writes.equality import without_unchanged
 from omnigraph.writes.matching import comparisons_hold
@@ -118,7 +119,7 @@ class MutationWriter:
         findings = FindingCollector()
         check_deltas(capture, deltas, findings)
         if findings:
-            raise rejected(findings.result(), files=())
+            raise rejected(findings.result(), files=("<rows>",))
         tables = prepare_tables(capture, deltas, identity)
         return PreparedWrite(tables=tables) if tables else None
 
@@ -132,7 +133,7 @@ def _apply(statement: Statement, work: Mapping[TableKey, "_Working"], capture: C
         case Update():
             images = working.images(statement.selection)
             if images.num_rows:
-                working.upsert(unplaced(statement.change(images)), is_insert=False)
+                working.upsert(statement.change(images), is_insert=False)
                 counts.add(statement.entity, images.num_rows)
         case Delete():
             removed = working.remove(statement.selection)
@@ -169,11 +170,12 @@ class _Working:
         """Return the overlay as a delta."""
         upserts = self._upserts
         if upserts is None:
-            upserts = unplaced(self._table.schema.empty_table())
+            upserts = delta_rows(self._entity, content_schema(self._entity).empty_table())
         return TableDelta(entity=self._entity, upserts=upserts, matched=self._matched, removed=self._removed)
 
     def upsert(self, rows: pa.Table, *, is_insert: bool) -> None:
         """Write whole entities over whatever is there."""
+        rows = delta_rows(self._entity, rows)
         new_ids = rows["id"].combine_chunks()
         self._refuse_repeated(new_ids)
         if is_insert:
@@ -185,16 +187,15 @@ class _Working:
         self._removed = rows_without(self._removed, new_ids)
         self._matched = pa.concat_tables([self._matched, stored, returning])
         kept = [rows_without(self._upserts, new_ids)] if self._upserts is not None else []
-        self._upserts = pa.concat_tables([*kept, rows.select(kept[0].column_names) if kept else rows])
+        self._upserts = pa.concat_tables([*kept, rows])
 
     def images(self, selection: Selection) -> pa.Table:
         """Return the current whole images of the selected entities, without places."""
         stored = rows_without(self._stored(selection, None), self._touched_ids())
-        pieces = [stored.drop_columns([ROW_ID, ROW_ADDRESS])]
+        pieces = [delta_rows(self._entity, stored)]
         if self._upserts is not None:
-            pending = self._upserts.drop_columns(list(PLACE_COLUMNS))
-            pieces.append(_selected(pending, selection).select(pieces[0].column_names).cast(pieces[0].schema))
-        return pa.concat_tables(pieces)
+            pieces.append(_selected(self._upserts, selection))
+        return pa.concat_tables(pieces).drop_columns(list(PLACE_COLUMNS))
 
     def remove(self, selection: Selection) -> pa.Array:
         """Remove the selected entities; return their ids."""

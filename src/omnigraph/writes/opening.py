@@ -4,16 +4,18 @@ from omnigraph.base.events import Events, Warned
 from omnigraph.errors import OmniError
 from omnigraph.manifest.birth import complete_birth, read_claim
 from omnigraph.manifest.commits import MAIN_BRANCH
+from omnigraph.manifest.migrations.run import migrate_branch
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.recovery.sweep import settle_all
 
 
 def settle_on_open(context: GraphContext, events: Events) -> None:
-    """Probe the store, settle sidecars, finish an interrupted init, refresh stale schema copies.
+    """Probe the store, migrate `main`, settle sidecars, finish an interrupted init, refresh stale schema copies.
 
     A blocked sidecar never fails an open: it concerns the writes of its own branch, and they will say so.
     """
     context.store.objects.probe()
+    migrate_branch(context.store, context.schemas, context.manifest.load(MAIN_BRANCH))
     for blocked in settle_all(context).blocked:
         events(Warned(message=blocked.reason))
     state = context.manifest.load(MAIN_BRANCH)

@@ -18,6 +18,7 @@ from omnigraph.base.events import Events, Warned
 from omnigraph.catalog.model import TableKey
 from omnigraph.errors import Effect, OmniError, PreconditionFailed, ReadSetConflict, RecoveryRequired, StaleView
 from omnigraph.manifest.commits import Commit, CommitId, CommitKind
+from omnigraph.manifest.migrations.run import migrate_branch
 from omnigraph.manifest.publish import ManifestChanges, PinMove, check_preconditions
 from omnigraph.manifest.snapshot import TablePin
 from omnigraph.storage.locks import HeldLock
@@ -110,6 +111,7 @@ class Writer(Protocol):
 
 def run_write(context: GraphContext, writer: Writer, events: Events) -> Commit | None:
     """Carry out one write and return its commit, or None when it changed nothing."""
+    migrate_branch(context.store, context.schemas, context.manifest.load(writer.branch))
     moved: StaleView | None = None
     for attempt in range(PREPARE_RETRY_BUDGET):
         if attempt:

@@ -289,8 +289,13 @@ class SidecarStore:
 
     def read(self, operation_id: str) -> Sidecar | None:
         """Read one sidecar; None when its writer has finished since it was listed."""
+        content = self.read_bytes(operation_id)
+        return None if content is None else parse_sidecar(operation_id, content)
+
+    def read_bytes(self, operation_id: str) -> bytes | None:
+        """Read one sidecar as it is stored."""
         stored = self._objects.read(sidecar_path(operation_id))
-        return None if stored is None else parse_sidecar(operation_id, stored.content)
+        return None if stored is None else stored.content
 
     def record_rollback(self, sidecar: Sidecar) -> None:
         """Replace a sidecar by itself with its rollback decision; only called under the gates of its branch."""
@@ -299,3 +304,30 @@ class SidecarStore:
     def forget(self, operation_id: str) -> None:
         """Delete a sidecar; a missing one is fine."""
         self._objects.delete(sidecar_path(operation_id))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingOperation:
+    """A sidecar as it is stored, for people: what it says, or why it cannot be understood."""
+
+    operation_id: str
+    sidecar: Sidecar | None
+    problem: str | None
+    content: bytes
+
+
+def list_pending(sidecars: SidecarStore) -> list[PendingOperation]:
+    """Describe all sidecars, oldest first; changes nothing."""
+    found = []
+    for operation_id in sidecars.pending():
+        content = sidecars.read_bytes(operation_id)
+        if content is None:
+            continue
+        try:
+            sidecar, problem = parse_sidecar(operation_id, content), None
+        except UnreadableSidecar as unreadable:
+            sidecar, problem = None, str(unreadable)
+        found.append(
+            PendingOperation(operation_id=operation_id, sidecar=sidecar, problem=problem, content=content)
+        )
+    return found

@@ -36,8 +36,25 @@ def property_of(written):
 
 @pytest.mark.parametrize(
     "written",
-    ["String", "Bool?", "I32", "I64?", "U32", "U64", "F32", "F64?", "Date", "DateTime?", "Blob", "[String]", "[I32]?"]
-    + ["Vector(768)?", "Vector(2147483647)", "enum(a, b)?", "[DateTime]"],
+    [
+        "String",
+        "Bool?",
+        "I32",
+        "I64?",
+        "U32",
+        "U64",
+        "F32",
+        "F64?",
+        "Date",
+        "DateTime?",
+        "Blob",
+        "[String]",
+        "[I32]?",
+        "[DateTime]",
+        "Vector(768)?",
+        "Vector(2147483647)",
+        "enum(a)?",
+    ],
 )
 def test_types_are_displayed_as_they_are_written(written):
     assert str(property_of(f"x: {written}").type) == written

@@ -148,10 +148,11 @@ def test_block_comments_do_not_nest():
     assert refusal("/* a /* b */ c */ node A {}")
 
 
-@pytest.mark.parametrize("text", ["node A {} /* no end", "/*", "node A { /* }"])
-def test_unclosed_comment_is_named(text):
+@pytest.mark.parametrize("text", ["node A {} /* no end", "/*", "node A { /* }", "/* node { } node { }"])
+def test_unclosed_comment_is_named_and_hides_the_rest(text):
     error = refusal(text)
 
+    assert len(error.details["errors"]) == 1
     assert "comment is not closed" in error.message
     assert error.details["column"] == text.index("/*") + 1
 

@@ -1,9 +1,19 @@
 """What must be true of a stored catalog beyond the form of its document."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator
 
 from omnigraph.catalog.ir.json_value import damage
-from omnigraph.catalog.model import Catalog, EntityType, InterfaceType, NodeType, Property
+from omnigraph.catalog.model import (
+    Catalog,
+    EntityType,
+    Index,
+    InterfaceType,
+    Key,
+    NodeType,
+    Property,
+    Unique,
+)
 from omnigraph.catalog.names import is_reserved
 from omnigraph.catalog.numbering import IDENTITY_MAX
 from omnigraph.catalog.shape import TypeKind
@@ -17,6 +27,8 @@ def check_catalog(catalog: Catalog) -> None:
     _check_unique("edges", [edge.name.casefold() for edge in catalog.edges])
     for owner in _owners(catalog):
         _check_properties(owner)
+    for entity in catalog.entity_types():
+        _check_constraints(entity)
     interface_by_name = {interface.name: interface for interface in catalog.interfaces}
     for node in catalog.nodes:
         _check_promises(node, [interface_by_name[name] for name in node.implements])
@@ -54,13 +66,25 @@ def _check_properties(owner: InterfaceType | EntityType) -> None:
             raise damage(f"{place}.{declared.name}", f"its embed source {declared.embed.source} does not exist")
 
 
+def _check_constraints(entity: EntityType) -> None:
+    place = f"the constraints of {entity.kind} {entity.name}"
+    _check_unique(place, entity.constraints)
+    if sum(isinstance(rule, Key) for rule in entity.constraints) > 1:
+        raise damage(place, "there is more than one key")
+    for rule in entity.constraints:
+        if isinstance(rule, (Key, Unique, Index)):
+            _check_unique(place, rule.properties)
+
+
 def _check_promises(node: NodeType, interfaces: list[InterfaceType]) -> None:
+    _check_unique(f"the interfaces of node {node.name}", node.implements)
     promises = {promised.property_id: promised for interface in interfaces for promised in interface.properties}
     kept: set[int] = set()
     for declared in node.properties:
         place = f"node {node.name}.{declared.name}"
         if not declared.declared_directly and not declared.satisfies:
             raise damage(place, "it is inherited, but from no interface")
+        _check_unique(place, declared.satisfies)
         for promise in declared.satisfies:
             if promise not in promises or not _keeps(declared, promises[promise]):
                 raise damage(place, f"it cannot satisfy the interface property {promise}")
@@ -73,9 +97,10 @@ def _keeps(declared: Property, promised: Property) -> bool:
     return declared.name == promised.name and declared.type == promised.type
 
 
-def _check_unique(place: str, names: list[str]) -> None:
-    if len(set(names)) < len(names):
-        raise damage(place, "a name is used twice")
+def _check_unique(place: str, items: Iterable[Hashable]) -> None:
+    for item, times in Counter(items).items():
+        if times > 1:
+            raise damage(place, f"{item} is there {times} times")
 
 
 def _owners(catalog: Catalog) -> Iterator[InterfaceType | EntityType]:

@@ -121,14 +121,15 @@ def _property(declared: Property, ids: _IdByName) -> Document:
     return {
         "name": declared.name,
         "property_id": declared.property_id,
-        "type": _type(declared.type),
+        "type": type_document(declared.type),
         "annotations": [annotation_document(annotation) for annotation in declared.annotations],
         "default": declared.default,
         "embed_source": None if declared.embed is None else _embed(declared.embed, ids),
     }
 
 
-def _type(declared: PropertyType) -> Document:
+def type_document(declared: PropertyType) -> Document:
+    """Return the JSON object of a property type."""
     return {
         "scalar": declared.scalar.value,
         "dim": declared.dimension,

@@ -77,7 +77,9 @@ def _from_body(
         if owner.kind == "edge" and _kind(syntax) not in _ON_EDGES:
             problems.add(syntax.span, f"@{_kind(syntax)} is not allowed on {owner}: edges take @unique and @index")
         elif _members_are_fit(owner, properties, syntax, problems):
-            yield from _body_rule(owner, syntax, problems)
+            rule = _body_rule(owner, syntax, problems)
+            if rule is not None:
+                yield DeclaredConstraint(rule=rule, span=syntax.span)
 
 
 def _members_are_fit(owner: Owner, properties: PropertyByName, syntax: ConstraintSyntax, problems: Problems) -> bool:
@@ -95,26 +97,26 @@ def _members_are_fit(owner: Owner, properties: PropertyByName, syntax: Constrain
     return all_fit
 
 
-def _body_rule(owner: Owner, syntax: ConstraintSyntax, problems: Problems) -> Iterator[DeclaredConstraint]:
-    rule: Constraint
+def _body_rule(owner: Owner, syntax: ConstraintSyntax, problems: Problems) -> Constraint | None:
+    """Return the rule, or None for one that nothing can be checked against."""
     match syntax:
         case MembersSyntax():
-            members = tuple(sorted({member.text for member in syntax.members}))
-            rule = _MEMBER_RULES[syntax.kind](properties=members)
+            members = {member.text for member in syntax.members}
+            return _MEMBER_RULES[syntax.kind](properties=tuple(sorted(members)))
         case RangeSyntax():
-            rule = Range(property=syntax.property.text, low=_bound(syntax.low), high=_bound(syntax.high))
-            if rule.low is not None and rule.high is not None and rule.low > rule.high:
-                message = f"@range on {owner.name}.{rule.property} is empty: {rule.low} is above {rule.high}"
-                problems.add(syntax.span, message)
+            low, high = _bound(syntax.low), _bound(syntax.high)
+            if low is not None and high is not None and low > high:
+                problems.add(syntax.span, f"@range on {owner.name}.{syntax.property} is empty: {low} is above {high}")
+                return None
+            return Range(property=syntax.property.text, low=low, high=high)
         case CheckSyntax():
-            rule = Check(property=syntax.property.text, pattern=syntax.pattern)
-            mistake = pattern_mistake(rule.pattern)
+            mistake = pattern_mistake(syntax.pattern)
             if mistake:
-                target = f"{owner.name}.{rule.property}"
-                message = f"@check on {target}: RE2 does not accept the pattern {rule.pattern} ({mistake})"
+                target = f"{owner.name}.{syntax.property}"
+                message = f"@check on {target}: RE2 does not accept the pattern {syntax.pattern} ({mistake})"
                 problems.add(syntax.span, message)
-                return
-    yield DeclaredConstraint(rule=rule, span=syntax.span)
+                return None
+            return Check(property=syntax.property.text, pattern=syntax.pattern)
 
 
 def _bound(written: float | None) -> float | None:

@@ -1,7 +1,7 @@
 """From text to syntax tree.
 
 A syntax error does not end the reading: parsing resumes at the next declaration, so that one run shows every
-mistake. The tree is built only when there is none.
+mistake. A tree is handed out only when there is none.
 """
 
 import re
@@ -65,6 +65,11 @@ _KEYWORD = rf"(?<![A-Za-z0-9_-])(?:{'|'.join(_KEYWORDS)})(?![A-Za-z0-9_])(?!\s*[
 _NEXT_DECLARATION = re.compile(rf"{_COMMENT}|{_STRING}|(?P<keyword>{_KEYWORD})", re.DOTALL)
 _FOUND = re.compile(rf"{_STRING}|@?[A-Za-z0-9_]+|->|\.\.|/\*|.", re.DOTALL)
 _FOUND_WIDTH_MAX = 40
+# What is left of a string or comment whose end is missing; it swallows the rest of the text.
+_UNCLOSED = {
+    '"': 'the string is not closed: expected `"` before the end of the text',
+    "/*": "the comment is not closed: expected `*/` before the end of the text",
+}
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -125,15 +130,16 @@ def _report(text: str, error: UnexpectedInput, problems: Problems) -> int:
     position = error.pos_in_stream or 0
     found = next(_FOUND.finditer(text, position))
     problems.add(Span(start=position, end=found.end()), _complaint(found[0], expected))
+    if found[0] in _UNCLOSED:
+        return len(text)
     return next((match.start() for match in _NEXT_DECLARATION.finditer(text, position) if match["keyword"]), len(text))
 
 
 def _complaint(found: str, expected: set[str]) -> str:
-    if found == '"':
-        return 'the string is not closed: expected `"` before the end of the text'
-    if found == "/*":
-        return "the comment is not closed: expected `*/` before the end of the text"
-    return f"{_expectation(expected)}, found `{shorten(found, _FOUND_WIDTH_MAX)}`{_hint(found, expected)}"
+    if found in _UNCLOSED:
+        return _UNCLOSED[found]
+    shown = shorten(found.partition("\n")[0], _FOUND_WIDTH_MAX)
+    return f"{_expectation(expected)}, found `{shown}`{_hint(found, expected)}"
 
 
 def _expectation(expected: set[str]) -> str:

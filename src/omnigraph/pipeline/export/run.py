@@ -71,8 +71,7 @@ def _write_table(snapshot: Snapshot, table_key: TableKey, stream: BinaryIO, even
     table = snapshot.table(table_key)
     done = 0
     for chunk in table.in_id_order():
-        for lines in render_lines(chunk, table.entity):
-            stream.write(lines)
+        stream.write(render_lines(chunk, table.entity))
         done += chunk.num_rows
         events(Advanced(phase=f"export {table_key}", done=done, total=table.pin.row_count, unit="rows"))
     return TableExported(table_key=table_key, rows=done)

@@ -134,7 +134,7 @@ class RecordRows:
                 file_index=self._file_index,
                 line=line,
                 table_key=self.entity.table_key,
-                property=property_name,
+                property=shorten(property_name),
             )
         )
 
@@ -159,5 +159,5 @@ def _convert_at_once(values: list[Json], declared: PropertyType, stored: pa.Data
 
 def _numbers(tokens: pa.Array, stored: pa.DataType) -> pa.Array | None:
     numbers = tokens.cast(stored)
-    is_clean = not pa.types.is_floating(stored) or pc.all(pc.is_finite(numbers)).as_py()
+    is_clean = not pa.types.is_floating(stored) or pc.all(pc.is_finite(numbers), min_count=0).as_py()
     return numbers if is_clean else None

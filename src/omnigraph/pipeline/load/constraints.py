@@ -11,6 +11,7 @@ from fractions import Fraction
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.units import shorten
 from omnigraph.catalog.model import FLOATS, EntityType, NodeType, Property, Range
 from omnigraph.pipeline.load.findings import Code
 from omnigraph.pipeline.load.strict_json import spell
@@ -41,7 +42,8 @@ def find_id_mismatches(table: pa.Table, derived: pa.Array, node: NodeType) -> It
     given = table["id"].combine_chunks()
 
     def describe(row: int) -> str:
-        return f"{node.name} id {spell(given[row].as_py())} is not {spell(derived[row].as_py())}, which its key gives"
+        # Ids of composite keys hold quotes; they are shown as they are, so that they can be searched for.
+        return f"{node.name} id {shorten(given[row].as_py())} is not the id of its key, {shorten(derived[row].as_py())}"
 
     rows = pc.indices_nonzero(pc.not_equal(given, derived))
     if len(rows):

@@ -10,7 +10,7 @@ from omnigraph.pipeline.load.patterns import ENDS_WITH_ZONE, MOMENT_BY_SCALAR
 def are_common_moments(texts: pa.Array, scalar: Scalar) -> bool:
     """Tell whether `read_moments` may be asked: other spellings are right, but Arrow does not know them."""
     matches = pc.match_substring_regex(texts, f"^(?:{MOMENT_BY_SCALAR[scalar]})$")
-    return bool(pc.all(matches).as_py())
+    return bool(pc.all(matches, min_count=0).as_py())
 
 
 def read_moments(texts: pa.Array, scalar: Scalar) -> pa.Array:

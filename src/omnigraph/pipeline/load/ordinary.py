@@ -169,7 +169,7 @@ def _stored(column: pa.Array, declared: PropertyType, stored: pa.DataType) -> pa
         return pa.array([None if text is None else decode_blob(text) for text in column.to_pylist()], stored)
     if declared.scalar in FLOATS or declared.scalar is Scalar.VECTOR:
         numbers = column.flatten() if pa.types.is_list(column.type) else column
-        if not pc.all(pc.is_finite(numbers)).as_py():
+        if not pc.all(pc.is_finite(numbers), min_count=0).as_py():
             raise _MisfitError
     if declared.scalar in MOMENT_BY_SCALAR:
         return _map_items(column, partial(read_moments, scalar=declared.scalar)).cast(stored)

@@ -42,10 +42,13 @@ def parse_chunk(
     parts: dict[TableKey, list[pa.Table]] = defaultdict(list)
     for entity, table in (*ordinary.tables, *others):
         parts[entity.table_key].append(table)
-    tables = {
-        table_key: _check(_in_line_order(parts[table_key]), catalog.type_by_table_key[table_key], file_index, findings)
-        for table_key in sorted(parts)
-    }
+    tables: dict[TableKey, pa.Table] = {}
+    for table_key in sorted(parts):
+        entity = catalog.type_by_table_key[table_key]
+        table = _check(_in_line_order(parts[table_key]), entity, file_index, findings)
+        # A rejected value leaves a null where the schema may allow none; such a table is not finished.
+        if not findings:
+            tables[table_key] = _with_place(table, entity, file_index)
     return ParsedChunk(tables={} if findings else tables, findings=findings.result(), line_count=len(lines))
 
 
@@ -71,22 +74,27 @@ def _read_ordinary(lines: pa.Array, first_line: int, catalog: Catalog) -> Ordina
 def _in_line_order(parts: list[pa.Table]) -> pa.Table:
     table = pa.concat_tables(parts).combine_chunks()
     lines = table[LINE]
-    is_ordered = pc.all(pc.less(lines[:-1], lines[1:])).as_py()
+    is_ordered = pc.all(pc.less(lines[:-1], lines[1:]), min_count=0).as_py()
     return table if is_ordered else table.sort_by(LINE).combine_chunks()
 
 
 def _check(table: pa.Table, entity: EntityType, file_index: int, findings: FindingCollector) -> pa.Table:
-    """Report the rules that rows break, derive the ids of keyed nodes, and add where the rows came from."""
+    """Report the rules that rows break, and give keyed nodes the ids of their keys."""
     for violation in find_violations(table, entity):
         _report(violation, table, entity, file_index, findings)
-    if isinstance(entity, NodeType) and entity.key is not None:
-        derived = derive_ids(table, entity)
-        for violation in find_id_mismatches(table, derived, entity):
-            _report(violation, table, entity, file_index, findings)
-        table = table.set_column(0, table.schema.field("id"), derived)
+    if not isinstance(entity, NodeType) or entity.key is None:
+        return table
+    derived = derive_ids(table, entity)
+    for violation in find_id_mismatches(table, derived, entity):
+        _report(violation, table, entity, file_index, findings)
+    return table.set_column(table.schema.get_field_index("id"), table.schema.field("id"), derived)
+
+
+def _with_place(table: pa.Table, entity: EntityType, file_index: int) -> pa.Table:
+    schema = load_schema(entity)
     table = table.append_column(POSITION, positions(table[LINE], file_index))
     table = table.append_column(FILE, pa.repeat(pa.scalar(file_index, pa.int32()), len(table)))
-    return table.select(load_schema(entity).names).cast(load_schema(entity))
+    return table.select(schema.names).cast(schema)
 
 
 def _report(

@@ -162,9 +162,11 @@ def _is_data_file(name: str) -> bool:
 
 def _is_match(parts: Sequence[str], patterns: Sequence[str]) -> bool:
     """Match path parts as a shell does: `**` stands for any directories, hidden names must be asked for."""
-    if not patterns or not parts:
-        return not patterns and not parts
-    if patterns[0] == "**":
-        return _is_match(parts, patterns[1:]) or (not parts[0].startswith(".") and _is_match(parts[1:], patterns))
-    is_hidden = parts[0].startswith(".") and not patterns[0].startswith(".")
-    return not is_hidden and fnmatchcase(parts[0], patterns[0]) and _is_match(parts[1:], patterns[1:])
+    if not patterns:
+        return not parts
+    first, *rest = patterns
+    if first == "**" and _is_match(parts, rest):
+        return True
+    if not parts or (parts[0].startswith(".") and not first.startswith(".")):
+        return False
+    return fnmatchcase(parts[0], first) and _is_match(parts[1:], patterns if first == "**" else rest)

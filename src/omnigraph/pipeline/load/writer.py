@@ -19,11 +19,11 @@ from omnigraph.manifest.commits import CommitKind
 from omnigraph.pipeline.load.meaning import resolve_ids
 from omnigraph.records.findings import Code, Finding, FindingCollector
 from omnigraph.records.report import rejected
-from omnigraph.records.tables import FILE, LINE, POSITION, content_schema, embedded_properties, omitted_column
+from omnigraph.records.tables import FILE, LINE, POSITION, embedded_properties, omitted_column
 from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID
 from omnigraph.writes.authority import Capture
 from omnigraph.writes.constraints import check_deltas
-from omnigraph.writes.delta import TableDelta, empty_reference, prepare_tables, reference_columns
+from omnigraph.writes.delta import TableDelta, delta_rows, empty_reference, prepare_tables, reference_columns
 from omnigraph.writes.equality import without_unchanged
 from omnigraph.writes.protocol import PreparedWrite, WriteIdentity
 from omnigraph.writes.sidecar import SidecarKind
@@ -103,14 +103,14 @@ class LoadWriter:
         nothing = empty_reference(entity)
         if self.mode == "overwrite":
             return TableDelta(
-                entity=entity, upserts=_content(entity, rows), matched=nothing, removed=nothing, replaces_all=True
+                entity=entity, upserts=delta_rows(entity, rows), matched=nothing, removed=nothing, replaces_all=True
             )
         matched = self._matched(capture, entity, rows)
         if self.mode == "append":
             _refuse_existing(entity, rows, matched, findings)
-            return TableDelta(entity=entity, upserts=_content(entity, rows), matched=nothing, removed=nothing)
+            return TableDelta(entity=entity, upserts=delta_rows(entity, rows), matched=nothing, removed=nothing)
         rows = _keep_vectors(capture, entity, rows, matched)
-        delta = TableDelta(entity=entity, upserts=_content(entity, rows), matched=matched, removed=nothing)
+        delta = TableDelta(entity=entity, upserts=delta_rows(entity, rows), matched=matched, removed=nothing)
         return without_unchanged(capture, delta)
 
     def _with_ids(self, capture: Capture, table: IncomingTable, findings: FindingCollector) -> pa.Table:
@@ -136,11 +136,6 @@ class LoadWriter:
         found = capture.table(entity.table_key).lookup("id", rows["id"].combine_chunks(), reference_columns(entity))
         shape = empty_reference(entity).schema
         return found.select(shape.names).cast(shape)
-
-
-def _content(entity: EntityType, rows: pa.Table) -> pa.Table:
-    """Leave the omission flags behind: what is written, and where it came from."""
-    return rows.select([*content_schema(entity).names, POSITION, FILE, LINE])
 
 
 def _report_repeated(entity: EntityType, rows: pa.Table, files: tuple[str, ...], findings: FindingCollector) -> None:

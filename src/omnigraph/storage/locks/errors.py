@@ -3,7 +3,7 @@
 from omnigraph.errors import Effect, StorageError
 
 
-class LeaseLost(StorageError):  # noqa: N818 - named like the other kinds, for what happened
+class LeaseLost(StorageError):
     """The lease has run out, is about to, or is somebody else's: stop before the next effect.
 
     What was durable by then only the writer knows; it translates this error when it does.

@@ -13,6 +13,9 @@ from omnigraph.storage.locks.paths import lock_path
 from omnigraph.storage.locks.store_clock import StoreClock
 from omnigraph.storage.uris import GraphRoot
 
+# `holder` has the lock for an instant, so that one refusal does not prove that somebody keeps it.
+_WAIT_SECONDS_MIN = 0.05
+
 
 class FlockGrip:
     """A lock held by an open file; the kernel gives it back when the process dies."""
@@ -51,7 +54,7 @@ class FlockLocks:
             file.parent.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
             try:
-                if not flock_within(descriptor, wait_seconds=wait_seconds):
+                if not flock_within(descriptor, wait_seconds=max(wait_seconds, _WAIT_SECONDS_MIN)):
                     os.close(descriptor)
                     return None
                 os.ftruncate(descriptor, 0)

@@ -4,7 +4,7 @@ Everything else that a store can answer is a `StorageError`.
 """
 
 
-class ObjectExists(Exception):  # noqa: N818 - an outcome, named like the fact it states
+class ObjectExists(Exception):
     """`create` found an object; nothing was written."""
 
     def __init__(self, path: str) -> None:
@@ -12,7 +12,7 @@ class ObjectExists(Exception):  # noqa: N818 - an outcome, named like the fact i
         self.path = path
 
 
-class ObjectChanged(Exception):  # noqa: N818 - an outcome, named like the fact it states
+class ObjectChanged(Exception):
     """`replace` found other content than its token names, or none; nothing was written."""
 
     def __init__(self, path: str) -> None:

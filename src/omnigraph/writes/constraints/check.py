@@ -10,10 +10,11 @@ from omnigraph.base.units import shorten
 from omnigraph.catalog.identity import spell_column
 from omnigraph.catalog.model import EdgeType, EntityType, TableKey, Unique
 from omnigraph.records.findings import Code, Finding, FindingCollector
+from omnigraph.records.tables import FILE, LINE, POSITION
 from omnigraph.writes.authority import Capture
 from omnigraph.writes.constraints.base_state import RetainedRows
 from omnigraph.writes.constraints.statements import cardinality_statement, orphan_statement, unique_statement
-from omnigraph.writes.delta import FILE, LINE, POSITION, TableDelta
+from omnigraph.writes.delta import TableDelta
 
 _ENDPOINTS = (("from", "src"), ("to", "dst"))
 

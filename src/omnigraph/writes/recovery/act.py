@@ -39,6 +39,7 @@ def act(context: GraphContext, facts: SidecarFacts, decision: Decision, lock: He
         case Action.FINISH_FORWARD:
             return _finish_forward(context, facts, decision)
         case Action.ROLL_FORWARD:
+            faults.reach("recover.before_forward_publish")
             _roll_forward(context, facts)
             faults.reach("recover.after_forward_publish")
             return _finish_forward(context, facts, decision, outcome="rolled_forward")
@@ -159,7 +160,7 @@ def _restore(context: GraphContext, sidecar: Sidecar, effect: SidecarEffect, pin
         uuid=effect.compensation_uuid,
         properties={"omnigraph.operation_id": sidecar.operation_id, "omnigraph.kind": "rollback"},
     )
-    return commit_staged(context.store.tables, effect.address, staged)
+    return commit_staged(context.store.tables, effect.address, staged, fail_point="recover.restore_ack_lost")
 
 
 def _rollback_commit(sidecar: Sidecar, snapshot: GraphSnapshot) -> Commit:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import pyarrow as pa
@@ -55,17 +55,47 @@ def record_recovery(
 ) -> None:
     """Write the audit row of a recovery; repeating it changes nothing."""
     faults.reach("recover.audit_fails")
-    row = {
-        "operation_id": sidecar.operation_id,
-        "recovery_kind": recovery_kind,
-        "graph_commit_id": graph_commit_id,
-        "writer_kind": sidecar.kind.value,
-        "graph_branch": sidecar.branch_name,
-        "recovery_for_actor": sidecar.actor_id,
-        "recovered_by": json.dumps(dict(this_writer()), sort_keys=True),
-        "outcomes": json.dumps(dict(outcomes), sort_keys=True),
-        "created_at": clock.now_us(),
-    }
+    _insert(
+        tables,
+        RecoveryRecord(
+            operation_id=sidecar.operation_id,
+            recovery_kind=recovery_kind,
+            graph_commit_id=graph_commit_id,
+            writer_kind=sidecar.kind.value,
+            graph_branch=sidecar.branch_name,
+            recovery_for_actor=sidecar.actor_id,
+            recovered_by=_recovered_by(),
+            outcomes=json.dumps(dict(outcomes), sort_keys=True),
+            created_at_us=clock.now_us(),
+        ),
+    )
+
+
+def record_unreadable(tables: TableStore, operation_id: str, *, recovery_kind: str) -> None:
+    """Write the audit row of an operation whose sidecar nobody could read."""
+    _insert(
+        tables,
+        RecoveryRecord(
+            operation_id=operation_id,
+            recovery_kind=recovery_kind,
+            graph_commit_id=None,
+            writer_kind="unknown",
+            graph_branch="",
+            recovery_for_actor=None,
+            recovered_by=_recovered_by(),
+            outcomes="{}",
+            created_at_us=clock.now_us(),
+        ),
+    )
+
+
+def _recovered_by() -> str:
+    return json.dumps(dict(this_writer()), sort_keys=True)
+
+
+def _insert(tables: TableStore, record: RecoveryRecord) -> None:
+    row = asdict(record)
+    row["created_at"] = row.pop("created_at_us")
     table = tables.head(RECOVERIES) or create_keyed_table(tables, RECOVERIES, RECOVERIES_SCHEMA)
     insert_missing(table, "operation_id", pa.Table.from_pylist([row], schema=RECOVERIES_SCHEMA))
 

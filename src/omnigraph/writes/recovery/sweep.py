@@ -4,16 +4,17 @@ import logging
 from dataclasses import dataclass, field
 
 from omnigraph.base import clock, faults
-from omnigraph.errors import BranchBusy, OmniError
+from omnigraph.errors import BranchBusy, OmniError, StaleView
 from omnigraph.manifest.commits import Commit
 from omnigraph.storage.locks import HeldLock
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.recovery.act import Settled, act, blocked
-from omnigraph.writes.recovery.decide import UNDOING, Action, decide
-from omnigraph.writes.recovery.facts import observe
+from omnigraph.writes.recovery.decide import UNDOING, Decision, decide
+from omnigraph.writes.recovery.facts import SidecarFacts, observe
 from omnigraph.writes.sidecar import Sidecar, UnreadableSidecar
 
 GATE_WAIT_SECONDS = 30.0
+_DECISIONS_MAX = 3
 
 _log = logging.getLogger(__name__)
 
@@ -90,17 +91,24 @@ def _settle(context: GraphContext, operation_id: str, lock: HeldLock) -> Settled
     sidecar = _readable(context, operation_id)
     if sidecar is None:
         return None
-    facts = observe(context, sidecar)
-    decision = decide(facts)
-    if decision.action in UNDOING and not sidecar.writer_is_provably_dead and lock.seconds_until_undo:
+    if not sidecar.writer_is_provably_dead and lock.seconds_until_undo and _decision(context, sidecar)[1].action in UNDOING:
         # The former holder of a lease that ran out may be paused, not dead, and still land one late commit.
         clock.sleep_seconds(lock.seconds_until_undo)
-        facts = observe(context, sidecar)
-        decision = decide(facts)
-    if decision.action is not Action.BLOCK:
+    for _ in range(_DECISIONS_MAX):
+        facts, decision = _decision(context, sidecar)
         _log.info("recovery of %s: %s", operation_id, decision.action)
-    lock.ensure_seconds_left()
-    return act(context, facts, decision, lock)
+        lock.ensure_seconds_left()
+        try:
+            return act(context, facts, decision, lock)
+        except StaleView as moved:
+            # Somebody published between our look and our publish: the evidence has changed, so look again.
+            stale = moved
+    raise stale
+
+
+def _decision(context: GraphContext, sidecar: Sidecar) -> tuple[SidecarFacts, Decision]:
+    facts = observe(context, sidecar)
+    return facts, decide(facts)
 
 
 def _readable(context: GraphContext, operation_id: str) -> Sidecar | None:

@@ -1,0 +1,83 @@
+"""`omnigraph recover`."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from omnigraph import errors
+from omnigraph.cli import recovery_view
+from omnigraph.cli.command import command
+from omnigraph.cli.consent import require_consent
+from omnigraph.cli.invocation import Invocation
+from omnigraph.cli.params import json_option
+from omnigraph.cli.scope import resolve_storage
+
+if TYPE_CHECKING:
+    from omnigraph.graph import Graph
+
+
+@command(
+    "recover",
+    examples=("omnigraph recover art.omni", "omnigraph recover art.omni --list"),
+)
+@click.option("--list", "lists", is_flag=True, help="Show past recoveries and pending operations; changes nothing.")
+@click.option("--show", metavar="ID", help="Show one pending operation as it is stored; changes nothing.")
+@click.option("--abandon", metavar="ID", help="Give up one pending operation; its tables stay as they are.")
+@click.option("--confirm", is_flag=True, help="Really abandon.")
+@json_option
+def recover(invocation: Invocation, *, lists: bool, show: str | None, abandon: str | None, confirm: bool) -> None:
+    """Settle interrupted writes.
+
+    Every write that died half-way is either completed or undone, oldest first. What cannot be proven to belong to the
+    write is left alone and reported.
+    """
+    if sum((lists, show is not None, abandon is not None)) > 1:
+        raise errors.Usage("`recover` takes one of --list, --show and --abandon.", flag="--list")
+    if abandon is not None and not confirm:
+        raise errors.Usage("`recover --abandon` needs --confirm: it gives up what the operation did.", flag="--confirm")
+    target = resolve_storage(invocation)
+    invocation.notices.echo(f"omnigraph {invocation.command.typed} → {target.uri} ({target.access})")
+    import omnigraph
+
+    if lists or show is not None:
+        _look(invocation, omnigraph.open(target.uri, read_only=True), show)
+        return
+    if abandon is not None:
+        require_consent(invocation, target)
+    graph = omnigraph.open(target.uri, recover=False)
+    if abandon is None:
+        swept = graph.recover()
+    else:
+        swept = graph.abandon(abandon)
+    invocation.output.show(
+        swept,
+        document=lambda result: recovery_view.sweep_document(target.uri, result),
+        text=recovery_view.sweep_text,
+    )
+    if swept.blocked:
+        raise errors.RecoveryRequired(
+            f"{len(swept.blocked)} operations could not be settled and were left alone; first: "
+            f"{swept.blocked[0].reason}",
+            operation_ids=[blocked.operation_id for blocked in swept.blocked],
+        )
+    if swept.in_use:
+        raise errors.BranchBusy(
+            f"{len(swept.in_use)} operations are still in use by a live writer, or wait for its lease to run out; "
+            "run `omnigraph recover` again later.",
+            operation_ids=swept.in_use,
+        )
+
+
+def _look(invocation: Invocation, graph: "Graph", show: str | None) -> None:
+    pending = graph.pending_operations()
+    if show is None:
+        invocation.output.show(
+            recovery_view.History(past=graph.recoveries(), pending=pending),
+            document=recovery_view.history_document,
+            text=recovery_view.history_text,
+        )
+        return
+    found = next((operation for operation in pending if operation.operation_id == show), None)
+    if found is None:
+        raise errors.EntityNotFound(f"No pending operation {show} is in {graph.uri}.", selector=show)
+    invocation.output.show(found, document=recovery_view.pending_document, text=recovery_view.pending_text)

@@ -1,0 +1,1 @@
+from omnigraph.pipeline.load.records import parse_chunk  # noqa

@@ -1,0 +1,1 @@
+from omnigraph.pipeline.export.rendering import render_lines  # noqa

@@ -1,0 +1,1 @@
+from omnigraph.pipeline.load.report import *  # noqa

@@ -1,0 +1,114 @@
+"""The architecture can be read off the folders, and these tests keep it true."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "src" / "omnigraph"
+
+LAYERS = {
+    "base": 0,
+    "errors": 0,
+    "language": 1,
+    "catalog": 2,
+    "records": 3,
+    "storage": 3,
+    "engine": 3,
+    "manifest": 4,
+    "writes": 5,
+    "reads": 6,
+    "pipeline": 8,
+    "cluster": 10,
+    "cli": 13,
+}
+FACADE = {"graph.py", "__init__.py"}
+
+DOORS = {
+    "lance": ("storage/",),
+    "obstore": ("storage/",),
+    "duckdb": ("engine/local.py",),
+    "pyspark": ("engine/spark", "spark/"),
+    "time": ("base/clock.py",),
+    "uuid": ("base/ids.py",),
+    "secrets": ("base/ids.py",),
+    "random": ("base/ids.py",),
+    "click": ("cli/",),
+    "rich": ("cli/",),
+}
+
+
+def modules() -> list[Path]:
+    return sorted(SOURCE.rglob("*.py"))
+
+
+def imports_of(module: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(module.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def test_every_folder_has_a_layer() -> None:
+    folders = {path.name for path in SOURCE.iterdir() if path.is_dir() and path.name != "__pycache__"}
+
+    assert folders == set(LAYERS)
+
+
+@pytest.mark.parametrize("module", modules(), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_a_module_imports_only_its_own_folder_and_lower_layers(module: Path) -> None:
+    relative = module.relative_to(SOURCE)
+    if str(relative) in FACADE:
+        return
+    own = relative.parts[0]
+
+    for imported in imports_of(module):
+        parts = imported.split(".")
+        if parts[0] != "omnigraph" or len(parts) < 2 or parts[1] not in LAYERS or parts[1] == own:
+            continue
+        assert LAYERS[parts[1]] < LAYERS[own], f"{relative} (layer {LAYERS[own]}) imports {imported}"
+
+
+@pytest.mark.parametrize("module", modules(), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_side_effects_have_one_door_each(module: Path) -> None:
+    relative = str(module.relative_to(SOURCE))
+
+    for imported in imports_of(module):
+        doors = DOORS.get(imported.split(".")[0])
+        if doors is not None:
+            assert relative.startswith(doors), f"{relative} imports {imported}; only {doors} may"
+
+
+@pytest.mark.parametrize("module", modules(), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_only_the_command_line_prints(module: Path) -> None:
+    calls = [
+        node
+        for node in ast.walk(ast.parse(module.read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+    ]
+
+    assert not calls or module.relative_to(SOURCE).parts[0] == "cli"
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    heavy = ("lance", "pyarrow", "duckdb", "pyspark", "obstore", "lark", "rich", "yaml")
+    script = f"import sys, omnigraph; print([name for name in {heavy!r} if name in sys.modules])"
+
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == "[]"
+
+
+def test_public_names_are_those_documented() -> None:
+    import omnigraph
+
+    documented = (SOURCE.parents[1] / "docs" / "guide" / "python.md").read_text()
+
+    for name in omnigraph.__all__:
+        assert getattr(omnigraph, name) is not None
+        assert f"`omnigraph.{name}" in documented, f"docs/guide/python.md does not mention omnigraph.{name}"

@@ -1,0 +1,75 @@
+"""A writer in a process of its own: `python -m support.writer_child <uri> <kind>`; prints one JSON line at the end."""
+
+import json
+import sys
+
+import omnigraph
+from omnigraph.base.events import Event, Warned
+from omnigraph.errors import OmniError
+from support import harbor
+
+CHANGES = [
+    harbor.sailor("Bo", "captain", age=35),
+    harbor.sailor("Di", "deckhand", age=22),
+    harbor.ship("S3", "Old Tub"),
+    harbor.edge("Mentors", "Bo", "Di", id="m3", since="2021-05-05"),
+    harbor.edge("ServesOn", "Di", "S3", id="s3"),
+]
+ADDITIONS = [record for record in CHANGES if record.get("data", {}).get("name") != "Bo"]
+REPLACEMENT = [
+    harbor.sailor("Ana", "captain", age=51),
+    harbor.sailor("Eve"),
+    harbor.ship("S1", "Northern Star II"),
+    harbor.edge("Mentors", "Ana", "Eve", id="m9"),
+    harbor.edge("ServesOn", "Eve", "S1", id="s9"),
+]
+
+WARNINGS: list[str] = []
+
+
+def collect(event: Event) -> None:
+    if isinstance(event, Warned):
+        WARNINGS.append(event.message)
+
+
+def mutate(graph: omnigraph.Graph) -> object:
+    with graph.write(actor="act-test", events=collect) as batch:
+        batch.upsert("Sailor", [{"name": "Di", "rank": "deckhand", "age": 22}])
+        batch.update("Sailor", {"age": 36}, ids=["Bo"])
+        batch.upsert("Mentors", [{"id": "m3", "from": "Bo", "to": "Di"}])
+        batch.delete("Ship", ids=["S1"])
+    return batch.result.commit
+
+
+KINDS = {
+    "load_append": lambda graph: _load(graph, ADDITIONS, "append"),
+    "load_merge": lambda graph: _load(graph, CHANGES, "merge"),
+    "load_overwrite": lambda graph: _load(graph, REPLACEMENT, "overwrite"),
+    "mutation": mutate,
+}
+
+
+def _load(graph: omnigraph.Graph, records: list[dict[str, object]], mode: str) -> object:
+    return graph.load(harbor.lines(records), mode=mode, actor="act-test", events=collect).commit
+
+
+def recover(graph: omnigraph.Graph) -> object:
+    result = graph.recover()
+    if result.blocked or result.in_use:
+        raise SystemExit(json.dumps({"ok": False, "error": "blocked"}))
+    return None
+
+
+def main() -> None:
+    uri, kind = sys.argv[1:3]
+    graph = harbor.open_with_short_leases(uri)
+    try:
+        commit = recover(graph) if kind == "recover" else KINDS[kind](graph)
+    except (OmniError, OSError) as error:
+        print(json.dumps({"ok": False, "error": getattr(error, "kind", "oserror"), "message": str(error)}))
+    else:
+        print(json.dumps({"ok": True, "commit": getattr(commit, "graph_commit_id", None), "warnings": WARNINGS}))
+
+
+if __name__ == "__main__":
+    main()
