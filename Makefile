@@ -30,7 +30,7 @@ unit: $(STAMP) ## run the tests on all cores
 	$(BIN)/python -m pytest -n auto --dist worksteal -q
 
 demo: $(STAMP) ## create a small graph, load it, read it, travel in it
-	PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/harbor/demo.sh
+	PATH="$(CURDIR)/$(BIN):$$PATH" bash examples/harbor/demo.sh
 
 clean: ## remove the virtual environment and everything generated
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

@@ -5,8 +5,9 @@ python scripts/generate_reference.py --check    change nothing; fail if a page i
 """  # noqa: INP001 — a script, not a package
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -43,20 +44,26 @@ In Python a kind is a class in `omnigraph.errors`; with `--json` it is the membe
 | `retry` | who may repeat the operation, and when |
 | `effect` | what was durable when the error was raised |
 
-```json
+```console
+$ omnigraph snapshot harbor.omni --json
 {
-  "error": "There is no graph at /srv/harbor.omni. Create one with `omnigraph init`.",
+  "error": "There is no graph at …/harbor.omni. Create one with `omnigraph init`.",
   "kind": "graph_not_found",
   "code": "not_found",
   "graph_not_found": {
-    "uri": "/srv/harbor.omni"
+    "uri": "…/harbor.omni"
   }
 }
+error: There is no graph at …/harbor.omni. Create one with `omnigraph init`.
+$ echo $?
+1
 ```"""
 
 ABOUT_DEPRECATED = "These still work, and print a warning that names what to use instead."
 
-ABOUT_EXIT_CODES = "A `storage` failure whose `storage_kind` is `transient` ends with 8 instead of 1."
+ABOUT_STORAGE = """\
+A `storage` failure says in `details["storage_kind"]` what the store answered.
+A `transient` one ends with exit code 8 instead of 1."""
 
 RETRY_MEANINGS = {
     errors.Retry.NEVER: "The same request gets the same answer.",
@@ -85,6 +92,15 @@ EXIT_MEANINGS = {
     141: "stdout was closed",
 }
 
+STORAGE_KIND_MEANINGS = {
+    "transient": "A timeout, throttling or a broken connection; the cause may pass.",
+    "configuration": "Credentials, permissions, a bad location, or a store that lacks something the graph needs.",
+    "not_found": "An object or a version is not there.",
+    "precondition": "Somebody else wrote first.",
+    "permanent": "Something stored is damaged; keep the files.",
+    "unknown": "Too little evidence to say.",
+}
+
 FAMILY_TITLES = {
     errors.RequestError: "The request must change",
     errors.MissingError: "Something is not there",
@@ -93,13 +109,15 @@ FAMILY_TITLES = {
 }
 """Most special first: a kind is listed under the first class that it belongs to."""
 
+KIND_COLUMNS = ("Kind", "Class", "Exit", "HTTP", "Retry", "Effect", "Meaning")
+
 Row = tuple[str, ...]
 
 
 def commands_page() -> str:
     """Render the page of all commands and flags."""
     program = build_app()
-    context = click.Context(program, info_name=PROGRAM)
+    context = click.Context(program, info_name=PROGRAM, help_option_names=["-h", "--help"])
     commands = {row: _command(row, program, context) for row in CAPABILITIES}
     blocks = ["# Commands", GENERATED, ABOUT_COMMANDS]
     for row, command in commands.items():
@@ -109,7 +127,9 @@ def commands_page() -> str:
         ("Flags that say where bulk work runs", Section.ENGINE),
         ("Flags of every command", Section.GENERAL),
     ):
-        options = [option for option in GLOBAL_OPTIONS if option.section is section]
+        options: list[click.Parameter] = [option for option in GLOBAL_OPTIONS if option.section is section]
+        if section is Section.GENERAL and (help_option := program.get_help_option(context)):
+            options.append(help_option)
         blocks += [f"## {title}", _table(("Flag", "Meaning"), _help_rows(options, context))]
     blocks += ["## Deprecated flags", ABOUT_DEPRECATED, _table(("Flag", "On"), _hidden_rows(commands))]
     return "\n\n".join(blocks) + "\n"
@@ -119,21 +139,16 @@ def errors_page() -> str:
     """Render the page of all kinds of failure."""
     kinds = [kind for name in errors.__all__ if _is_kind(kind := getattr(errors, name))]
     blocks = ["# Errors", GENERATED, ABOUT_ERRORS]
-    blocks += ["## Retry", _table(("`retry`", "Meaning"), [(f"`{key}`", text) for key, text in RETRY_MEANINGS.items()])]
-    blocks += [
-        "## Effect",
-        _table(("`effect`", "Meaning"), [(f"`{key}`", text) for key, text in EFFECT_MEANINGS.items()]),
-    ]
-    blocks += ["## Exit codes", _table(("Code", "Meaning"), [(str(key), text) for key, text in EXIT_MEANINGS.items()])]
-    blocks += [ABOUT_EXIT_CODES]
+    for title, heading, meanings in (
+        ("Retry", "`retry`", RETRY_MEANINGS),
+        ("Effect", "`effect`", EFFECT_MEANINGS),
+        ("Exit codes", "Code", EXIT_MEANINGS),
+    ):
+        blocks += [f"## {title}", _meanings_table(heading, meanings)]
     for family, title in FAMILY_TITLES.items():
-        members = [kind for kind in kinds if _family(kind) is family]
-        titles = ("Kind", "Class", "Exit", "HTTP", "Retry", "Effect", "Meaning")
-        blocks += [
-            f"## {title}",
-            f"Base class: `{family.__name__}`.",
-            _table(titles, [_kind_row(kind) for kind in members]),
-        ]
+        rows = sorted(_kind_row(kind) for kind in kinds if _family(kind) is family)
+        blocks += [f"## {title}", f"Base class: `{family.__name__}`.", _table(KIND_COLUMNS, rows)]
+    blocks += ["## Kinds of storage failures", ABOUT_STORAGE, _meanings_table("`storage_kind`", STORAGE_KIND_MEANINGS)]
     return "\n\n".join(blocks) + "\n"
 
 
@@ -153,6 +168,7 @@ def _command_blocks(row: Capability, command: OmniCommand, parent: click.Context
         blocks.append(f"`{PROGRAM} {row.group} {row.alias}` is the same command.")
     blocks.append(f"```text\n{usage}\n```")
     own = [parameter for parameter in command.params if not isinstance(parameter, GlobalOption)]
+    own.sort(key=lambda parameter: isinstance(parameter, click.Option))
     if rows := _help_rows(own, context):
         blocks.append(_table(("Argument or flag", "Meaning"), rows))
     shown = [option for option in GLOBAL_OPTIONS if option.address in row.accepts and not option.hidden]
@@ -162,7 +178,7 @@ def _command_blocks(row: Capability, command: OmniCommand, parent: click.Context
 
 
 def _help_rows(parameters: Iterable[click.Parameter], context: click.Context) -> list[Row]:
-    """What help says about parameters, without the hidden ones."""
+    """Return what help says about parameters, without the hidden ones."""
     records = [record for parameter in parameters if (record := parameter.get_help_record(context)) is not None]
     return [(f"`{spelling}`", meaning) for spelling, meaning in records]
 
@@ -189,13 +205,17 @@ def _kind_row(kind: type[errors.OmniError]) -> Row:
     if kind.exit_code not in EXIT_MEANINGS:
         raise ValueError(f"{kind.__name__} ends with {kind.exit_code}, which has no meaning on this page")
     meaning = " ".join((kind.__doc__ or "").split())
-    http = "–" if kind.http_status is None else str(kind.http_status)
+    http = "none" if kind.http_status is None else str(kind.http_status)
     return (f"`{kind.kind}`", f"`{kind.__name__}`", str(kind.exit_code), http, kind.retry, kind.default_effect, meaning)
 
 
 def _one_sentence_per_line(text: str) -> str:
     paragraphs = [" ".join(paragraph.split()) for paragraph in text.split("\n\n")]
     return "\n\n".join(paragraph.replace(". ", ".\n") for paragraph in paragraphs)
+
+
+def _meanings_table(heading: str, meanings: Mapping[Any, str]) -> str:
+    return _table((heading, "Meaning"), [(f"`{value}`", meaning) for value, meaning in meanings.items()])
 
 
 def _table(titles: Sequence[str], rows: Iterable[Row]) -> str:

@@ -1,12 +1,17 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # The main job end to end: create a graph, load it, change it, look at its history, read the past, export it.
-set -eu
+set -euo pipefail
 cd "$(dirname "$0")"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export OMNIGRAPH_STORE="$work/harbor.omni"
 
-step() { printf '\n\033[1m$ %s\033[0m\n' "$*" | sed "s|$work/||g"; "$@" 2>&1 | sed "s|$work/||g"; }
+bold=""; plain=""
+if [ -t 1 ]; then bold=$'\033[1m'; plain=$'\033[0m'; fi
+step() {
+    printf '\n%s$ %s%s\n' "$bold" "$*" "$plain" | sed "s|$work/||g"
+    "$@" 2>&1 | sed "s|$work/||g"
+}
 
 step omnigraph init --schema harbor.pg "$OMNIGRAPH_STORE"
 step omnigraph load --data crew.jsonl --mode append --as act-ana

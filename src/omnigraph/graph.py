@@ -91,13 +91,9 @@ class Graph:
         """The accepted schema of `main`, as it was written."""
         return self.snapshot().schema_source
 
-    def snapshot(
-        self, branch: str | None = None, *, commit: str | None = None, version: int | None = None
-    ) -> Snapshot:
+    def snapshot(self, branch: str | None = None, *, commit: str | None = None, version: int | None = None) -> Snapshot:
         """Pin one graph version: the head of a branch, a graph version of it, or a commit."""
-        return Snapshot(
-            self._context, find_snapshot(self._context, branch=branch, commit=commit, version=version)
-        )
+        return Snapshot(self._context, find_snapshot(self._context, branch=branch, commit=commit, version=version))
 
     def snapshot_at(self, address: str) -> Snapshot:
         """Pin the snapshot that a written address means: a branch, `branch@N`, `branch~N` or a commit id."""
@@ -162,9 +158,7 @@ class Graph:
         from omnigraph.writes.batch import WriteBatch
 
         self._refuse_read_only()
-        return WriteBatch(
-            self._context, branch=branch, actor_id=actor, expected_head=expected_head, events=events
-        )
+        return WriteBatch(self._context, branch=branch, actor_id=actor, expected_head=expected_head, events=events)
 
     def recover(self) -> SweepResult:
         """Settle all interrupted writes, oldest first, and say what was done, what is in use and what is blocked."""

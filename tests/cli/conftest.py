@@ -1,5 +1,6 @@
 """Running the program as a user would: in this process for most cases, as a real process where that is the point."""
 
+import io
 import json
 import os
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import omnigraph
 from omnigraph.cli.main import main
 
 SCHEMA = """\
@@ -117,9 +119,29 @@ def seed_files(workplace: Path) -> Path:
     return workplace
 
 
+def make_art(directory: Path) -> None:
+    """Make `art.omni`, a graph with two artists, one artwork and one edge, at graph version 2."""
+    graph = omnigraph.init(str(directory / "art.omni"), SCHEMA)
+    graph.load(io.BytesIO(SEED.encode()), mode="merge")
+
+
 @pytest.fixture
-def art(seed_files: Path, run: Run) -> str:
-    """A local graph with two artists, one artwork and one edge."""
-    assert run("init", "--schema", "art.pg", "art.omni").code == 0
-    assert run("load", "--data", "seed.jsonl", "--mode", "merge", "art.omni").code == 0
+def art(seed_files: Path) -> str:
+    """A graph to write to, in the working directory."""
+    make_art(seed_files)
+    return "art.omni"
+
+
+@pytest.fixture(scope="session")
+def gallery(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with one graph for all tests that only read."""
+    directory = tmp_path_factory.mktemp("gallery")
+    make_art(directory)
+    return directory
+
+
+@pytest.fixture
+def shown_art(gallery: Path, seed_files: Path) -> str:
+    """The same graph to read from, reached from the working directory."""
+    seed_files.joinpath("art.omni").symlink_to(gallery / "art.omni")
     return "art.omni"

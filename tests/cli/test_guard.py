@@ -8,6 +8,7 @@ from omnigraph.cli.capabilities import CAPABILITIES
 
 FLAGS = ("--server", "--cluster", "--graph", "--store", "--as", "--profile")
 DATA_READ = {"--store", "--server", "--graph", "--profile"}
+MAINTENANCE = {"--store", "--cluster", "--graph", "--profile"}
 
 # What each command accepts, restated from the contract rather than read from the table under test.
 ACCEPTED = {
@@ -19,13 +20,14 @@ ACCEPTED = {
     "commit show": DATA_READ,
     "schema show": DATA_READ,
     "schema get": DATA_READ,
+    "recover": MAINTENANCE,
     "profile list": set(),
     "profile show": set(),
     "doctor": set(),
     "completion": set(),
     "version": set(),
 }
-CLASS_PHRASE = {"init": "direct (storage-native)"} | dict.fromkeys(
+CLASS_PHRASE = dict.fromkeys(("init", "recover"), "direct (storage-native)") | dict.fromkeys(
     ("load", "export", "snapshot", "commit list", "commit show", "schema show", "schema get"), "data"
 )
 PURPOSE = {
@@ -61,8 +63,9 @@ def test_a_flag_outside_the_matrix_is_refused_before_the_config_is_read(command,
     assert "does not apply" in ran.err
     assert ran.err.count("\n") == 1
     assert not ran.err.removesuffix("\n").endswith(" ")
-    if command == "init":
+    if phrase == "direct (storage-native)":
         assert "storage URI" in ran.err
+        assert ("--cluster <dir> --graph <id>" in ran.err) is ("--cluster" in ACCEPTED[command])
     elif phrase == "local":
         assert "does not address a graph" in ran.err
     else:

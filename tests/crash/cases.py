@@ -63,7 +63,9 @@ def _rows() -> list[Case]:
                 outcome="new" if is_last else "old",
                 settled="rolled_forward" if is_last else "rolled_back",
             ),
-            Case(row=7, point="write.commit_ack_lost", action="error", skip=skip, outcome="new", succeeds=True, times=1),
+            Case(
+                row=7, point="write.commit_ack_lost", action="error", skip=skip, outcome="new", succeeds=True, times=1
+            ),
         ]
     cases += [
         Case(row=8, point="write.after_effects", action="kill", outcome="new", settled="rolled_forward"),

@@ -235,7 +235,9 @@ def test_row_23_a_sidecar_that_vanishes_after_the_listing_is_a_finished_writer(l
 
 
 @pytest.mark.s3
-def test_row_24_a_listing_that_fails_is_loud_for_writers_and_nothing_to_readers(s3_root: str, s3_faults: FaultyS3) -> None:
+def test_row_24_a_listing_that_fails_is_loud_for_writers_and_nothing_to_readers(
+    s3_root: str, s3_faults: FaultyS3
+) -> None:
     graph = harbor.new_graph(s3_root)
     s3_faults.break_next(Answer(500), method="GET", path_contains="__recovery", times=1_000)
 

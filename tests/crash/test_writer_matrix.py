@@ -48,7 +48,9 @@ def expected_after() -> dict[str, str]:
     return contents
 
 
-@pytest.fixture(params=[("local", kind) for kind in sorted(KINDS)] + [("s3", "load_merge"), ("s3", "mutation")], ids="-".join)
+@pytest.fixture(
+    params=[("local", kind) for kind in sorted(KINDS)] + [("s3", "load_merge"), ("s3", "mutation")], ids="-".join
+)
 def store_and_kind(request: pytest.FixtureRequest) -> tuple[str, str]:
     """Every writer on every store; the other two modes of load differ only in what they stage."""
     store, kind = request.param
@@ -153,9 +155,7 @@ def _wait_for_lease(uri: str) -> None:
     from omnigraph.base import clock
 
     graph = harbor.open_with_short_leases(uri)
-    assert clock.wait_until(
-        lambda: _lock_is_free(graph), timeout_seconds=30, pause_seconds=0.2
-    )
+    assert clock.wait_until(lambda: _lock_is_free(graph), timeout_seconds=30, pause_seconds=0.2)
 
 
 def _lock_is_free(graph: omnigraph.Graph) -> bool:

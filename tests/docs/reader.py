@@ -15,7 +15,7 @@ from docs.pages import Block
 
 _END = "--- end of command ---"
 # A shell without a terminal says more about a killed command than the one people sit at.
-_KILLED = re.compile(r"^bash: line \d+: +\d+ Killed .*$", re.MULTILINE)
+_KILLED = re.compile(r"^bash: (?:line \d+: )? *\d+ Killed .*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

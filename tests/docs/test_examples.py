@@ -20,7 +20,7 @@ def pages_with_examples() -> list[Path]:
 @pytest.fixture
 def workplace(tmp_path, monkeypatch) -> Path:
     """The empty directory of somebody who has installed OmniGraph and configured nothing."""
-    for name in os.environ:
+    for name in list(os.environ):
         if name.startswith(("OMNIGRAPH_", "_OMNIGRAPH", "AWS_", "SPARK_")):
             monkeypatch.delenv(name)
     directory = tmp_path / "work"

@@ -25,7 +25,8 @@ print("ready", flush=True)
 sys.stdin.readline()
 for turn in range(rounds):
     key = f"both-{turn}" if shared else f"{name}-{turn}"
-    records = [harbor.sailor(key, age=20 + turn % 50), harbor.ship(key), harbor.edge("ServesOn", key, key, id=f"{name}-{turn}")]
+    serves = harbor.edge("ServesOn", key, key, id=f"{name}-{turn}")
+    records = [harbor.sailor(key, age=20 + turn % 50), harbor.ship(key), serves]
     try:
         commit = graph.load(harbor.lines(records), mode="append", actor=name).commit
         said.append({"key": key, "commit": commit.graph_commit_id})

@@ -79,7 +79,10 @@ def content(graph: Graph, **at: Any) -> str:
     snapshot = graph.snapshot(**at)
     rows = {
         pin.table_key: sorted(
-            (json.dumps(row, sort_keys=True, default=str) for row in snapshot.table(pin.table_key).to_arrow().to_pylist())
+
+                json.dumps(row, sort_keys=True, default=str)
+                for row in snapshot.table(pin.table_key).to_arrow().to_pylist()
+
         )
         for pin in snapshot.tables
     }
@@ -98,7 +101,7 @@ def pending(graph: Graph) -> list[str]:
 
 
 def files_of(graph: Graph) -> dict[str, float]:
-    """Return every object below the graph's root with its time of change: equal before and after whatever only reads."""
+    """Return every object below the graph's root with its time of change: equal before and after a read."""
     objects = graph._context.store.objects
     found = {}
     for path in objects.list(""):

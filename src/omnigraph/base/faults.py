@@ -3,8 +3,8 @@
 `reach(name)` does nothing in production: one comparison with a constant read at start-up. Tests set
 `OMNIGRAPH_FAILPOINT=<name>:<action>[:<skip>[:<times>]]` before they start a child process; `action` is `kill`
 (SIGKILL, as a power cut would), `error` (raise), or `pause` (stop with SIGSTOP until the test sends SIGCONT). `skip`
-lets the first n passages through; `times` bounds how often it acts. Names are constants in this module, so that a test can compare the list with the code and with
-the crash matrix.
+lets the first n passages through; `times` bounds how often it acts. A test compares the names in the code with those
+that the crash matrix exercises.
 """
 
 import os

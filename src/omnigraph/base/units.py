@@ -27,13 +27,13 @@ def parse_duration(text: str) -> timedelta:
 
 
 def spell_bytes(count: int) -> str:
-    """Spell a byte count for people: `512 B`, `2.1 MiB`."""
-    size = float(count)
-    for unit in ("B", "KiB", "MiB", "GiB"):
+    """Spell a byte count for people: `512 B`, `2.1 MiB`, `32 MiB`."""
+    size, unit = float(count), "B"
+    for larger in ("KiB", "MiB", "GiB", "TiB"):
         if size < 1024:
-            return f"{count} B" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1024
-    return f"{size:.1f} TiB"
+            break
+        size, unit = size / 1024, larger
+    return f"{size:.1f}".removesuffix(".0") + f" {unit}"
 
 
 def shorten(text: str, limit: int = 200) -> str:

@@ -10,8 +10,6 @@ from omnigraph import errors
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.output import write_json
 
-TEMPORARILY_UNAVAILABLE = 8
-
 # Flags that earlier programs of this name had, with what replaced them.
 _REMOVED_FLAGS = {
     "--config": "use --store <uri> or --server <name|url>, or the operator config in ~/.omnigraph/config.yaml",
@@ -29,12 +27,6 @@ def report_failure(failure: Exception, invocation: Invocation) -> int:
     if invocation.wants_json and not invocation.output.has_result:
         write_json(error.document())
     invocation.notices.error("\n".join([error.message, *_record_lines(error)]))
-    return _exit_code(error)
-
-
-def _exit_code(error: errors.OmniError) -> int:
-    if isinstance(error, errors.StorageError) and error.is_transient:
-        return TEMPORARILY_UNAVAILABLE
     return error.exit_code
 
 

@@ -53,6 +53,11 @@ def resolve_storage(invocation: Invocation) -> StorageTarget:
             raise _served_refusal(invocation, binding)
 
 
+def echo_target(invocation: Invocation, target: StorageTarget) -> None:
+    """Say on stderr what is about to be written, before the first effect."""
+    invocation.notices.echo(f"omnigraph {invocation.command.typed} → {target.uri} ({target.access})")
+
+
 def storage_at(command: RunningCommand, uri: str) -> StorageTarget:
     """Take a URI as one graph's storage; a server's URL is refused without asking it."""
     if uri.lower().startswith(("http://", "https://")):

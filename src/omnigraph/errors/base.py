@@ -32,8 +32,8 @@ class OmniError(Exception):
     kind: ClassVar[str] = "internal"
     http_status: ClassVar[int | None] = 500
     code: ClassVar[str | None] = "internal"
-    exit_code: ClassVar[int] = 1
-    retry: ClassVar[Retry] = Retry.NEVER
+    exit_code: int = 1
+    retry: Retry = Retry.NEVER
     default_effect: ClassVar[Effect] = Effect.NONE
     member: ClassVar[str | None] = None
 
@@ -72,6 +72,9 @@ class StorageError(OmniError):
 
     def __init__(self, message: str, *, storage_kind: str, uri: str, effect: Effect | None = None) -> None:
         super().__init__(message, effect=effect, storage_kind=storage_kind, uri=uri)
+        if self.is_transient:
+            self.exit_code = 8
+            self.retry = Retry.LATER
 
     @property
     def is_transient(self) -> bool:

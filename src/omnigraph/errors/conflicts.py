@@ -8,14 +8,16 @@ StateConflict                    409, exit 5, nothing was written
 PublishContended, BranchBusy, RecoveryRequired     503: a passing or pending condition
 """
 
+from typing import ClassVar
+
 from omnigraph.errors.base import Effect, OmniError, Retry
 
 
 class StateConflict(OmniError):
     """The request was fine; the graph is in another state than it expects."""
 
-    http_status = 409
-    code = "conflict"
+    http_status: ClassVar[int | None] = 409
+    code: ClassVar[str | None] = "conflict"
     exit_code = 5
 
 
@@ -59,6 +61,24 @@ class PreconditionFailed(StateConflict):
     exit_code = 4
     retry = Retry.AFTER_REREAD
     member = "precondition_failure"
+
+
+class BranchExists(StateConflict):
+    """A branch of this name is alive."""
+
+    kind = "branch_exists"
+
+
+class BranchNameOverlap(BranchExists):
+    """A live branch's name lies inside the new one, or the new one inside it."""
+
+    kind = "branch_name_overlap"
+
+
+class BranchHasDependents(StateConflict):
+    """Other branches were created from this one or still read its tables."""
+
+    kind = "branch_has_dependents"
 
 
 class AlreadyInitialized(StateConflict):

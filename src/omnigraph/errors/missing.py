@@ -1,13 +1,15 @@
 """Things that are not there: graphs, branches, commits, versions that cleanup took."""
 
+from typing import ClassVar
+
 from omnigraph.errors.base import OmniError
 
 
 class MissingError(OmniError):
     """Asked for something that does not exist."""
 
-    http_status = 404
-    code = "not_found"
+    http_status: ClassVar[int | None] = 404
+    code: ClassVar[str | None] = "not_found"
 
 
 class GraphNotFound(MissingError):

@@ -47,7 +47,7 @@ class EngineUnavailable(RequestError):
 
 
 class ParseError(RequestError):
-    """Schema or query text is wrong; details have `source`, `line`, `column`, `span`, and the message shows the place."""
+    """Schema or query text is wrong; the message shows the place, details have `source`, `line`, `column`, `span`."""
 
     kind = "parse_error"
 

@@ -13,7 +13,14 @@ from omnigraph.base import clock, faults, ids, processes
 from omnigraph.catalog.arrow import table_schema
 from omnigraph.catalog.compile import compile_schema
 from omnigraph.catalog.model import Catalog
-from omnigraph.errors import AlreadyInitialized, InitClaimed, InitIndeterminate, NotConfirmed, StorageError
+from omnigraph.errors import (
+    AlreadyInitialized,
+    InitClaimed,
+    InitIndeterminate,
+    NotConfirmed,
+    OmniError,
+    StorageError,
+)
 from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId, CommitKind
 from omnigraph.manifest.log import CommitLog
 from omnigraph.manifest.publish import ManifestChanges, PinMove, TableRegistration, manifest_rows
@@ -202,7 +209,7 @@ def _create_manifest(store: GraphStore, changes: ManifestChanges, genesis: Commi
     except (StorageError, OSError) as error:
         try:
             head = ManifestReader(store.tables, SchemaStore(store.objects), uri=store.uri).load(MAIN_BRANCH).head
-        except Exception as second:
+        except (OmniError, OSError) as second:
             raise InitIndeterminate(
                 f"Whether {store.uri} became a graph is unknown: creating it failed ({error}), and so did looking for "
                 f"it ({second}). Everything was left as it is, {CLAIM} included; inspect it before you try again.",
@@ -210,4 +217,3 @@ def _create_manifest(store: GraphStore, changes: ManifestChanges, genesis: Commi
             ) from error
         if head.graph_commit_id != genesis.graph_commit_id:
             raise AlreadyInitialized(f"{store.uri} became a graph through another init.", uri=store.uri) from error
-

@@ -70,8 +70,8 @@ class ManifestRow:
     @property
     def identity(self) -> TableIdentity:
         """The identity of the table this row speaks of."""
-        assert self.stable_table_id is not None  # noqa: S101 — only table rows are asked
-        assert self.table_incarnation_id is not None  # noqa: S101
+        assert self.stable_table_id is not None
+        assert self.table_incarnation_id is not None
         return TableIdentity(type_id=self.stable_table_id, incarnation_id=self.table_incarnation_id)
 
 

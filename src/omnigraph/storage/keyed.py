@@ -4,7 +4,7 @@ Lance compares the keys of two racing merges only for a direct `execute()` on a 
 no scalar index in use. That is why these tables never get an index on their key and why nothing here stages.
 """
 
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -12,10 +12,10 @@ from omnigraph.base import faults
 from omnigraph.storage.lance_errors import LanceFailure, classify, storage_error
 from omnigraph.storage.tables import Table, TableAddress, TableStore
 
-DATA_STORAGE_VERSION = "2.2"
+DATA_STORAGE_VERSION: Final = "2.2"
 
 
-class SwapLost(Exception):  # noqa: N818 — an outcome that the publisher handles, not a user-facing error
+class SwapLost(Exception):
     """The compare-and-swap did not land, as far as Lance can tell; look at the state before trying again."""
 
 
@@ -48,7 +48,7 @@ def insert_missing(table: Table, key: str, rows: pa.Table) -> None:
     try:
         handle = _own_handle(table)
         _strip_auto_cleanup(table, handle)
-        handle.merge_insert(key).when_not_matched_insert_all().use_index(False).execute(rows)  # noqa: FBT003
+        handle.merge_insert(key).when_not_matched_insert_all().use_index(False).execute(rows)
     except (OSError, ValueError, RuntimeError) as error:
         raise storage_error(error, doing=f"writing to {table.address.path}", uri=table.address.path) from error
 
@@ -69,7 +69,7 @@ def swap_rows(table: Table, key: str, rows: pa.Table) -> None:
             .when_matched_update_all()
             .when_not_matched_insert_all()
             .conflict_retries(0)
-            .use_index(False)  # noqa: FBT003
+            .use_index(False)
             .execute(rows)
         )
         faults.reach("write.publish_ack_lost")

@@ -1,32 +1,84 @@
-"""Refs: the Lance branches of one table. Only the list proves that one exists; a tree that opens proves nothing."""
+"""Lance branches of one table ("refs"): listing, creating, deleting, and clearing what a crash left of one.
+
+The list of refs is the only authority: Lance opens a tree whose ref is gone, so a successful open proves nothing.
+"""
 
 from dataclasses import dataclass
+from typing import Any
 
+from omnigraph.base import faults
 from omnigraph.storage.lance_errors import LanceFailure, classify, storage_error, translated
-from omnigraph.storage.tables import Table
+from omnigraph.storage.objects import ControlStore
+from omnigraph.storage.tables import Table, TableAddress, TableStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ref:
-    """One ref as the list shows it; `parent` None is the table's main line."""
+    """A Lance branch of a table, as the table's own list names it."""
 
     name: str
+    incarnation: str
+    """The uuid that Lance gave this creation of the name; delete and recreate gives another."""
     parent: str | None
+    parent_version: int
+    created_at_s: int
 
 
-def list_refs(table: Table) -> tuple[Ref, ...]:
-    """Return the refs of a table that exist right now, by name."""
-    with translated(doing=f"listing the branches of {table.address.path}", uri=table.address.path):
-        listed = table.dataset.branches.list()
-    return tuple(Ref(name=name, parent=found["parent_branch"]) for name, found in sorted(listed.items()))
+def list_refs(store: TableStore, location: str) -> dict[str, Ref]:
+    """Return the refs of a table by name."""
+    head = store.head(TableAddress(location))
+    if head is None:
+        return {}
+    with translated(doing=f"listing the branches of {location}", uri=location):
+        listed = head.dataset.branches.list()
+    return {
+        name: Ref(
+            name=name,
+            incarnation=str(facts["branch_identifier"][-1][1]),
+            parent=facts["parent_branch"],
+            parent_version=int(facts["parent_version"]),
+            created_at_s=int(facts["create_at"]),
+        )
+        for name, facts in listed.items()
+    }
 
 
-def delete_ref(table: Table, name: str) -> None:
-    """Remove a ref and its files; one that is gone already is fine. Lance refuses one that another ref builds on."""
+def create_ref(store: TableStore, source: Table, name: str) -> Table:
+    """Create a ref at exactly the state `source` and open it; whether an unclear error created it, the list tells."""
+    location = source.address.location
+    address = TableAddress(location, name)
     try:
-        table.dataset.branches.delete(name)
+        _main_handle(store, location).create_branch(name, (source.address.ref, source.version))
+        faults.reach("fork.create_ack_lost")
+    except (OSError, ValueError, RuntimeError) as error:
+        created = list_refs(store, location).get(name)
+        if created is None or (created.parent, created.parent_version) != (source.address.ref, source.version):
+            raise storage_error(error, doing=f"creating branch {name} of {location}", uri=address.path) from error
+    return store.open(address, source.version)
+
+
+def delete_ref(store: TableStore, location: str, name: str) -> None:
+    """Delete a ref and its tree; an absent one is fine."""
+    try:
+        _main_handle(store, location).branches.delete(name)
     except (OSError, ValueError, RuntimeError) as error:
         if classify(error) is not LanceFailure.NOT_FOUND:
-            raise storage_error(
-                error, doing=f"deleting branch {name} of {table.address.path}", uri=table.address.path
-            ) from error
+            raise storage_error(error, doing=f"deleting branch {name} of {location}", uri=location) from error
+
+
+def drop_leftover_tree(objects: ControlStore, location: str, name: str, *, keeps_data: bool) -> None:
+    """Remove the files of a tree whose ref does not exist.
+
+    With `keeps_data` the data files stay: a writer that is about to create this very ref may have staged them.
+    """
+    prefix = f"{location}/tree/{name}/"
+    for path in objects.list(prefix):
+        if not (keeps_data and path.startswith(f"{prefix}data/")):
+            objects.delete(path)
+
+
+def _main_handle(store: TableStore, location: str) -> Any:
+    head = store.head(TableAddress(location))
+    if head is None:
+        raise FileNotFoundError(f"table {location} was not found")
+    return head.dataset

@@ -20,7 +20,7 @@ _FRAGMENT_ROWS_MAX = 1 << 20
 _FRAGMENT_BYTES_MAX = 1 << 30
 
 
-class CommitInterleaved(Exception):  # noqa: N818 — it is an outcome the write protocol handles, not a user-facing error
+class CommitInterleaved(Exception):
     """A commit did not land as exactly the next version with our uuid: somebody else got in between."""
 
 
@@ -276,4 +276,3 @@ def _offsets_by_fragment(addresses: pa.Array) -> Iterator[tuple[int, list[int]]]
         zip(grouped["fragment"].to_pylist(), grouped["offset_list"].to_pylist(), strict=True)
     ):
         yield fragment_id, sorted(group)
-

@@ -236,7 +236,7 @@ class TableStore:
         import lance
 
         if self._session is None:
-            self._session = lance.Session()
+            self._session = lance.Session()  # type: ignore[attr-defined]  # public, though not in its __all__
         return lance.dataset(
             self.uri(address), version=version, storage_options=self._storage_options, session=self._session
         )

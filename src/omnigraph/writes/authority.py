@@ -24,7 +24,7 @@ class Capture:
         return self.context.store.tables.open(pin.address, pin.version)
 
     def preconditions(self, touched: tuple[TableKey, ...]) -> Preconditions:
-        """What an exact publish demands: the captured head, schema and the pins of the touched tables."""
+        """Return what an exact publish demands: the captured head, schema and the pins of the touched tables."""
         pins = [self.snapshot.pins[table_key] for table_key in touched]
         return Preconditions(
             incarnation=self.snapshot.incarnation,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,9 +25,9 @@ from omnigraph.writes.context import GraphContext
 from omnigraph.writes.mutation import Delete, MutationWriter, Selection, Statement, Update, Upsert
 from omnigraph.writes.protocol import run_write
 
-Row = Mapping[str, Any]
-Rows = Sequence[Row] | pa.Table
-Where = Sequence[tuple[str, Operator, Any]]
+Row: TypeAlias = Mapping[str, Any]
+Rows: TypeAlias = Sequence[Row] | pa.Table
+Where: TypeAlias = Sequence[tuple[str, Operator, Any]]
 _ROWS_SOURCE = ("<rows>",)
 
 
@@ -79,7 +79,7 @@ class WriteBatch:
         return self._upsert(type_name, rows, is_insert=True)
 
     def upsert(self, type_name: str, rows: Rows) -> Self:
-        """Write whole entities: new ids are added, existing ones replaced; omitted properties become null or default."""
+        """Write whole entities: new ids are added, existing ones replaced; what is left out becomes null or default."""
         return self._upsert(type_name, rows, is_insert=False)
 
     def update(
@@ -152,9 +152,7 @@ class WriteBatch:
         return parsed.tables[entity.table_key]
 
     def _entity(self, type_name: str) -> EntityType:
-        found = [
-            entity for key, entity in self._catalog.type_by_table_key.items() if type_name in (key, entity.name)
-        ]
+        found = [entity for key, entity in self._catalog.type_by_table_key.items() if type_name in (key, entity.name)]
         if len(found) != 1:
             known = ", ".join(self._catalog.type_by_table_key)
             problem = "is a node and an edge type: use its table key" if found else "is not a type of this graph"

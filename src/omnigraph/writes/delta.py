@@ -28,7 +28,7 @@ PLACE_COLUMNS = (POSITION, FILE, LINE)
 
 
 def reference_columns(entity: EntityType) -> list[str]:
-    """The columns by which a stored row is known to a delta: its id and, for an edge, its endpoints."""
+    """Name the columns by which a delta knows a stored row: its id and, for an edge, its endpoints."""
     return ["id"] if entity.kind == "node" else ["id", "src", "dst"]
 
 

@@ -19,7 +19,7 @@ _FUNCTION = {
 
 def comparisons_hold(rows: pa.Table, comparisons: Iterable[Comparison]) -> pa.Array:
     """Return a mask of the rows for which every comparison holds; null compares as false."""
-    mask = pa.repeat(True, rows.num_rows)  # noqa: FBT003 — the value that is repeated
+    mask = pa.repeat(True, rows.num_rows)
     for comparison in comparisons:
         mask = pc.and_(mask, _holds(rows[comparison.column], comparison))
     return mask
@@ -29,4 +29,4 @@ def _holds(column: pa.ChunkedArray, comparison: Comparison) -> pa.ChunkedArray:
     if comparison.value is None:
         return pc.is_null(column) if comparison.operator == "=" else pc.is_valid(column)
     value = pa.scalar(comparison.value, column.type)
-    return pc.fill_null(_FUNCTION[comparison.operator](column, value), False)  # noqa: FBT003 — the filled value
+    return pc.fill_null(_FUNCTION[comparison.operator](column, value), False)

@@ -130,7 +130,7 @@ def run_write(context: GraphContext, writer: Writer, events: Events) -> Commit |
             moved = stale.view
             if writer.is_strict:
                 raise moved from None
-    assert moved is not None  # noqa: S101 — the loop ends here only through _Moved
+    assert moved is not None
     raise ReadSetConflict(
         f"stale view of branch '{writer.branch}': it moved {PREPARE_RETRY_BUDGET} times while this write was being "
         "prepared — refresh and retry",
@@ -138,7 +138,7 @@ def run_write(context: GraphContext, writer: Writer, events: Events) -> Commit |
     ) from moved
 
 
-class _Moved(Exception):  # noqa: N818 — control flow inside this module
+class _Moved(Exception):
     """The branch moved between capture and gates; nothing has been touched."""
 
     def __init__(self, view: StaleView) -> None:
@@ -298,7 +298,7 @@ def _settle_after_failure(context: GraphContext, sidecar: Sidecar, lock: HeldLoc
 
 
 def _finish(context: GraphContext, sidecar: Sidecar, commit: Commit, events: Events) -> None:
-    """Log and forget: neither can undo what is published, so a failure is a warning and the next writer completes it."""
+    """Log and forget: neither can undo what is published, so a failure is a warning and the next writer goes on."""
     faults.reach("write.after_publish")
     try:
         faults.reach("write.log_fails")

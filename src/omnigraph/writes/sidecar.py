@@ -37,7 +37,7 @@ class EffectKind(StrEnum):
     COMMIT = "commit"
 
 
-class UnreadableSidecar(Exception):  # noqa: N818 — recovery turns it into a blocked operation
+class UnreadableSidecar(Exception):
     """A sidecar that cannot be understood; it is never deleted and never guessed at."""
 
 
@@ -196,8 +196,21 @@ def sidecar_bytes(sidecar: Sidecar) -> bytes:
 
 
 _KNOWN = frozenset(
-    "schema_version operation_id kind started_at_us writer actor_id branch authority commit rollback_commit_id effects "
-    "manifest rollback".split()
+    {
+        "schema_version",
+        "operation_id",
+        "kind",
+        "started_at_us",
+        "writer",
+        "actor_id",
+        "branch",
+        "authority",
+        "commit",
+        "rollback_commit_id",
+        "effects",
+        "manifest",
+        "rollback",
+    }
 )
 
 
@@ -207,15 +220,8 @@ def parse_sidecar(operation_id: str, content: bytes) -> Sidecar:
         raise UnreadableSidecar(f"it is larger than {_SIDECAR_BYTES_MAX} bytes")
     try:
         document = json.loads(content)
-        version = document["schema_version"]
-        if not isinstance(version, int) or version > SIDECAR_SCHEMA_VERSION:
-            raise UnreadableSidecar(
-                f"its format is version {version}, this omnigraph knows up to {SIDECAR_SCHEMA_VERSION} — "
-                "upgrade omnigraph first"
-            )
+        _check_format(document["schema_version"])
         sidecar = _from_document(document)
-    except UnreadableSidecar:
-        raise
     except (ValueError, KeyError, TypeError) as error:
         raise UnreadableSidecar(f"it is not a sidecar: {type(error).__name__}: {error}") from error
     if sidecar.operation_id != operation_id:
@@ -224,6 +230,14 @@ def parse_sidecar(operation_id: str, content: bytes) -> Sidecar:
     if len(set(targets)) != len(targets):
         raise UnreadableSidecar("it names one table twice")
     return sidecar
+
+
+def _check_format(version: object) -> None:
+    if not isinstance(version, int) or version > SIDECAR_SCHEMA_VERSION:
+        raise UnreadableSidecar(
+            f"its format is version {version}, this omnigraph knows up to {SIDECAR_SCHEMA_VERSION} — "
+            "upgrade omnigraph first"
+        )
 
 
 def _from_document(document: Mapping[str, Any]) -> Sidecar:
@@ -327,7 +341,5 @@ def list_pending(sidecars: SidecarStore) -> list[PendingOperation]:
             sidecar, problem = parse_sidecar(operation_id, content), None
         except UnreadableSidecar as unreadable:
             sidecar, problem = None, str(unreadable)
-        found.append(
-            PendingOperation(operation_id=operation_id, sidecar=sidecar, problem=problem, content=content)
-        )
+        found.append(PendingOperation(operation_id=operation_id, sidecar=sidecar, problem=problem, content=content))
     return found

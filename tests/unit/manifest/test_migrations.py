@@ -219,10 +219,11 @@ class TestDamage:
                 "node:Note has no 'table_version' row",
             ),
             ([*OLD_ROWS, {**OLD_ROWS[-1], "metadata": None}], "does not name its table version and commit"),
+            ([*OLD_ROWS, {**OLD_ROWS[-1], "metadata": "{torn"}], "does not name its table version and commit"),
             ([*OLD_ROWS, {**OLD_ROWS[-1], "object_type": "table_rumour"}], "unknown type, 'table_rumour'"),
             ([], "names no commit"),
         ],
-        ids=["no location", "no pin", "no commit", "unknown type", "empty"],
+        ids=["no location", "no pin", "no commit", "torn metadata", "unknown type", "empty"],
     )
     def test_rows_that_make_no_sense_are_corruption(self, rows: list[dict[str, object]], words: str):
         with pytest.raises(GraphCorrupt, match=words):

@@ -22,6 +22,11 @@ def ends(**fields: object) -> dict[str, object]:
     [
         ("{", Code.INVALID_JSON, []),
         (b'{"type":"\xff"}', Code.INVALID_UTF8, ["0xff"]),
+        (b'{"type":"Note","data":{"text":"\xff"}}', Code.INVALID_UTF8, ["0xff"]),
+        (b'{"type":"Note","data":{"text":"\xed\xa0\x80"}}', Code.INVALID_UTF8, ["0xed"]),
+        (b'{"type":"Note","data":{"text":"\\ud800"}}', Code.INVALID_JSON, ["surrogate"]),
+        (b'{"type":"Note","data":{"text":"a","text":"b"}}', Code.DUPLICATE_MEMBER, ["text"]),
+        (b'{"type":"Note","data":{"text":"a"}} {}', Code.INVALID_JSON, []),
         ('{"type":"Sailor","data":{"age":1,"age":2}}', Code.DUPLICATE_MEMBER, ["age"]),
         ("[]", Code.NOT_AN_OBJECT, []),
         ('"text"', Code.NOT_AN_OBJECT, []),

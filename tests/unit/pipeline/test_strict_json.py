@@ -61,7 +61,14 @@ def test_what_is_not_one_strict_json_value_is_invalid_json(line):
 
 @pytest.mark.parametrize(
     "line",
-    [b'{"a":"\xff"}', b'{"a":"\xc3"}', b'{"a":"\xc0\x80"}', b'{"a":"\xed\xa0\x80"}', b'{"a":"\xf4\x90\x80\x80"}', b"\xff"],
+    [
+        b'{"a":"\xff"}',
+        b'{"a":"\xc3"}',
+        b'{"a":"\xc0\x80"}',
+        b'{"a":"\xed\xa0\x80"}',
+        b'{"a":"\xf4\x90\x80\x80"}',
+        b"\xff",
+    ],
 )
 def test_bytes_that_are_not_utf8_are_invalid_utf8(line):
     assert code_of(line) is Code.INVALID_UTF8

@@ -14,7 +14,7 @@ from omnigraph.cli.engine_choice import require_local_engine, resolve_engine
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.params import branch_option, json_option
 from omnigraph.cli.progress import follow_progress
-from omnigraph.cli.scope import resolve_storage
+from omnigraph.cli.scope import echo_target, resolve_storage
 
 Mode = Literal["overwrite", "append", "merge"]
 MODE_MEANINGS = (
@@ -49,7 +49,7 @@ def load(invocation: Invocation, *, data: str | None, mode: str | None, branch: 
     require_local_engine(resolve_engine(invocation))
     if mode == "overwrite":
         require_consent(invocation, target)
-    invocation.notices.echo(f"omnigraph {invocation.command.typed} → {target.uri} ({target.access})")
+    echo_target(invocation, target)
     import omnigraph
 
     with follow_progress(invocation) as events:

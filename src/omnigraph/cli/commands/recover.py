@@ -10,7 +10,7 @@ from omnigraph.cli.command import command
 from omnigraph.cli.consent import require_consent
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.params import json_option
-from omnigraph.cli.scope import resolve_storage
+from omnigraph.cli.scope import echo_target, resolve_storage
 
 if TYPE_CHECKING:
     from omnigraph.graph import Graph
@@ -36,7 +36,7 @@ def recover(invocation: Invocation, *, lists: bool, show: str | None, abandon: s
     if abandon is not None and not confirm:
         raise errors.Usage("`recover --abandon` needs --confirm: it gives up what the operation did.", flag="--confirm")
     target = resolve_storage(invocation)
-    invocation.notices.echo(f"omnigraph {invocation.command.typed} → {target.uri} ({target.access})")
+    echo_target(invocation, target)
     import omnigraph
 
     if lists or show is not None:
@@ -45,10 +45,7 @@ def recover(invocation: Invocation, *, lists: bool, show: str | None, abandon: s
     if abandon is not None:
         require_consent(invocation, target)
     graph = omnigraph.open(target.uri, recover=False)
-    if abandon is None:
-        swept = graph.recover()
-    else:
-        swept = graph.abandon(abandon)
+    swept = graph.recover() if abandon is None else graph.abandon(abandon)
     invocation.output.show(
         swept,
         document=lambda result: recovery_view.sweep_document(target.uri, result),

@@ -1,5 +1,7 @@
 """`omnigraph snapshot`."""
 
+import click
+
 from omnigraph.cli import documents, texts
 from omnigraph.cli.command import command
 from omnigraph.cli.invocation import Invocation
@@ -9,8 +11,10 @@ from omnigraph.cli.params import branch_option, json_option
 
 @command("snapshot", examples=("omnigraph snapshot art.omni", "omnigraph snapshot --store art.omni --json"))
 @branch_option
+@click.option("--snapshot", "moment", metavar="ADDRESS", help="An older state: a commit id, branch@N or branch~N.")
 @json_option
-def snapshot(invocation: Invocation, *, branch: str) -> None:
+def snapshot(invocation: Invocation, *, branch: str, moment: str | None) -> None:
     """Show the tables of a branch: rows, versions and where they are."""
     graph = open_to_read(invocation)
-    invocation.output.show(graph.snapshot(branch), document=documents.snapshot_document, text=texts.snapshot_text)
+    shown = graph.snapshot(branch) if moment is None else graph.snapshot_at(moment)
+    invocation.output.show(shown, document=documents.snapshot_document, text=texts.snapshot_text)

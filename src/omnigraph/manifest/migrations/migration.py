@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from omnigraph.errors import GraphNotFound
+from omnigraph.errors import BranchNotFound
 from omnigraph.manifest.migrations.old_graph import OldGraph
 from omnigraph.manifest.schemas import SchemaStore
 from omnigraph.storage.locks import HeldLock
@@ -27,7 +27,7 @@ class Site:
         """Open the newest state of the manifest."""
         table = self.store.tables.head(self.address)
         if table is None:
-            raise GraphNotFound(f"Branch '{self.branch}' of {self.store.uri} is gone.", uri=self.store.uri)
+            raise BranchNotFound(f"Branch '{self.branch}' was not found in {self.store.uri}.", branch=self.branch)
         return table
 
 

@@ -86,15 +86,23 @@ def _by_version(pin: OldPin) -> int:
 
 
 def _pin(record: Mapping[str, Any]) -> OldPin:
-    commit_id = json.loads(record["metadata"] or "{}").get("graph_commit_id")
+    commit_id = _commit_id(record["metadata"])
     if commit_id is None or record["table_version"] is None:
         raise GraphCorrupt(f"The __manifest row '{record['object_id']}' does not name its table version and commit.")
     return OldPin(
         version=record["table_version"],
         ref=record["table_branch"],
         row_count=record["row_count"] or 0,
-        commit_id=CommitId(commit_id),
+        commit_id=commit_id,
     )
+
+
+def _commit_id(metadata: str | None) -> CommitId | None:
+    try:
+        found = json.loads(metadata or "{}")
+    except ValueError:
+        return None
+    return found.get("graph_commit_id") if isinstance(found, dict) else None
 
 
 def named_commits(tables: Iterable[OldTable]) -> frozenset[CommitId]:

@@ -1,4 +1,4 @@
-"""The reference path: decoded records of one type → columns, with a finding for every property that does not fit.
+"""Decoded records of one type → columns, with a finding for every property that does not fit.
 
 A column whose values all have the expected JSON kind is converted at once; one that resists is read value by value.
 A rejected value leaves a null behind, so that its row still takes part in the checks of the other columns.
@@ -111,14 +111,10 @@ class RecordRows:
         for line, record in zip(self._lines, self._records, strict=True):
             if record.data.get(declared.name) is not None:
                 continue
-            if declared.name in record.data:
-                self._report(
-                    Code.MISSING_REQUIRED, f"{self._named(declared.name)} is required, got null", line, declared.name
-                )
-            elif declared.default is None:
-                self._report(
-                    Code.MISSING_REQUIRED, f"{self._named(declared.name)} is required but missing", line, declared.name
-                )
+            is_null = declared.name in record.data
+            if is_null or declared.default is None:
+                message = f"{self._named(declared.name)} is required but {'null' if is_null else 'missing'}"
+                self._report(Code.MISSING_REQUIRED, message, line, declared.name)
 
     def _omitted(self, name: str) -> pa.Array:
         return pa.array([name not in record.data for record in self._records], pa.bool_())

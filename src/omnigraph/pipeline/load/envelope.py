@@ -1,6 +1,6 @@
 """The outside of a record: which type it belongs to, its endpoints, and the object that holds its properties."""
 
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from omnigraph.base.units import shorten
 from omnigraph.catalog.model import Catalog, EdgeType, EntityKind, EntityType, NodeType
@@ -8,16 +8,15 @@ from omnigraph.catalog.names import is_reserved
 from omnigraph.pipeline.load.findings import Code, Rejected
 from omnigraph.pipeline.load.strict_json import Json, spell
 
-NODE_FIELDS = frozenset({"type", "data"})
-EDGE_FIELDS = frozenset({"edge", "from", "to", "data"})
+_NODE_FIELDS = frozenset({"type", "data"})
+_EDGE_FIELDS = frozenset({"edge", "from", "to", "data"})
 
 
-@dataclass(slots=True)
-class Record:
-    """A record whose envelope is in order; not frozen, because millions are made and freezing doubles the cost."""
+class Record(NamedTuple):
+    """A record whose envelope is in order; only edges have endpoints."""
 
     entity: EntityType
-    data: dict[str, Json] = field(default_factory=dict)
+    data: dict[str, Json]
     source: str | None = None
     target: str | None = None
 
@@ -33,8 +32,8 @@ def open_envelope(value: Json, catalog: Catalog) -> Record:
 
 def _open_node(value: dict[str, Json], catalog: Catalog) -> Record:
     name = _string_field(value, "type")
-    if not value.keys() <= NODE_FIELDS:
-        raise _unexpected_field(value, NODE_FIELDS, "node")
+    if not value.keys() <= _NODE_FIELDS:
+        raise _unexpected_field(value, _NODE_FIELDS, "node")
     node: NodeType | None = catalog.node_by_name.get(name)
     if node is None:
         raise Rejected(Code.UNKNOWN_TYPE, f"unknown node type {spell(name)}")
@@ -43,8 +42,8 @@ def _open_node(value: dict[str, Json], catalog: Catalog) -> Record:
 
 def _open_edge(value: dict[str, Json], catalog: Catalog) -> Record:
     name = _string_field(value, "edge")
-    if not value.keys() <= EDGE_FIELDS:
-        raise _unexpected_field(value, EDGE_FIELDS, "edge")
+    if not value.keys() <= _EDGE_FIELDS:
+        raise _unexpected_field(value, _EDGE_FIELDS, "edge")
     edge: EdgeType | None = catalog.edge_by_folded_name.get(name.casefold())
     if edge is None:
         raise Rejected(Code.UNKNOWN_TYPE, f"unknown edge type {spell(name)}")

@@ -51,7 +51,7 @@ SET_CODES = frozenset(
 )
 
 
-class Rejected(Exception):  # noqa: N818 - it never leaves the loader: findings do
+class Rejected(Exception):
     """A line, an envelope or a value does not pass; `str()` says why."""
 
     def __init__(self, code: Code, message: str) -> None:

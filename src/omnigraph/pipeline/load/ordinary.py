@@ -25,6 +25,8 @@ from omnigraph.pipeline.load.tables import LINE, content_schema, embedded_proper
 from omnigraph.pipeline.load.values import decode_blob
 
 _GROUPS_MAX = 64
+"""Every group costs a look at all lines; beyond so many the reference path is not slower."""
+
 _READER_BYTES_MAX = 2**31 - 2
 """Arrow's reader gets its input as one block, whose size is a signed 32-bit number."""
 

@@ -12,9 +12,9 @@ from omnigraph.base.events import Advanced, Events
 from omnigraph.base.units import spell_bytes
 from omnigraph.catalog.model import Catalog, TableKey
 from omnigraph.manifest.commits import Commit
+from omnigraph.pipeline.load.parse import parse_files
 from omnigraph.pipeline.load.sources import STDIN, InputFile, InputStore, LocalInputs, find_inputs
 from omnigraph.pipeline.load.writer import IncomingTable, LoadMode, LoadWriter
-from omnigraph.pipeline.load.parse import parse_files
 from omnigraph.records.findings import FindingCollector
 from omnigraph.records.report import rejected
 from omnigraph.writes.authority import capture_branch

@@ -188,7 +188,7 @@ def _keep_vectors(capture: Capture, entity: EntityType, rows: pa.Table, matched:
     at = pc.index_in(rows["id"].combine_chunks(), value_set=stored["id"].combine_chunks())
     for name, source in sources.items():
         same_text = pc.equal(rows[source].combine_chunks(), stored[source].combine_chunks().take(at))
-        keeps = pc.fill_null(pc.and_(rows[omitted_column(name)].combine_chunks(), same_text), False)  # noqa: FBT003
+        keeps = pc.fill_null(pc.and_(rows[omitted_column(name)].combine_chunks(), same_text), False)
         kept = pc.if_else(keeps, stored[name].combine_chunks().take(at), rows[name].combine_chunks())
         rows = rows.set_column(rows.schema.get_field_index(name), rows.schema.field(name), kept)
     return rows
@@ -196,7 +196,7 @@ def _keep_vectors(capture: Capture, entity: EntityType, rows: pa.Table, matched:
 
 def _embed_source(entity: EntityType, name: str) -> str:
     embed = entity.property_by_name[name].embed
-    assert embed is not None  # noqa: S101 — only embedded properties are asked
+    assert embed is not None
     return embed.source
 
 

@@ -129,7 +129,7 @@ def _check_cardinality(
 
 
 def _touched_sources(capture: Capture, delta: TableDelta) -> pa.Array:
-    """The sources whose number of edges the write may change."""
+    """Return the sources whose number of edges the write may change."""
     sources = [delta.upserts["src"].combine_chunks(), delta.matched["src"].combine_chunks()]
     sources.append(delta.removed["src"].combine_chunks())
     if delta.replaces_all:

@@ -25,9 +25,7 @@ def abandon_operation(context: GraphContext, operation_id: str) -> Settled:
         if sidecar is None:
             record_unreadable(context.store.tables, operation_id, recovery_kind="abandoned")
         else:
-            record_recovery(
-                context.store.tables, sidecar, recovery_kind="abandoned", graph_commit_id=None, outcomes={}
-            )
+            record_recovery(context.store.tables, sidecar, recovery_kind="abandoned", graph_commit_id=None, outcomes={})
         context.sidecars.forget(operation_id)
     return Settled(
         operation_id=operation_id,

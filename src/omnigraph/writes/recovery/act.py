@@ -10,11 +10,11 @@ from omnigraph.manifest.commits import Commit, CommitKind
 from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
 from omnigraph.storage.locks import HeldLock
-from omnigraph.storage.staging import commit_staged, stage_restore
+from omnigraph.storage.staging import CommitInterleaved, commit_staged, stage_restore
 from omnigraph.storage.tables import Table
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.recovery.audit import record_recovery
-from omnigraph.writes.recovery.decide import Action, Decision, EffectClass, classify
+from omnigraph.writes.recovery.decide import OURS, Action, Decision, EffectClass, classify
 from omnigraph.writes.recovery.facts import SidecarFacts, observe_effect
 from omnigraph.writes.sidecar import RollbackRecord, Sidecar, SidecarEffect
 
@@ -63,8 +63,8 @@ def blocked(context: GraphContext, operation_id: str, branch: str | None, reason
     where = f"on branch '{branch}' " if branch else ""
     return RecoveryRequired(
         f"The interrupted operation {operation_id} {where}cannot be settled: {reason}. Nothing was changed. Look at it "
-        f"with `omnigraph recover {context.store.uri} --show {operation_id}`; restore what is damaged from a backup, or "
-        f"give it up with `omnigraph recover {context.store.uri} --abandon {operation_id} --confirm`. "
+        f"with `omnigraph recover {context.store.uri} --show {operation_id}`; restore what is damaged from a backup, "
+        f"or give it up with `omnigraph recover {context.store.uri} --abandon {operation_id} --confirm`. "
         f"Its sidecar is __recovery/{operation_id}.json.",
         operation_id=operation_id,
         operation_ids=[operation_id],
@@ -73,7 +73,7 @@ def blocked(context: GraphContext, operation_id: str, branch: str | None, reason
 
 def _roll_forward(context: GraphContext, facts: SidecarFacts) -> Commit:
     sidecar = facts.sidecar
-    assert facts.snapshot is not None  # noqa: S101 — the decision excludes a missing branch
+    assert facts.snapshot is not None
     moves = tuple(
         _pin_move(effect, context.store.tables.open(effect.address, effect.expected_version + len(effect.planned)))
         for effect in sidecar.effects
@@ -91,17 +91,15 @@ def _roll_forward(context: GraphContext, facts: SidecarFacts) -> Commit:
     )
 
 
-def _roll_back(
-    context: GraphContext, facts: SidecarFacts, decision: Decision, lock: HeldLock
-) -> Commit | None:
+def _roll_back(context: GraphContext, facts: SidecarFacts, decision: Decision, lock: HeldLock) -> Commit | None:
     sidecar = facts.sidecar
     snapshot = facts.snapshot
-    assert snapshot is not None  # noqa: S101 — the decision excludes a missing branch
+    assert snapshot is not None
     if sidecar.rollback is None:
         sidecar = replace(sidecar, rollback=_rollback_record(sidecar, snapshot, decision))
         context.sidecars.record_rollback(sidecar)
         faults.reach("recover.after_rollback_recorded")
-    assert sidecar.rollback is not None  # noqa: S101 — recorded just now or by an earlier recovery
+    assert sidecar.rollback is not None
     restored: list[tuple[TablePin, Table]] = []
     for effect in sidecar.effects:
         if effect.table_key in sidecar.rollback.restores:
@@ -125,12 +123,11 @@ def _roll_back(
 
 
 def _rollback_record(sidecar: Sidecar, snapshot: GraphSnapshot, decision: Decision) -> RollbackRecord:
-    ours = {EffectClass.COMPLETE, EffectClass.PARTIAL}
     return RollbackRecord(
         restores={
             effect.table_key: _pin(snapshot, effect).version
             for effect in sidecar.effects
-            if decision.classes[effect.table_key] in ours
+            if decision.classes[effect.table_key] in OURS
         },
         classes={key: found.value for key, found in decision.classes.items()},
     )
@@ -145,22 +142,27 @@ def _restore(context: GraphContext, sidecar: Sidecar, effect: SidecarEffect, pin
     facts = observe_effect(context, effect)
     found = classify(facts)
     head = context.store.tables.head(effect.address)
-    if found is EffectClass.COMPENSATED and head is not None:
+    if found not in OURS or head is None or head.version != facts.head_version:
+        raise _changed_meanwhile(context, sidecar, effect, str(found))
+    if found is EffectClass.COMPENSATED:
         return head
-    if found not in {EffectClass.COMPLETE, EffectClass.PARTIAL} or head is None or head.version != facts.head_version:
-        raise blocked(
-            context,
-            sidecar.operation_id,
-            sidecar.branch_name,
-            f"{effect.table_key} changed while it was being rolled back (now {found})",
-        )
     staged = stage_restore(
         head,
         pin.version,
         uuid=effect.compensation_uuid,
         properties={"omnigraph.operation_id": sidecar.operation_id, "omnigraph.kind": "rollback"},
     )
-    return commit_staged(context.store.tables, effect.address, staged, fail_point="recover.restore_ack_lost")
+    try:
+        return commit_staged(context.store.tables, effect.address, staged, fail_point="recover.restore_ack_lost")
+    except CommitInterleaved as interleaved:
+        raise _changed_meanwhile(context, sidecar, effect, str(interleaved)) from interleaved
+
+
+def _changed_meanwhile(
+    context: GraphContext, sidecar: Sidecar, effect: SidecarEffect, found: str
+) -> RecoveryRequired:
+    reason = f"{effect.table_key} changed while it was being rolled back ({found})"
+    return blocked(context, sidecar.operation_id, sidecar.branch_name, reason)
 
 
 def _rollback_commit(sidecar: Sidecar, snapshot: GraphSnapshot) -> Commit:
@@ -249,7 +251,7 @@ def _settled(sidecar: Sidecar, outcome: str, commit: Commit | None) -> Settled:
 
 def _pin(snapshot: GraphSnapshot, effect: SidecarEffect) -> TablePin:
     pin = snapshot.pin_of(effect.identity)
-    assert pin is not None  # noqa: S101 — a table with effects of ours is visible at the expected pin
+    assert pin is not None
     return pin
 
 

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from omnigraph.catalog.model import TableKey
-from omnigraph.storage.operations import OperationName
+from omnigraph.storage.operations import OperationName, TableOperation
 from omnigraph.writes.recovery.facts import EffectFacts, SidecarFacts
+from omnigraph.writes.sidecar import SidecarEffect
 
 
 class EffectClass(StrEnum):
@@ -53,6 +54,8 @@ _NEVER_TOUCH = {
     EffectClass.BURIED: "another commit landed next to the operation's own",
 }
 _NOTHING_OURS = {EffectClass.UNTOUCHED, EffectClass.FOREIGN}
+OURS = frozenset({EffectClass.COMPLETE, EffectClass.PARTIAL, EffectClass.COMPENSATED})
+"""Tables that carry commits of the operation and nobody else's: what a rollback restores and publishes."""
 
 
 def classify(facts: EffectFacts) -> EffectClass:
@@ -66,14 +69,23 @@ def classify(facts: EffectFacts) -> EffectClass:
         return EffectClass.UNTOUCHED
     planned = [commit.uuid for commit in effect.planned]
     found = [made.uuid for made in facts.operations]
-    last = facts.operations[-1]
-    if last.uuid == effect.compensation_uuid and last.name == OperationName.RESTORE:
-        return EffectClass.COMPENSATED
     if found == planned:
         return EffectClass.COMPLETE
     if found == planned[: len(found)]:
         return EffectClass.PARTIAL
-    return EffectClass.BURIED if set(found) & set(planned) else EffectClass.FOREIGN
+    # A restore silently wins over what landed since it was planned: only one that undid nothing foreign counts.
+    if _is_compensation(facts.operations[-1], effect) and found[:-1] == planned[: len(found) - 1]:
+        return EffectClass.COMPENSATED
+    ours = {*planned, effect.compensation_uuid}
+    return EffectClass.FOREIGN if ours.isdisjoint(found) else EffectClass.BURIED
+
+
+def _is_compensation(made: TableOperation, effect: SidecarEffect) -> bool:
+    return (
+        made.uuid == effect.compensation_uuid
+        and made.name == OperationName.RESTORE
+        and made.restored_version == effect.expected_version
+    )
 
 
 def decide(facts: SidecarFacts) -> Decision:
@@ -95,7 +107,7 @@ def decide(facts: SidecarFacts) -> Decision:
     if blocked:
         return chosen(Action.BLOCK, blocked)
     found = set(classes.values())
-    if found == {EffectClass.COMPLETE} and facts.authority_holds:
+    if found <= {EffectClass.COMPLETE} and facts.authority_holds:
         return chosen(Action.ROLL_FORWARD)
     if found <= _NOTHING_OURS:
         return chosen(Action.DROP)
@@ -110,6 +122,6 @@ def _blocked_by(facts: SidecarFacts, classes: Mapping[TableKey, EffectClass]) ->
                 f"{found.effect.table_key}: {_NEVER_TOUCH[effect_class]} "
                 f"(expected version {found.effect.expected_version}, found HEAD {found.head_version})"
             )
-        if effect_class not in _NOTHING_OURS and not facts.pin_is_expected(found.effect):
+        if effect_class in OURS and not facts.pin_is_expected(found.effect):
             return f"{found.effect.table_key}: the graph already pins another version than the operation started from"
     return ""

@@ -91,10 +91,13 @@ def _settle(context: GraphContext, operation_id: str, lock: HeldLock) -> Settled
     sidecar = _readable(context, operation_id)
     if sidecar is None:
         return None
-    if not sidecar.writer_is_provably_dead and lock.seconds_until_undo and _decision(context, sidecar)[1].action in UNDOING:
-        # The former holder of a lease that ran out may be paused, not dead, and still land one late commit.
-        clock.sleep_seconds(lock.seconds_until_undo)
+    if lock.seconds_until_undo and not sidecar.writer_is_provably_dead:
+        _, decision = _decision(context, sidecar)
+        if decision.action in UNDOING:
+            # The former holder of a lease that ran out may be paused, not dead, and still land one late commit.
+            clock.sleep_seconds(lock.seconds_until_undo)
     for _ in range(_DECISIONS_MAX):
+        sidecar = _readable(context, operation_id) or sidecar
         facts, decision = _decision(context, sidecar)
         _log.info("recovery of %s: %s", operation_id, decision.action)
         lock.ensure_seconds_left()
@@ -129,4 +132,3 @@ def _blocked_operation(context: GraphContext, operation_id: str, error: OmniErro
         branch=sidecar.branch_name if sidecar is not None else None,
         reason=error.message,
     )
-

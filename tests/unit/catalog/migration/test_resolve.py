@@ -80,11 +80,12 @@ def test_a_renamed_node_keeps_its_table_and_its_properties():
 def test_a_renamed_edge_keeps_its_table():
     accepted = compiled(FLEET)
 
-    catalog = resolved(accepted, changed("edge Docks: Boat -> Pier", 'edge Moors: Boat -> Pier @rename_from("Docks")'))
+    text = changed("edge Docks: Boat -> Pier", 'edge Moors: Boat -> Pier @rename_from("Docks")')
+    (moors,) = resolved(accepted, text).catalog.edges
 
-    assert catalog.catalog.edges[0].name == "Moors"
-    assert catalog.catalog.edges[0].identity == accepted.edges[0].identity
-    assert ids_of(catalog.catalog.edges[0]) == ids_of(accepted.edges[0])
+    assert moors.name == "Moors"
+    assert moors.identity == accepted.edges[0].identity
+    assert ids_of(moors) == ids_of(accepted.edges[0])
 
 
 def test_a_renamed_property_keeps_its_identity_in_a_renamed_type():
@@ -147,10 +148,8 @@ def test_nodes_edges_and_interfaces_of_one_name_are_different_types():
 
 def test_what_was_dropped_comes_back_as_something_new():
     accepted = compiled(FLEET)
-    without = resolved(accepted, changed("crew: I32?", "").replace("{ since: Date? }", "")).catalog
-    without = resolved(
-        without, changed("crew: I32?", "").replace("edge Docks: Boat -> Pier { since: Date? }", "")
-    ).catalog
+    text = changed("crew: I32?", "").replace("edge Docks: Boat -> Pier { since: Date? }", "")
+    without = resolved(accepted, text).catalog
 
     again = resolved(without, FLEET).catalog
 
@@ -304,6 +303,16 @@ def test_a_node_cannot_keep_what_an_interface_hint_renames():
 
     assert refused.details["entity"] == "node:Boat.labels"
     assert "tags already continues as node:Boat.tags" in str(refused)
+
+
+def test_a_property_inherited_from_two_interfaces_cannot_be_renamed_in_one_of_them():
+    accepted = "interface I { x: I32? } interface J { x: I32? } node A implements I, J { }"
+    text = 'interface I { y: I32? @rename_from("x") } interface J { x: I32? } node A implements I, J { }'
+
+    refused = refusal(text, accepted=accepted)
+
+    assert refused.details["entity"] == "node:A.y"
+    assert "x already continues as node:A.x" in str(refused)
 
 
 def test_all_unresolved_hints_are_told_at_once():

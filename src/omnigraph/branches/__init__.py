@@ -1,0 +1,1 @@
+"""Fork, list, delete: Git-style branches of the whole graph."""

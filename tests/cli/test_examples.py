@@ -1,0 +1,46 @@
+"""Every example that help prints runs as printed."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from omnigraph.cli.app import build_app
+from omnigraph.cli.capabilities import CAPABILITIES
+from omnigraph.cli.help_pages import FIRST_STEPS
+
+
+def all_examples() -> list[str]:
+    app = build_app()
+    examples = []
+    for row in CAPABILITIES:
+        group = app.get_command(None, row.group) if row.group else app
+        examples.extend(group.get_command(None, row.name).examples)
+    return examples
+
+
+def run_in_bash(script: str, program: str) -> subprocess.CompletedProcess[str]:
+    environ = {**os.environ, "PATH": f"{Path(program).parent}:{os.environ['PATH']}"}
+    return subprocess.run(
+        ["bash", "-e", "-o", "pipefail", "-c", script],
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.mark.slow
+def test_every_example_runs_as_printed(art, program):
+    for example in all_examples():
+        done = run_in_bash(example, program)
+
+        assert done.returncode == 0, f"{example}\n{done.stderr}"
+
+
+def test_the_first_steps_run_in_order(seed_files, program):
+    done = run_in_bash("\n".join(FIRST_STEPS), program)
+
+    assert done.returncode == 0, done.stderr

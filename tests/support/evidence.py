@@ -1,0 +1,166 @@
+"""Evidence about an interrupted operation, built in memory: what recovery would have read from the store.
+
+A table's history above the version that the writer started from is spelled as a word, one letter per version:
+`a` and `b` are the writer's planned commits, `r` the restore that its recovery planned, `x` somebody else's commit.
+"""
+
+from dataclasses import replace
+
+from omnigraph.catalog.model import TableIdentity, TableKey
+from omnigraph.manifest.commits import Commit, CommitId, CommitKind
+from omnigraph.manifest.snapshot import GraphSnapshot, SchemaRef, TablePin
+from omnigraph.storage.operations import TableOperation
+from omnigraph.writes.recovery.facts import EffectFacts, SidecarFacts
+from omnigraph.writes.sidecar import (
+    EffectKind,
+    PlannedCommit,
+    RollbackRecord,
+    Sidecar,
+    SidecarEffect,
+    SidecarKind,
+)
+
+EXPECTED = 7
+PLANNED = "ab"
+UPDATE, RESTORE = 108, 106
+HEAD = CommitId("head")
+SCHEMA = SchemaRef(schema_hash="shape", ir_hash="ir", source_sha256="text", identity_domain="domain")
+
+
+def effect(number: int = 1, planned: str = PLANNED) -> SidecarEffect:
+    """Plan the commits `planned` on the table with that number."""
+    return SidecarEffect(
+        table_key=TableKey(f"node:T{number}"),
+        stable_table_id=f"{number:016x}",
+        table_incarnation_id=f"{number:016x}",
+        location=f"nodes/{number}",
+        ref=None,
+        expected_version=EXPECTED,
+        effect=EffectKind.COMMIT,
+        planned=tuple(
+            PlannedCommit(uuid=_uuid(number, letter), read_version=EXPECTED + step, operation="Update")
+            for step, letter in enumerate(planned)
+        ),
+        compensation_uuid=_uuid(number, "r"),
+    )
+
+
+def effect_facts(history: str, number: int = 1, planned: str = PLANNED) -> EffectFacts:
+    """Say that the table's versions above the expected one are `history`."""
+    return EffectFacts(
+        effect=effect(number, planned),
+        head_version=EXPECTED + len(history),
+        operations=tuple(operation(letter, number) for letter in history),
+    )
+
+
+def gone(number: int = 1) -> EffectFacts:
+    """Say that the table is not there any more."""
+    return EffectFacts(effect=effect(number), head_version=None, operations=())
+
+
+def behind(number: int = 1) -> EffectFacts:
+    """Say that the table ends before the version that the writer started from."""
+    return EffectFacts(effect=effect(number), head_version=EXPECTED - 1, operations=())
+
+
+def unreadable(number: int = 1) -> EffectFacts:
+    """Say that nobody can tell what made the table's newest version."""
+    return EffectFacts(effect=effect(number), head_version=EXPECTED + 1, operations=None)
+
+
+def operation(letter: str, number: int = 1, *, restored_version: int = EXPECTED) -> TableOperation:
+    """Return what made one version; a restore goes back to `restored_version`."""
+    return TableOperation(
+        uuid=_uuid(number, letter),
+        read_version=0,
+        number=RESTORE if letter == "r" else UPDATE,
+        properties={},
+        restored_version=restored_version if letter == "r" else None,
+        strips_auto_cleanup=False,
+    )
+
+
+def sidecar_facts(
+    *effects: EffectFacts,
+    branch_is_gone: bool = False,
+    moved_pins: frozenset[int] = frozenset(),
+    head: CommitId = HEAD,
+    ir_hash: str = SCHEMA.ir_hash,
+    forward_is_visible: bool = False,
+    rollback_is_visible: bool = False,
+    rollback_is_recorded: bool = False,
+) -> SidecarFacts:
+    """Say what a recovery found; `moved_pins` are the positions of effects whose table is published elsewhere."""
+    sidecar = _sidecar(tuple(found.effect for found in effects))
+    if rollback_is_recorded:
+        sidecar = replace(sidecar, rollback=RollbackRecord(restores={}, classes={}))
+    snapshot = GraphSnapshot(
+        branch="main",
+        incarnation="main",
+        graph_version=sidecar.graph_version,
+        commit_id=head,
+        schema=replace(SCHEMA, ir_hash=ir_hash),
+        pins={
+            found.effect.table_key: _pin(found.effect, EXPECTED + (position in moved_pins))
+            for position, found in enumerate(effects)
+        },
+    )
+    return SidecarFacts(
+        sidecar=sidecar,
+        snapshot=None if branch_is_gone else snapshot,
+        forward_commit=_commit(sidecar.commit_id) if forward_is_visible else None,
+        rollback_commit=_commit(sidecar.rollback_commit_id) if rollback_is_visible else None,
+        effects=effects,
+    )
+
+
+def _uuid(number: int, letter: str) -> str:
+    return f"uuid-{letter}-of-{number}"
+
+
+def _sidecar(effects: tuple[SidecarEffect, ...]) -> Sidecar:
+    return Sidecar(
+        operation_id="operation",
+        kind=SidecarKind.LOAD,
+        started_at_us=0,
+        writer={"host": "elsewhere", "pid": 1},
+        actor_id=None,
+        branch_name="main",
+        branch_incarnation="main",
+        head=HEAD,
+        graph_version=3,
+        ir_hash=SCHEMA.ir_hash,
+        commit_id=CommitId("forward"),
+        commit_kind=CommitKind.LOAD,
+        commit_created_at_us=0,
+        commit_metadata={},
+        rollback_commit_id=CommitId("back"),
+        effects=effects,
+    )
+
+
+def _pin(planned: SidecarEffect, version: int) -> TablePin:
+    identity = TableIdentity(
+        type_id=int(planned.stable_table_id, 16), incarnation_id=int(planned.table_incarnation_id, 16)
+    )
+    return TablePin(
+        table_key=planned.table_key,
+        identity=identity,
+        location=planned.location,
+        ref=None,
+        version=version,
+        row_count=0,
+    )
+
+
+def _commit(commit_id: CommitId) -> Commit:
+    return Commit(
+        graph_commit_id=commit_id,
+        parent_commit_id=HEAD,
+        graph_branch="main",
+        graph_version=4,
+        kind=CommitKind.LOAD,
+        actor_id=None,
+        created_at_us=0,
+    )
