@@ -80,6 +80,7 @@ def publish_note(graph: Graph) -> Commit:
     staged = stage_change(
         context.store.tables,
         table,
+        pin.address,
         rewritten=None,
         inserted=rows,
         removed_addresses=pa.array([], pa.uint64()),

@@ -145,6 +145,16 @@ def test_a_migration_killed_between_two_commits_is_readable_and_resumed(
     assert_survives(local_root, f"{point}:kill:{passed}", expected)
 
 
+def test_a_migration_killed_after_it_stripped_the_cleanup_settings_is_resumed(
+    local_root: str, expected: tuple[str, str]
+):
+    old_graphs.build(local_root, stamp=1)
+    settings = {"lance.auto_cleanup.interval": "100", "lance.auto_cleanup.older_than": "1d"}
+    lance.dataset(f"{local_root}/__manifest").update_config(settings)
+
+    assert_survives(local_root, "migrate.after_strip:kill", expected)
+
+
 @pytest.mark.s3
 @pytest.mark.parametrize(
     "failpoint",

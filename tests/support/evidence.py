@@ -6,13 +6,14 @@ A table's history above the version that the writer started from is spelled as a
 
 from dataclasses import replace
 
-from omnigraph.catalog.model import TableIdentity, TableKey
+from omnigraph.catalog.model import TableKey
 from omnigraph.manifest.commits import Commit, CommitId, CommitKind
 from omnigraph.manifest.snapshot import GraphSnapshot, SchemaRef, TablePin
 from omnigraph.storage.operations import TableOperation
 from omnigraph.writes.recovery.facts import EffectFacts, SidecarFacts
 from omnigraph.writes.sidecar import (
     EffectKind,
+    Fork,
     PlannedCommit,
     RollbackRecord,
     Sidecar,
@@ -27,14 +28,14 @@ HEAD = CommitId("head")
 SCHEMA = SchemaRef(schema_hash="shape", ir_hash="ir", source_sha256="text", identity_domain="domain")
 
 
-def effect(number: int = 1, planned: str = PLANNED) -> SidecarEffect:
-    """Plan the commits `planned` on the table with that number."""
+def effect(number: int = 1, planned: str = PLANNED, *, is_fork: bool = False) -> SidecarEffect:
+    """Plan the commits `planned` on the table with that number, or on a ref that the operation forks from it."""
     return SidecarEffect(
         table_key=TableKey(f"node:T{number}"),
         stable_table_id=f"{number:016x}",
         table_incarnation_id=f"{number:016x}",
         location=f"nodes/{number}",
-        ref=None,
+        ref="own" if is_fork else None,
         expected_version=EXPECTED,
         effect=EffectKind.COMMIT,
         planned=tuple(
@@ -42,21 +43,22 @@ def effect(number: int = 1, planned: str = PLANNED) -> SidecarEffect:
             for step, letter in enumerate(planned)
         ),
         compensation_uuid=_uuid(number, "r"),
+        fork=Fork(from_ref=None, from_version=EXPECTED) if is_fork else None,
     )
 
 
-def effect_facts(history: str, number: int = 1, planned: str = PLANNED) -> EffectFacts:
+def effect_facts(history: str, number: int = 1, planned: str = PLANNED, *, is_fork: bool = False) -> EffectFacts:
     """Say that the table's versions above the expected one are `history`."""
     return EffectFacts(
-        effect=effect(number, planned),
+        effect=effect(number, planned, is_fork=is_fork),
         head_version=EXPECTED + len(history),
         operations=tuple(operation(letter, number) for letter in history),
     )
 
 
-def gone(number: int = 1) -> EffectFacts:
-    """Say that the table is not there any more."""
-    return EffectFacts(effect=effect(number), head_version=None, operations=())
+def gone(number: int = 1, *, is_fork: bool = False) -> EffectFacts:
+    """Say that the table, or the ref that was to be forked, is not there."""
+    return EffectFacts(effect=effect(number, is_fork=is_fork), head_version=None, operations=())
 
 
 def behind(number: int = 1) -> EffectFacts:
@@ -141,14 +143,11 @@ def _sidecar(effects: tuple[SidecarEffect, ...]) -> Sidecar:
 
 
 def _pin(planned: SidecarEffect, version: int) -> TablePin:
-    identity = TableIdentity(
-        type_id=int(planned.stable_table_id, 16), incarnation_id=int(planned.table_incarnation_id, 16)
-    )
     return TablePin(
         table_key=planned.table_key,
-        identity=identity,
+        identity=planned.identity,
         location=planned.location,
-        ref=None,
+        ref=planned.expected_pin[0],
         version=version,
         row_count=0,
     )

@@ -1,25 +1,30 @@
 """How a graph comes into being: a claim, its schema and empty tables, then one commit that makes it a graph.
 
-Before the commit that creates `__manifest` there is no graph; after it there is one, whole. Whatever breaks in
-between leaves files that nothing refers to and a claim that says who was at it.
+Before the commit that creates `__manifest` there is no graph; after it there is one, whole. An error in between takes
+back what was made; a crash leaves files that nothing refers to and a claim that says who was at it.
 """
 
-import json
-import os
-import socket
-from dataclasses import asdict, dataclass
+import logging
 
-from omnigraph.base import clock, faults, ids, processes
+from omnigraph.base import clock, faults, ids
 from omnigraph.catalog.arrow import table_schema
 from omnigraph.catalog.compile import compile_schema
 from omnigraph.catalog.model import Catalog
 from omnigraph.errors import (
     AlreadyInitialized,
-    InitClaimed,
+    GraphNotFound,
+    InitCommitted,
     InitIndeterminate,
-    NotConfirmed,
     OmniError,
     StorageError,
+)
+from omnigraph.manifest.claim import (
+    CLAIM,
+    InitClaim,
+    read_claim,
+    refuse_unless_breakable,
+    release_claim,
+    take_claim,
 )
 from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId, CommitKind
 from omnigraph.manifest.log import CommitLog
@@ -30,36 +35,14 @@ from omnigraph.manifest.snapshot import SchemaRef
 from omnigraph.manifest.stamp import INTERNAL_SCHEMA_VERSION, ROOT_KEY, STAMP_KEY
 from omnigraph.manifest.state import ManifestReader
 from omnigraph.storage.keyed import create_keyed_table
-from omnigraph.storage.objects import ObjectExists
 from omnigraph.storage.staging import create_table
 from omnigraph.storage.store import GraphStore
 from omnigraph.storage.tables import TableAddress
 
-CLAIM = "__init_claim.json"
-_CLAIM_AGE_SECONDS_MIN = 600
 _LEFTOVER_PREFIXES = ("nodes/", "edges/", "_schemas/")
 _SCHEMA_COPIES = (SOURCE_COPY, IR_COPY, STATE_COPY)
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InitClaim:
-    """Who is creating a graph here; `ulid` is the id of the genesis commit."""
-
-    ulid: str
-    host: str
-    pid: int
-    pid_scope: str | None
-    started_at: int
-
-    @property
-    def is_provably_dead(self) -> bool:
-        """Whether the claiming process ran on this host and is gone."""
-        return processes.is_provably_dead(host=self.host, pid=self.pid, scope=self.pid_scope)
-
-    @property
-    def age_seconds(self) -> float:
-        """How long ago the claim was made, by the local clock."""
-        return (clock.now_us() - self.started_at) / 1_000_000
+_log = logging.getLogger(__name__)
 
 
 def create_graph(
@@ -67,12 +50,7 @@ def create_graph(
 ) -> None:
     """Create a graph with an empty table per type, or raise and leave no graph behind."""
     catalog = compile_schema(schema, source=schema_source, identity_domain=ids.new_ulid())
-    store.objects.probe()
-    claim = _take_claim(store, force=force, has_consent=has_consent)
-    faults.reach("init.after_claim")
-    schemas = SchemaStore(store.objects)
-    reference = schemas.save(catalog, schema)
-    faults.reach("init.after_schemas")
+    claim = _claim_root(store, force=force, has_consent=has_consent)
     genesis = Commit(
         graph_commit_id=CommitId(claim.ulid),
         parent_commit_id=None,
@@ -82,30 +60,39 @@ def create_graph(
         actor_id=actor_id,
         created_at_us=clock.now_us(),
     )
-    changes = _create_tables(store, catalog, reference)
-    _create_manifest(store, changes, genesis)
-    faults.reach("init.after_manifest")
-    complete_birth(store, genesis, reference)
+    try:
+        faults.reach("init.after_claim")
+        reference = SchemaStore(store.objects).save(catalog, schema)
+        faults.reach("init.after_schemas")
+        changes = _create_tables(store, catalog, reference)
+    except BaseException:
+        _take_back(store, claim)
+        raise
+    _create_manifest(store, changes, genesis, claim)
+    try:
+        faults.reach("init.after_manifest")
+        complete_birth(store, genesis, reference)
+    except (OmniError, OSError) as error:
+        raise InitCommitted(
+            f"{store.uri} is a graph now, but a step after its birth failed: {error}. Delete nothing; the next time "
+            "it is opened for writing, the rest is completed.",
+            uri=store.uri,
+        ) from error
 
 
 def complete_birth(store: GraphStore, genesis: Commit, reference: SchemaRef) -> None:
     """Write what follows the birth: readable copies, the log entry, and the end of the claim. Harmless to repeat."""
     SchemaStore(store.objects).write_copies(reference)
     CommitLog(store.tables).add(genesis)
-    store.objects.delete(CLAIM)
+    release_claim(store)
 
 
-def read_claim(store: GraphStore) -> InitClaim | None:
-    """Return the claim at this root, if there is one."""
-    stored = store.objects.read(CLAIM)
-    return None if stored is None else InitClaim(**json.loads(stored.content))
-
-
-def _take_claim(store: GraphStore, *, force: bool, has_consent: bool) -> InitClaim:
+def _claim_root(store: GraphStore, *, force: bool, has_consent: bool) -> InitClaim:
+    """Claim a root without a graph, cleared of what an interrupted init left; a refusal writes nothing."""
     _refuse_existing_graph(store)
-    existing = read_claim(store)
-    if existing is not None:
-        _refuse_or_break(store, existing, force=force, has_consent=has_consent)
+    standing = read_claim(store)
+    if standing is not None:
+        refuse_unless_breakable(store, standing.claim, force=force, has_consent=has_consent)
     leftovers = _leftovers(store)
     if leftovers and not force:
         raise AlreadyInitialized(
@@ -113,25 +100,16 @@ def _take_claim(store: GraphStore, *, force: bool, has_consent: bool) -> InitCla
             "interrupted, run init with --force to clear what it left; an existing graph is never touched by it.",
             uri=store.uri,
         )
-    for path in leftovers:
-        store.objects.delete(path)
-    claim = InitClaim(
-        ulid=ids.new_ulid(),
-        host=socket.gethostname(),
-        pid=os.getpid(),
-        pid_scope=processes.pid_scope(),
-        started_at=clock.now_us(),
-    )
+    store.objects.probe()
+    claim = take_claim(store, over=standing)
     try:
-        store.objects.create(CLAIM, json.dumps(asdict(claim)).encode())
-    except ObjectExists:
-        raise _claimed(store, read_claim(store)) from None
-    # Somebody may have finished between our first look and our claim.
-    try:
+        # Somebody may have finished between our first look and our claim.
         _refuse_existing_graph(store)
     except AlreadyInitialized:
-        store.objects.delete(CLAIM)
+        release_claim(store)
         raise
+    if force:
+        _clear(store)
     return claim
 
 
@@ -144,37 +122,29 @@ def _refuse_existing_graph(store: GraphStore) -> None:
         )
 
 
-def _refuse_or_break(store: GraphStore, claim: InitClaim, *, force: bool, has_consent: bool) -> None:
-    if not force:
-        raise _claimed(store, claim)
-    if claim.is_provably_dead:
-        store.objects.delete(CLAIM)
-        return
-    if store.root.is_local or claim.age_seconds < _CLAIM_AGE_SECONDS_MIN:
-        raise _claimed(store, claim)
-    if not has_consent:
-        raise NotConfirmed(
-            f"{store.uri} is not local: refusing destructive `init --force` over the claim of another process without "
-            "consent (--yes)",
-            command="init",
-            target=store.uri,
-        )
-    store.objects.delete(CLAIM)
-
-
-def _claimed(store: GraphStore, claim: InitClaim | None) -> InitClaimed:
-    who = f"process {claim.pid} on {claim.host}, {claim.age_seconds:.0f} s ago" if claim else "another process"
-    return InitClaimed(
-        f"{store.uri} is being initialized by {who}. Wait for it; if it is dead, run init with --force.",
-        uri=store.uri,
-        holder=who,
-    )
-
-
 def _leftovers(store: GraphStore) -> list[str]:
     found = [path for prefix in _LEFTOVER_PREFIXES for path in store.objects.list(prefix)]
     found += [path for path in _SCHEMA_COPIES if store.objects.read(path) is not None]
     return sorted(found)
+
+
+def _clear(store: GraphStore) -> None:
+    for path in _leftovers(store):
+        store.objects.delete(path)
+
+
+def _take_back(store: GraphStore, claim: InitClaim) -> None:
+    """Remove what this attempt made, its claim last: while that stands, nobody else can have made any of it.
+
+    Only for use before the birth was attempted. If the store fails here too, the claim stays, as after a crash.
+    """
+    try:
+        standing = read_claim(store)
+        if standing is not None and standing.claim == claim:
+            _clear(store)
+            release_claim(store)
+    except OmniError as error:
+        _log.warning("the remains of a failed init at %s were not removed: %s", store.uri, error)
 
 
 def _create_tables(store: GraphStore, catalog: Catalog, reference: SchemaRef) -> ManifestChanges:
@@ -200,7 +170,7 @@ def _create_tables(store: GraphStore, catalog: Catalog, reference: SchemaRef) ->
     return ManifestChanges(pins=tuple(pins), registrations=tuple(registrations), schema=reference)
 
 
-def _create_manifest(store: GraphStore, changes: ManifestChanges, genesis: Commit) -> None:
+def _create_manifest(store: GraphStore, changes: ManifestChanges, genesis: Commit, claim: InitClaim) -> None:
     """Commit the birth; after an unclear error look whether it happened, and never clean up on a guess."""
     schema = MANIFEST_SCHEMA.with_metadata({STAMP_KEY: str(INTERNAL_SCHEMA_VERSION), ROOT_KEY: store.root.uri})
     try:
@@ -210,6 +180,10 @@ def _create_manifest(store: GraphStore, changes: ManifestChanges, genesis: Commi
         try:
             head = ManifestReader(store.tables, SchemaStore(store.objects), uri=store.uri).load(MAIN_BRANCH).head
         except (OmniError, OSError) as second:
+            if isinstance(second, GraphNotFound) and store.root.is_local:
+                # On a local disk nothing is still under way. A put that an object store did not answer may yet land.
+                _take_back(store, claim)
+                raise error from None
             raise InitIndeterminate(
                 f"Whether {store.uri} became a graph is unknown: creating it failed ({error}), and so did looking for "
                 f"it ({second}). Everything was left as it is, {CLAIM} included; inspect it before you try again.",

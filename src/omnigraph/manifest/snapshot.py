@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from omnigraph.catalog.model import Catalog, TableIdentity, TableKey
 from omnigraph.errors import GraphCorrupt, SnapshotNotFound
-from omnigraph.manifest.commits import CommitId
+from omnigraph.manifest.commits import MAIN_BRANCH, CommitId
 from omnigraph.manifest.rows import OBJECT_ID_BY_TYPE, ManifestRow, ObjectType, schema_object_id
 from omnigraph.storage.tables import TableAddress
 
@@ -66,6 +66,11 @@ class SchemaRef:
         )
 
 
+def own_ref(branch: str, incarnation: str) -> str | None:
+    """Name the ref of tables that a branch owns; None is the main line, which belongs to `main`."""
+    return None if branch == MAIN_BRANCH else f"{branch}.{incarnation[:12]}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphSnapshot:
     """One graph version of one branch: the pins that belong together, sorted by table key."""
@@ -76,6 +81,11 @@ class GraphSnapshot:
     commit_id: CommitId
     schema: SchemaRef
     pins: Mapping[TableKey, TablePin]
+
+    @property
+    def own_ref(self) -> str | None:
+        """The ref of tables that this branch owns; the incarnation keeps a namesake's leftovers apart."""
+        return own_ref(self.branch, self.incarnation)
 
     def pin_of(self, identity: TableIdentity) -> TablePin | None:
         """Return the pin of a table by identity; None when the snapshot does not show it."""

@@ -7,13 +7,15 @@ from threading import Lock
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.errors import BranchNotFound, GraphCorrupt, GraphNotFound, SnapshotNotFound
+from omnigraph.errors import BranchNotFound, GraphCorrupt, GraphNotFound, InvalidTarget, SnapshotNotFound
 from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId
 from omnigraph.manifest.rows import HEAD_OBJECT_ID, MANIFEST
 from omnigraph.manifest.schemas import SchemaStore
 from omnigraph.manifest.snapshot import GraphSnapshot, fold
-from omnigraph.manifest.stamp import Stamp, read_stamp
+from omnigraph.manifest.stamp import ROOT_KEY, Stamp, read_stamp
+from omnigraph.storage.refs import list_refs
 from omnigraph.storage.tables import Table, TableAddress, TableStore
+from omnigraph.storage.uris import GraphRoot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,9 +76,29 @@ class ManifestReader:
 
     def resolve(self, branch: str) -> BranchHandle:
         """Find a live branch by name."""
-        if branch != MAIN_BRANCH:
+        if branch == MAIN_BRANCH:
+            return BranchHandle(name=MAIN_BRANCH, incarnation=MAIN_BRANCH, manifest=MANIFEST)
+        ref = list_refs(self._tables, MANIFEST.location).get(branch)
+        if ref is None:
             raise BranchNotFound(f"Branch '{branch}' was not found in {self._uri}.", branch=branch)
-        return BranchHandle(name=MAIN_BRANCH, incarnation=MAIN_BRANCH, manifest=MANIFEST)
+        self._refuse_moved_graph()
+        return BranchHandle(
+            name=branch, incarnation=ref.incarnation, manifest=TableAddress(MANIFEST.location, branch)
+        )
+
+    def branch_names(self) -> list[str]:
+        """Return the names of all live branches besides `main`, sorted."""
+        return sorted(list_refs(self._tables, MANIFEST.location))
+
+    def _refuse_moved_graph(self) -> None:
+        """Refuse refs of a graph that was copied or moved: they name their base tables by absolute path."""
+        table = self._tables.head(MANIFEST)
+        made_at = table.schema_metadata.get(ROOT_KEY) if table is not None else None
+        if made_at is not None and GraphRoot.parse(made_at).identity != GraphRoot.parse(self._uri).identity:
+            raise InvalidTarget(
+                f"{self._uri} was moved from {made_at}, and its branches still read the old place. Reads and writes of "
+                "main work. Merge or delete branches before moving a graph, or export and load it."
+            )
 
     def load(self, branch: str) -> ManifestState:
         """Return the branch's state as of now."""

@@ -32,23 +32,22 @@ def stage_metadata(
     Two such commits from one state that share a key conflict, so the later one never undoes the earlier. The
     annotation can be set once and never again, not even to the same value.
     """
-    from lance import LanceOperation, Transaction
+    from lance import LanceOperation
 
     annotations = {}
     if key_column is not None:
         field_id = table.dataset.lance_schema.field(key_column).id()
         annotations[field_id] = LanceOperation.UpdateMap(updates={PRIMARY_KEY_METADATA: "true"})
-    transaction = Transaction(
-        read_version=table.version,
-        operation=LanceOperation.UpdateConfig(
-            schema_metadata_updates=LanceOperation.UpdateMap(updates=dict(schema_metadata)),
-            field_metadata_updates=annotations or None,
-        ),
-        uuid=ids.new_uuid(),
-        transaction_properties=dict(properties),
+    operation = LanceOperation.UpdateConfig(
+        schema_metadata_updates=LanceOperation.UpdateMap(updates=dict(schema_metadata)),
+        field_metadata_updates=annotations or None,
     )
     return StagedCommit(
-        uuid=transaction.uuid, read_version=table.version, operation="UpdateConfig", transaction=transaction
+        uuid=ids.new_uuid(),
+        read_version=table.version,
+        operation="UpdateConfig",
+        properties=properties,
+        build=lambda _: operation,
     )
 
 

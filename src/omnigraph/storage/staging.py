@@ -5,8 +5,8 @@ even with `max_retries=0`, so `commit_staged` checks afterwards that the new ver
 carries our uuid: that check, under the branch's gate, is what keeps keys unique.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -26,55 +26,66 @@ class CommitInterleaved(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StagedCommit:
-    """One Lance transaction that is ready to be committed on top of `read_version`."""
+    """One Lance transaction that is planned on top of `read_version`; its new data files are written."""
 
     uuid: str
     read_version: int
     operation: str
-    transaction: Any
+    properties: Mapping[str, str]
+    build: Callable[[Table], Any]
+    """Makes Lance's operation on the state it lands on. Deletion files lie in the tree of the ref they belong to, so
+    those of a ref that does not exist yet can only be written once it does."""
+
+    def on_top_of(self, read_version: int) -> "StagedCommit":
+        """Move onto a later version that changed no fragment, for chains of planned commits."""
+        return replace(self, read_version=read_version)
 
 
 def stage_change(
     store: TableStore,
     table: Table,
+    target: TableAddress,
     *,
     rewritten: pa.Table | None,
     inserted: pa.Table | None,
     removed_addresses: pa.Array,
     properties: Mapping[str, str],
 ) -> StagedCommit:
-    """Write the files of one mixed change and return its transaction.
+    """Write the files of one mixed change of `table` and plan its transaction on `target`.
 
     `rewritten` rows carry `_rowid` of the row they replace, whose address is among `removed_addresses`; rows are in
     the canonical schema otherwise. Row ids travel along, so that history shows an update and not delete + insert.
+    `target` is the table itself, or the ref that will be forked from exactly this state.
     """
-    from lance import LanceOperation
-
     rows, row_ids = _rewritten_then_inserted(rewritten, inserted)
-    fragments = _write_fragments(store, table, rows) if rows is not None and rows.num_rows else []
+    fragments = _write_fragments(store, table, target, rows) if rows is not None and rows.num_rows else []
     if len(removed_addresses) == 0:
-        operation: Any = LanceOperation.Append(fragments)
-        return _staged(table, operation, "Append", properties)
-    updated, removed = _delete_addresses(table, removed_addresses)
-    if not fragments:
-        operation = LanceOperation.Delete(updated, removed, "id IN (…)")
-        return _staged(table, operation, "Delete", properties)
-    operation = LanceOperation.Update(
-        removed_fragment_ids=removed,
-        updated_fragments=updated,
-        new_fragments=_with_row_ids(fragments, row_ids),
+        return _staged(table, "Append", properties, lambda _: _append(fragments))
+    if target == table.address:
+        operation = _deleting_operation(table, removed_addresses, fragments, row_ids)
+        return _staged(table, _deleting_name(fragments), properties, lambda _: operation)
+    return _staged(
+        table,
+        _deleting_name(fragments),
+        properties,
+        lambda forked: _deleting_operation(forked, removed_addresses, fragments, row_ids),
     )
-    return _staged(table, operation, "Update", properties)
 
 
 def stage_replacement(
-    store: TableStore, table: Table, rows: pa.Table, schema: pa.Schema, *, properties: Mapping[str, str]
+    store: TableStore,
+    table: Table,
+    target: TableAddress,
+    rows: pa.Table,
+    schema: pa.Schema,
+    *,
+    properties: Mapping[str, str],
 ) -> StagedCommit:
     """Write the files of a new content for the whole table; `schema` is the canonical one, metadata included."""
     from lance import LanceOperation
 
-    fragments = _write_fragments(store, table, rows) if rows.num_rows else []
-    return _staged(table, LanceOperation.Overwrite(schema, fragments), "Overwrite", properties)
+    fragments = _write_fragments(store, table, target, rows) if rows.num_rows else []
+    return _staged(table, "Overwrite", properties, lambda _: LanceOperation.Overwrite(schema, fragments))
 
 
 def stage_auto_cleanup_strip(table: Table, *, properties: Mapping[str, str]) -> StagedCommit | None:
@@ -85,35 +96,15 @@ def stage_auto_cleanup_strip(table: Table, *, properties: Mapping[str, str]) -> 
     if not keys:
         return None
     update = LanceOperation.UpdateMap(updates=dict.fromkeys(keys), replace=False)
-    return _staged(table, LanceOperation.UpdateConfig(config_updates=update), "UpdateConfig", properties)
+    return _staged(table, "UpdateConfig", properties, lambda _: LanceOperation.UpdateConfig(config_updates=update))
 
 
 def stage_restore(table: Table, version: int, *, uuid: str, properties: Mapping[str, str]) -> StagedCommit:
     """Plan a restore of an older version on top of `table`, which must be HEAD."""
-    from lance import LanceOperation, Transaction
+    from lance import LanceOperation
 
-    transaction = Transaction(
-        read_version=table.version,
-        operation=LanceOperation.Restore(version),
-        uuid=uuid,
-        transaction_properties=dict(properties),
-    )
-    return StagedCommit(uuid=uuid, read_version=table.version, operation="Restore", transaction=transaction)
-
-
-def on_top_of(staged: StagedCommit, read_version: int) -> StagedCommit:
-    """Move a staged commit onto a later version that changed no fragment, for chains of planned commits."""
-    from lance import Transaction
-
-    transaction = Transaction(
-        read_version=read_version,
-        operation=staged.transaction.operation,
-        uuid=staged.uuid,
-        transaction_properties=staged.transaction.transaction_properties,
-    )
-    return StagedCommit(
-        uuid=staged.uuid, read_version=read_version, operation=staged.operation, transaction=transaction
-    )
+    staged = _staged(table, "Restore", properties, lambda _: LanceOperation.Restore(version))
+    return replace(staged, uuid=uuid)
 
 
 def commit_staged(
@@ -125,13 +116,20 @@ def commit_staged(
     acknowledgement was lost. Committing again is never tried: it would write the rows twice.
     """
     import lance
+    from lance import Transaction
 
+    transaction = Transaction(
+        read_version=staged.read_version,
+        operation=staged.build(store.open(address, staged.read_version)),
+        uuid=staged.uuid,
+        transaction_properties=dict(staged.properties),
+    )
     expected = staged.read_version + 1
     failure: Exception | None = None
     try:
         lance.LanceDataset.commit(
             store.uri(address),
-            staged.transaction,
+            transaction,
             storage_options=store.storage_options,
             max_retries=0,
             enable_stable_row_ids=True,
@@ -179,14 +177,34 @@ def _version_with_uuid(store: TableStore, address: TableAddress, version: int, u
     return table if table.transaction_uuid == uuid else None
 
 
-def _staged(table: Table, operation: Any, name: str, properties: Mapping[str, str]) -> StagedCommit:
-    from lance import Transaction
-
-    uuid = ids.new_uuid()
-    transaction = Transaction(
-        read_version=table.version, operation=operation, uuid=uuid, transaction_properties=dict(properties)
+def _staged(table: Table, operation: str, properties: Mapping[str, str], build: Callable[[Table], Any]) -> StagedCommit:
+    return StagedCommit(
+        uuid=ids.new_uuid(), read_version=table.version, operation=operation, properties=properties, build=build
     )
-    return StagedCommit(uuid=uuid, read_version=table.version, operation=name, transaction=transaction)
+
+
+def _append(fragments: Sequence[Any]) -> Any:
+    from lance import LanceOperation
+
+    return LanceOperation.Append(fragments)
+
+
+def _deleting_name(fragments: Sequence[Any]) -> str:
+    return "Update" if fragments else "Delete"
+
+
+def _deleting_operation(table: Table, removed_addresses: pa.Array, fragments: Sequence[Any], row_ids: pa.Array) -> Any:
+    """Write the deletion files of a change that removes or replaces rows, and make its operation."""
+    from lance import LanceOperation
+
+    updated, removed = _delete_addresses(table, removed_addresses)
+    if not fragments:
+        return LanceOperation.Delete(updated, removed, "id IN (…)")
+    return LanceOperation.Update(
+        removed_fragment_ids=removed,
+        updated_fragments=updated,
+        new_fragments=_with_row_ids(fragments, row_ids),
+    )
 
 
 def _rewritten_then_inserted(rewritten: pa.Table | None, inserted: pa.Table | None) -> tuple[pa.Table | None, pa.Array]:
@@ -200,21 +218,51 @@ def _rewritten_then_inserted(rewritten: pa.Table | None, inserted: pa.Table | No
     return (pa.concat_tables(pieces) if pieces else None), row_ids
 
 
-def _write_fragments(store: TableStore, table: Table, rows: pa.Table) -> list[Any]:
+def _write_fragments(store: TableStore, table: Table, target: TableAddress, rows: pa.Table) -> list[Any]:
+    """Write rows as data files below `target`; a target that is not the table itself does not exist yet."""
     from lance.fragment import write_fragments
 
-    with translated(doing=f"writing new files of {table.address.path}", uri=table.address.path):
-        return list(
-            write_fragments(
-                with_blob_columns(rows, table.schema),
-                store.uri(table.address),
-                mode="append",
-                max_rows_per_file=_FRAGMENT_ROWS_MAX,
-                max_bytes_per_file=_FRAGMENT_BYTES_MAX,
-                storage_options=store.storage_options,
-                enable_stable_row_ids=True,
-            )
+    is_table = target == table.address
+    with translated(doing=f"writing new files of {target.path}", uri=target.path):
+        fragments = write_fragments(
+            with_blob_columns(rows, table.schema),
+            store.uri(target),
+            schema=None if is_table else table.schema,
+            mode="append" if is_table else "create",
+            max_rows_per_file=_FRAGMENT_ROWS_MAX,
+            max_bytes_per_file=_FRAGMENT_BYTES_MAX,
+            storage_options=store.storage_options,
+            enable_stable_row_ids=True,
         )
+    return list(fragments) if is_table else [_with_field_ids(fragment, table) for fragment in fragments]
+
+
+def _with_field_ids(fragment: Any, table: Table) -> Any:
+    """Give files that were written without their table the field ids of that table.
+
+    A table whose columns came and went has other ids than a new one of the same columns would get.
+    """
+    from lance.fragment import DataFile, FragmentMetadata
+    from lance.schema import LanceSchema
+
+    fresh = _field_ids(LanceSchema.from_pyarrow(table.schema).fields())
+    known = dict(zip(fresh, _field_ids(table.dataset.lance_schema.fields()), strict=True))
+    files = [
+        DataFile(
+            file.path,
+            [known[field] for field in file.fields],
+            file.column_indices,
+            file.file_major_version,
+            file.file_minor_version,
+            file.file_size_bytes,
+        )
+        for file in fragment.files
+    ]
+    return FragmentMetadata(id=fragment.id, files=files, physical_rows=fragment.physical_rows)
+
+
+def _field_ids(fields: Sequence[Any]) -> list[int]:
+    return [number for field in fields for number in (field.id(), *_field_ids(field.children()))]
 
 
 def with_blob_columns(rows: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -6,7 +6,7 @@ from omnigraph.catalog.model import Catalog, TableKey
 from omnigraph.errors import DriftNeedsRepair, GraphCorrupt
 from omnigraph.manifest.publish import Preconditions
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
-from omnigraph.storage.tables import Table
+from omnigraph.storage.tables import Table, TableAddress
 from omnigraph.writes.context import GraphContext
 
 
@@ -22,6 +22,10 @@ class Capture:
         """Open a table at its captured pin."""
         pin = self.snapshot.pins[table_key]
         return self.context.store.tables.open(pin.address, pin.version)
+
+    def target(self, table_key: TableKey) -> TableAddress:
+        """Return where this branch writes a table: its own ref, which does not exist before its first write."""
+        return TableAddress(self.snapshot.pins[table_key].location, self.snapshot.own_ref)
 
     def preconditions(self, touched: tuple[TableKey, ...]) -> Preconditions:
         """Return what an exact publish demands: the captured head, schema and the pins of the touched tables."""

@@ -14,7 +14,6 @@ from omnigraph.catalog.model import EntityType, TableKey
 from omnigraph.records.tables import FILE, LINE, POSITION, content_schema
 from omnigraph.storage.staging import (
     StagedCommit,
-    on_top_of,
     stage_auto_cleanup_strip,
     stage_change,
     stage_replacement,
@@ -88,7 +87,11 @@ def prepare_tables(
 ) -> tuple[PreparedTable, ...]:
     """Stage every delta that changes something, in table-key order."""
     return tuple(
-        PreparedTable(pin=capture.snapshot.pins[table_key], chain=_stage(capture, delta, identity))
+        PreparedTable(
+            pin=capture.snapshot.pins[table_key],
+            target=capture.target(table_key),
+            chain=_stage(capture, delta, identity),
+        )
         for table_key, delta in sorted(deltas.items())
         if not delta.is_empty
     )
@@ -101,19 +104,21 @@ def _stage(capture: Capture, delta: TableDelta, identity: WriteIdentity) -> tupl
     if strip is None:
         return (change,)
     # The strip touches no data, so what was staged against the pin stays valid one version later.
-    return (strip, on_top_of(change, strip.read_version + 1))
+    return (strip, change.on_top_of(strip.read_version + 1))
 
 
 def _stage_change(capture: Capture, table: Table, delta: TableDelta, identity: WriteIdentity) -> StagedCommit:
     store = capture.context.store.tables
+    target = capture.target(delta.entity.table_key)
     properties = identity.transaction_properties
     rows = delta.upserts.drop_columns(list(PLACE_COLUMNS))
     if delta.replaces_all:
-        return stage_replacement(store, table, rows, table_schema(delta.entity), properties=properties)
+        return stage_replacement(store, table, target, rows, table_schema(delta.entity), properties=properties)
     rewritten = _with_row_ids(rows, delta.matched)
     return stage_change(
         store,
         table,
+        target,
         rewritten=rewritten,
         inserted=rows_without(rows, delta.matched["id"].combine_chunks()),
         removed_addresses=pa.concat_arrays(

@@ -2,7 +2,8 @@
 
 from omnigraph.base.events import Events, Warned
 from omnigraph.errors import OmniError
-from omnigraph.manifest.birth import complete_birth, read_claim
+from omnigraph.manifest.birth import complete_birth
+from omnigraph.manifest.claim import read_claim
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.manifest.migrations.run import migrate_branch
 from omnigraph.writes.context import GraphContext
@@ -20,10 +21,10 @@ def settle_on_open(context: GraphContext, events: Events) -> None:
         events(Warned(message=blocked.reason))
     state = context.manifest.load(MAIN_BRANCH)
     reference = state.snapshot.schema
-    claim = read_claim(context.store)
-    if claim is not None:
+    standing = read_claim(context.store)
+    if standing is not None:
         genesis = [*context.log.first_parents(state.head)][-1]
-        if genesis.graph_commit_id == claim.ulid:
+        if genesis.graph_commit_id == standing.claim.ulid:
             complete_birth(context.store, genesis, reference)
     if not context.schemas.copies_are_fresh(reference):
         try:

@@ -16,19 +16,29 @@ from typing import Any, Protocol
 from omnigraph.base import clock, faults, ids
 from omnigraph.base.events import Events, Warned
 from omnigraph.catalog.model import TableKey
-from omnigraph.errors import Effect, OmniError, PreconditionFailed, ReadSetConflict, RecoveryRequired, StaleView
+from omnigraph.errors import (
+    DriftNeedsRepair,
+    Effect,
+    OmniError,
+    PreconditionFailed,
+    ReadSetConflict,
+    RecoveryRequired,
+    StaleView,
+)
 from omnigraph.manifest.commits import Commit, CommitId, CommitKind
 from omnigraph.manifest.migrations.run import migrate_branch
 from omnigraph.manifest.publish import ManifestChanges, PinMove, check_preconditions
 from omnigraph.manifest.snapshot import TablePin
 from omnigraph.storage.locks import HeldLock
+from omnigraph.storage.refs import create_ref, list_refs
 from omnigraph.storage.staging import CommitInterleaved, StagedCommit, commit_staged
-from omnigraph.storage.tables import Table
+from omnigraph.storage.tables import Table, TableAddress
 from omnigraph.writes.authority import Capture, capture_branch, head_at_pin
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.recovery.sweep import settle_branch, settle_own
 from omnigraph.writes.sidecar import (
     EffectKind,
+    Fork,
     PlannedCommit,
     Sidecar,
     SidecarEffect,
@@ -48,7 +58,14 @@ class PreparedTable:
     """One table's staged change: a chain of transactions on top of its pin."""
 
     pin: TablePin
+    target: TableAddress
+    """Where the chain lands: where the pin is, or the branch's own ref, forked from the pin by this very write."""
     chain: tuple[StagedCommit, ...]
+
+    @property
+    def is_first_touch(self) -> bool:
+        """Whether the branch inherits the table so far and must fork it."""
+        return self.target != self.pin.address
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,7 +214,10 @@ def _revalidate(context: GraphContext, capture: Capture, prepared: PreparedWrite
     except StaleView as stale:
         raise _Moved(stale) from stale
     for table in prepared.tables:
-        head_at_pin(context, table.pin)
+        if table.is_first_touch:
+            _expect_absent_ref(context, table)
+        else:
+            head_at_pin(context, table.pin)
 
 
 def _preconditions(capture: Capture, prepared: PreparedWrite) -> Any:
@@ -232,9 +252,10 @@ def _effect(table: PreparedTable) -> SidecarEffect:
         stable_table_id=f"{table.pin.identity.type_id:016x}",
         table_incarnation_id=f"{table.pin.identity.incarnation_id:016x}",
         location=table.pin.location,
-        ref=table.pin.ref,
+        ref=table.target.ref,
         expected_version=table.pin.version,
         effect=EffectKind.COMMIT,
+        fork=Fork(from_ref=table.pin.ref, from_version=table.pin.version) if table.is_first_touch else None,
         planned=tuple(
             PlannedCommit(uuid=staged.uuid, read_version=staged.read_version, operation=staged.operation)
             for staged in table.chain
@@ -248,10 +269,33 @@ def _apply_effects(context: GraphContext, prepared: PreparedWrite, lock: HeldLoc
     for position, table in enumerate(prepared.tables):
         if position:
             faults.reach("write.between_tables")
+        if table.is_first_touch:
+            lock.ensure_seconds_left()
+            _fork(context, table)
         for staged in table.chain:
             lock.ensure_seconds_left()
-            achieved[table.pin.table_key] = commit_staged(context.store.tables, table.pin.address, staged)
+            achieved[table.pin.table_key] = commit_staged(context.store.tables, table.target, staged)
+        if table.is_first_touch:
+            faults.reach("fork.after_commit")
     return achieved
+
+
+def _fork(context: GraphContext, table: PreparedTable) -> None:
+    """Give the branch a ref of its own, at exactly the state it has inherited so far."""
+    assert table.target.ref is not None
+    faults.reach("fork.before_create")
+    inherited = context.store.tables.open(table.pin.address, table.pin.version)
+    create_ref(context.store.tables, inherited, table.target.ref)
+    faults.reach("fork.after_create")
+
+
+def _expect_absent_ref(context: GraphContext, table: PreparedTable) -> None:
+    if table.target.ref in list_refs(context.store.tables, table.target.location):
+        raise DriftNeedsRepair(
+            f"stale view of '{table.pin.table_key}': the branch's own {table.target.path} exists although the graph "
+            "does not pin it, and no pending operation explains it. Nothing was written; run omnigraph repair.",
+            tables=[table.pin.table_key],
+        )
 
 
 def _changes(prepared: PreparedWrite, achieved: Mapping[TableKey, Table]) -> ManifestChanges:
@@ -260,7 +304,7 @@ def _changes(prepared: PreparedWrite, achieved: Mapping[TableKey, Table]) -> Man
             PinMove(
                 table_key=table.pin.table_key,
                 identity=table.pin.identity,
-                ref=table.pin.ref,
+                ref=table.target.ref,
                 version=achieved[table.pin.table_key].version,
                 row_count=achieved[table.pin.table_key].count_rows(),
                 transaction_uuid=table.chain[-1].uuid,

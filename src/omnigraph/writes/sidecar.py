@@ -51,6 +51,14 @@ class PlannedCommit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Fork:
+    """The state that a ref is forked from by the operation itself."""
+
+    from_ref: str | None
+    from_version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SidecarEffect:
     """What the operation does to one table."""
 
@@ -63,7 +71,12 @@ class SidecarEffect:
     effect: EffectKind
     planned: tuple[PlannedCommit, ...]
     compensation_uuid: str
-    fork: Mapping[str, Any] | None = None
+    fork: Fork | None = None
+
+    @property
+    def expected_pin(self) -> tuple[str | None, int]:
+        """What the graph pins before the operation is published."""
+        return (self.ref if self.fork is None else self.fork.from_ref, self.expected_version)
 
     @property
     def identity(self) -> TableIdentity:
@@ -271,6 +284,7 @@ def _effect(document: Mapping[str, Any]) -> SidecarEffect:
             **known,
             "effect": EffectKind(document["effect"]),
             "planned": tuple(PlannedCommit(**planned) for planned in document["planned"]),
+            "fork": Fork(**document["fork"]) if document["fork"] is not None else None,
         }
     )
 

@@ -183,7 +183,7 @@ def test_rows_of_the_fast_path_equal_those_of_the_reference_path(everything, lin
 def test_ordinary_lines_of_every_type_take_the_fast_path(everything):
     """The promise that makes load fast: what export writes, and common variants of it, leaves nothing over."""
     lines = [
-        b'{"type":"Thing","data":{"id":"x","text":"\\u00e9\\n","kind":"blue","flag":true,"i32":-5,"u64":7,"f32":1.5e3}}',
+        b'{"type":"Thing","data":{"id":"x","text":"\\u00e9\\n","kind":"blue","flag":true,"i32":-5.0,"u64":7,"f32":1.5e3}}',
         b'{"type":"Thing","data":{"day":"2031-07-15","moment":"2031-07-15T06:30:00.123Z","blob":"base64:SGk="}}',
         b'{"type": "Thing", "data": {"vec": [1, 2.5, -3e-2], "texts": ["a", "b"], "days": [], "moment": null}}\r',
         b'{"type":"Thing","data":{"moments":["2031-07-15 06:30","2031-07-15T08:30:00.123456+02:00"]}}',

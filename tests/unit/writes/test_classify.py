@@ -41,6 +41,14 @@ def test_every_history_has_the_class_that_the_contract_gives_it(planned: str) ->
         assert classify(evidence.effect_facts(history, planned=planned)) is expected, history
 
 
+def test_a_fork_is_told_like_a_table_but_absent_is_untouched_and_bare_is_empty() -> None:
+    assert classify(evidence.gone(is_fork=True)) is EffectClass.UNTOUCHED
+    assert classify(evidence.effect_facts("", is_fork=True)) is EffectClass.EMPTY_FORK
+    for history in HISTORIES[1:]:
+        on_table, on_fork = (classify(evidence.effect_facts(history, is_fork=is_fork)) for is_fork in (False, True))
+        assert on_table is on_fork, history
+
+
 @pytest.mark.parametrize("facts", [evidence.gone(), evidence.behind()], ids=["gone", "shorter"])
 def test_a_table_that_lost_what_the_writer_started_from_is_behind(facts: evidence.EffectFacts) -> None:
     assert classify(facts) is EffectClass.BEHIND

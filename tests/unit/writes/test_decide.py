@@ -16,6 +16,7 @@ from support import evidence
 
 EXAMPLES: Mapping[EffectClass, Callable[[int], EffectFacts]] = {
     EffectClass.UNTOUCHED: lambda number: evidence.effect_facts("", number),
+    EffectClass.EMPTY_FORK: lambda number: evidence.effect_facts("", number, is_fork=True),
     EffectClass.COMPLETE: lambda number: evidence.effect_facts("ab", number),
     EffectClass.PARTIAL: lambda number: evidence.effect_facts("a", number),
     EffectClass.COMPENSATED: lambda number: evidence.effect_facts("abr", number),
@@ -26,7 +27,7 @@ EXAMPLES: Mapping[EffectClass, Callable[[int], EffectFacts]] = {
 }
 OURS = {EffectClass.COMPLETE, EffectClass.PARTIAL, EffectClass.COMPENSATED}
 DAMAGED = {EffectClass.BEHIND, EffectClass.UNREADABLE, EffectClass.BURIED}
-NOT_OURS = {EffectClass.UNTOUCHED, EffectClass.FOREIGN}
+NOT_OURS = {EffectClass.UNTOUCHED, EffectClass.EMPTY_FORK, EffectClass.FOREIGN}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -46,16 +46,17 @@ def _persist(site: Site) -> None:
     _add_missing_columns(site)
     manifest = site.manifest()
     rows = manifest.read()
-    old = read_old_graph(rows, site.store.tables, site.schemas, branch=site.branch)
+    if _has_head(rows):
+        # A second run, and commits may have followed the first: the head is written once more as it stands.
+        due = rows.filter(pc.equal(rows["object_id"], HEAD_OBJECT_ID))
+    else:
+        old = read_old_graph(rows, site.store.tables, site.schemas, branch=site.branch)
+        site.lock.ensure_seconds_left()
+        site.schemas.save(old.catalog, old.schema_source)
+        faults.reach("migrate.after_schemas")
+        due = _upgrade_rows(rows, old)
     site.lock.ensure_seconds_left()
-    site.schemas.save(old.catalog, old.schema_source)
-    faults.reach("migrate.after_schemas")
-    upgraded = _upgrade_rows(rows, old)
-    # A head that is there already is written as it stands: this may be the second run, and commits may have followed.
-    missing = pc.invert(pc.is_in(upgraded["object_id"], value_set=rows["object_id"].combine_chunks()))
-    written = upgraded.filter(pc.or_(missing, pc.equal(upgraded["object_id"], HEAD_OBJECT_ID)))
-    site.lock.ensure_seconds_left()
-    swap_rows(manifest, "object_id", written.select(manifest.schema.names).cast(manifest.schema))
+    swap_rows(manifest, "object_id", due.select(manifest.schema.names).cast(manifest.schema))
 
 
 def _has_head(rows: pa.Table) -> bool:

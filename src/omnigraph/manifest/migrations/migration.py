@@ -1,6 +1,6 @@
 """What a migration step consists of, and what it has at hand while it is carried out."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -35,7 +35,7 @@ class Site:
 class StampingExtras:
     """What the commit that moves the stamp changes besides."""
 
-    schema_metadata: dict[str, str] = field(default_factory=dict)
+    schema_metadata: Mapping[str, str] = field(default_factory=dict)
     key_column: str | None = None
 
 

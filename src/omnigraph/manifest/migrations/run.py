@@ -60,6 +60,7 @@ def _advance(site: Site, manifest: Table, stamp: Stamp) -> None:
     if strip is not None:
         # While these keys are stored, any commit may delete old versions of the table.
         _commit(site, strip)
+        faults.reach("migrate.after_strip")
     elif stamp.migrating_from is None:
         _begin(site, manifest, stamp.version)
     else:

@@ -28,6 +28,9 @@ _KIND_BY_SCALAR: dict[Scalar, type] = {
     Scalar.BOOL: bool,
     **dict.fromkeys(NUMBERS, Number),
 }
+_WHOLE_FLOAT = r"^(-?[0-9]{1,15})\.0+$"
+"""As dataframe libraries write nullable integers; more digits are left to a closer look."""
+
 _CARRIERS = {Scalar.DATE: pa.int32(), Scalar.DATETIME: pa.int64()}
 """Arrow makes dates from Python's numbers only by way of a column of numbers."""
 
@@ -154,6 +157,7 @@ def _convert_at_once(values: list[Json], declared: PropertyType, stored: pa.Data
 
 
 def _numbers(tokens: pa.Array, stored: pa.DataType) -> pa.Array | None:
+    if not pa.types.is_floating(stored):
+        return pc.replace_substring_regex(tokens, _WHOLE_FLOAT, r"\1").cast(stored)
     numbers = tokens.cast(stored)
-    is_clean = not pa.types.is_floating(stored) or pc.all(pc.is_finite(numbers), min_count=0).as_py()
-    return numbers if is_clean else None
+    return numbers if pc.all(pc.is_finite(numbers), min_count=0).as_py() else None

@@ -31,8 +31,12 @@ _READER_BYTES_MAX = 2**31 - 2
 """Arrow's reader gets its input as one block, whose size is a signed 32-bit number."""
 
 _HEAD = re.compile(rb'[ \t]*\{[ \t]*"(?:type|edge)"[ \t]*:[ \t]*"\w+"')
-_TEXTS = frozenset({*MOMENT_BY_SCALAR, Scalar.BLOB})
-"""Scalars that JSON carries as strings of their own spelling."""
+_JSON_TYPES = {
+    **dict.fromkeys((*MOMENT_BY_SCALAR, Scalar.BLOB), pa.utf8()),
+    # Dataframe libraries write `30.0` into nullable integer columns, and Arrow reads that into floats only.
+    **dict.fromkeys((Scalar.I32, Scalar.U32), pa.float64()),
+}
+"""How Arrow's reader takes scalars that it cannot give their stored type at once."""
 
 
 class _MisfitError(ValueError):
@@ -133,9 +137,10 @@ def _record_schema(entity: EntityType) -> pa.Schema:
 def _json_type(declared: PropertyType, stored: pa.DataType) -> pa.DataType:
     if declared.scalar is Scalar.VECTOR:
         return pa.list_(pa.float32())
-    if declared.scalar in _TEXTS:
-        return pa.list_(pa.utf8()) if declared.is_list else pa.utf8()
-    return stored
+    scalar = _JSON_TYPES.get(declared.scalar)
+    if scalar is None:
+        return stored
+    return pa.list_(scalar) if declared.is_list else scalar
 
 
 def _content(records: pa.Table, entity: EntityType) -> pa.Table:

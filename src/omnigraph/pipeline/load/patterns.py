@@ -19,6 +19,7 @@ _ESCAPE = (
 _STRING = rf'"(?:[^"\\\x00-\x1f]|{_ESCAPE})*"'
 _NATURAL = r"(?:0|[1-9][0-9]*)"
 _INTEGER = rf"-?{_NATURAL}"
+_WHOLE = r"(?:0|[1-9][0-9]{0,14})(?:\.0+)?"
 _NUMBER = rf"{_INTEGER}(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 _YEAR = r"(?:[0-9]{3}[1-9]|[0-9]{2}[1-9]0|[0-9][1-9]00|[1-9]000)"
 _DAY = rf"{_YEAR}-[0-9]{{2}}-[0-9]{{2}}"
@@ -33,9 +34,9 @@ ENDS_WITH_ZONE = f":[0-9.]+{_ZONE}$"
 _SCALARS = {
     Scalar.STRING: _STRING,
     Scalar.BOOL: "(?:true|false)",
-    Scalar.I32: _INTEGER,
+    Scalar.I32: f"-?{_WHOLE}",
     Scalar.I64: _INTEGER,
-    Scalar.U32: _NATURAL,
+    Scalar.U32: _WHOLE,
     Scalar.U64: _NATURAL,
     Scalar.F32: _NUMBER,
     Scalar.F64: _NUMBER,

@@ -16,6 +16,7 @@ from omnigraph.writes.context import GraphContext
 from omnigraph.writes.recovery.audit import record_recovery
 from omnigraph.writes.recovery.decide import OURS, Action, Decision, EffectClass, classify
 from omnigraph.writes.recovery.facts import SidecarFacts, observe_effect
+from omnigraph.writes.recovery.forks import forks_to_remove, remove_fork
 from omnigraph.writes.sidecar import RollbackRecord, Sidecar, SidecarEffect
 
 RECOVERY_ACTOR = "omnigraph:recovery"
@@ -52,6 +53,7 @@ def act(context: GraphContext, facts: SidecarFacts, decision: Decision, lock: He
         case Action.DISCARD:
             return _close(context, facts, decision, outcome="orphaned_branch_discarded", commit=None)
         case Action.DROP:
+            _remove_forks(context, facts.sidecar, lock)
             _forget(context, facts.sidecar)
             return _settled(facts.sidecar, "dropped", None)
         case Action.BLOCK:
@@ -86,7 +88,7 @@ def _roll_forward(context: GraphContext, facts: SidecarFacts) -> Commit:
             incarnation=sidecar.branch_incarnation,
             exact_head=sidecar.head,
             ir_hash=sidecar.ir_hash,
-            expected_pins={effect.identity: (effect.ref, effect.expected_version) for effect in sidecar.effects},
+            expected_pins={effect.identity: effect.expected_pin for effect in sidecar.effects},
         ),
     )
 
@@ -100,6 +102,7 @@ def _roll_back(context: GraphContext, facts: SidecarFacts, decision: Decision, l
         context.sidecars.record_rollback(sidecar)
         faults.reach("recover.after_rollback_recorded")
     assert sidecar.rollback is not None
+    _remove_forks(context, sidecar, lock)
     restored: list[tuple[TablePin, Table]] = []
     for effect in sidecar.effects:
         if effect.table_key in sidecar.rollback.restores:
@@ -122,12 +125,20 @@ def _roll_back(context: GraphContext, facts: SidecarFacts, decision: Decision, l
     )
 
 
+def _remove_forks(context: GraphContext, sidecar: Sidecar, lock: HeldLock) -> None:
+    for effect in forks_to_remove(sidecar):
+        lock.ensure_seconds_left()
+        in_the_way = remove_fork(context, effect)
+        if in_the_way is not None:
+            raise blocked(context, sidecar.operation_id, sidecar.branch_name, in_the_way)
+
+
 def _rollback_record(sidecar: Sidecar, snapshot: GraphSnapshot, decision: Decision) -> RollbackRecord:
     return RollbackRecord(
         restores={
             effect.table_key: _pin(snapshot, effect).version
             for effect in sidecar.effects
-            if decision.classes[effect.table_key] in OURS
+            if decision.classes[effect.table_key] in OURS and effect.fork is None
         },
         classes={key: found.value for key, found in decision.classes.items()},
     )
@@ -158,9 +169,7 @@ def _restore(context: GraphContext, sidecar: Sidecar, effect: SidecarEffect, pin
         raise _changed_meanwhile(context, sidecar, effect, str(interleaved)) from interleaved
 
 
-def _changed_meanwhile(
-    context: GraphContext, sidecar: Sidecar, effect: SidecarEffect, found: str
-) -> RecoveryRequired:
+def _changed_meanwhile(context: GraphContext, sidecar: Sidecar, effect: SidecarEffect, found: str) -> RecoveryRequired:
     reason = f"{effect.table_key} changed while it was being rolled back ({found})"
     return blocked(context, sidecar.operation_id, sidecar.branch_name, reason)
 

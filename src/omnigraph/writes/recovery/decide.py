@@ -14,6 +14,7 @@ class EffectClass(StrEnum):
     """How far one table got."""
 
     UNTOUCHED = "untouched"
+    EMPTY_FORK = "empty_fork"
     COMPLETE = "complete"
     PARTIAL = "partial"
     COMPENSATED = "compensated"
@@ -53,7 +54,7 @@ _NEVER_TOUCH = {
     EffectClass.UNREADABLE: "its history cannot be read",
     EffectClass.BURIED: "another commit landed next to the operation's own",
 }
-_NOTHING_OURS = {EffectClass.UNTOUCHED, EffectClass.FOREIGN}
+_NOTHING_OURS = {EffectClass.UNTOUCHED, EffectClass.EMPTY_FORK, EffectClass.FOREIGN}
 OURS = frozenset({EffectClass.COMPLETE, EffectClass.PARTIAL, EffectClass.COMPENSATED})
 """Tables that carry commits of the operation and nobody else's: what a rollback restores and publishes."""
 
@@ -61,12 +62,14 @@ OURS = frozenset({EffectClass.COMPLETE, EffectClass.PARTIAL, EffectClass.COMPENS
 def classify(facts: EffectFacts) -> EffectClass:
     """Say how far one table got, by the uuids of its transactions; a version number alone is never evidence."""
     effect = facts.effect
+    if effect.fork is not None and facts.head_version is None:
+        return EffectClass.UNTOUCHED
     if facts.head_version is None or facts.head_version < effect.expected_version:
         return EffectClass.BEHIND
     if facts.operations is None:
         return EffectClass.UNREADABLE
     if not facts.operations:
-        return EffectClass.UNTOUCHED
+        return EffectClass.EMPTY_FORK if effect.fork is not None else EffectClass.UNTOUCHED
     planned = [commit.uuid for commit in effect.planned]
     found = [made.uuid for made in facts.operations]
     if found == planned:

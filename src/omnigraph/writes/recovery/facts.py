@@ -6,6 +6,7 @@ from omnigraph.errors import BranchNotFound, CommitNotFound
 from omnigraph.manifest.commits import Commit, CommitId
 from omnigraph.manifest.snapshot import GraphSnapshot
 from omnigraph.storage.operations import HistoryUnreadable, TableOperation, operation
+from omnigraph.storage.refs import list_refs
 from omnigraph.storage.table_files import TableDirectory
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.sidecar import Sidecar, SidecarEffect
@@ -19,7 +20,7 @@ class EffectFacts:
 
     effect: SidecarEffect
     head_version: int | None
-    """None when the table is gone."""
+    """None when the table is gone, or the ref that the operation was to create does not exist."""
     operations: tuple[TableOperation, ...] | None
     """What made each version in (expected, HEAD]; None when one of them cannot be read."""
 
@@ -51,7 +52,7 @@ class SidecarFacts:
     def pin_is_expected(self, effect: SidecarEffect) -> bool:
         """Whether the visible pin of a table is the one that the writer started from."""
         pin = self.snapshot.pin_of(effect.identity) if self.snapshot is not None else None
-        return pin is not None and (pin.ref, pin.version) == (effect.ref, effect.expected_version)
+        return pin is not None and (pin.ref, pin.version) == effect.expected_pin
 
 
 def observe(context: GraphContext, sidecar: Sidecar) -> SidecarFacts:
@@ -73,6 +74,9 @@ def observe(context: GraphContext, sidecar: Sidecar) -> SidecarFacts:
 
 def observe_effect(context: GraphContext, effect: SidecarEffect) -> EffectFacts:
     """Read one table's HEAD and what made every version above the expected one."""
+    if effect.fork is not None and effect.ref not in list_refs(context.store.tables, effect.location):
+        # Lance opens a tree whose ref is gone, so only the list of refs says whether the fork exists.
+        return EffectFacts(effect=effect, head_version=None, operations=())
     head = context.store.tables.head(effect.address)
     head_version = None if head is None else int(head.version)
     return EffectFacts(
