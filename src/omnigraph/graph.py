@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, BinaryIO, Self
 from omnigraph.base.events import Events, ignore_events
 from omnigraph.engine.local import LocalEngine
 from omnigraph.errors import ClusterManaged, InvalidTarget
+from omnigraph.manifest.addresses import Located
 from omnigraph.manifest.birth import create_graph
-from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId
-from omnigraph.reads.address import find_snapshot, parse_snapshot_address
+from omnigraph.manifest.commits import MAIN_BRANCH, Commit
 from omnigraph.reads.snapshot import Snapshot
 from omnigraph.storage.store import GraphStore
 from omnigraph.writes.context import GraphContext
@@ -19,6 +19,7 @@ from omnigraph.writes.recovery.sweep import SweepResult, settle_all
 from omnigraph.writes.sidecar import PendingOperation, list_pending
 
 if TYPE_CHECKING:
+    from omnigraph.branches.verbs import Branches
     from omnigraph.pipeline.export.run import ExportResult
     from omnigraph.pipeline.load.run import LoadResult
     from omnigraph.pipeline.load.writer import LoadMode
@@ -93,11 +94,11 @@ class Graph:
 
     def snapshot(self, branch: str | None = None, *, commit: str | None = None, version: int | None = None) -> Snapshot:
         """Pin one graph version: the head of a branch, a graph version of it, or a commit."""
-        return Snapshot(self._context, find_snapshot(self._context, branch=branch, commit=commit, version=version))
+        return Snapshot(self._context, self._locate(branch, commit, version).snapshot)
 
     def snapshot_at(self, address: str) -> Snapshot:
         """Pin the snapshot that a written address means: a branch, `branch@N`, `branch~N` or a commit id."""
-        return Snapshot(self._context, parse_snapshot_address(self._context, address))
+        return Snapshot(self._context, self._context.addresses.resolve(address).snapshot)
 
     def commits(self, branch: str = MAIN_BRANCH, *, limit: int | None = None) -> list[Commit]:
         """Return the history of a branch, newest first along the first parents."""
@@ -107,8 +108,14 @@ class Graph:
 
     def commit(self, commit_id: str) -> Commit:
         """Return one commit."""
-        head = self._context.manifest.load(MAIN_BRANCH).head
-        return self._context.log.find(CommitId(commit_id), head=head)
+        return self._context.addresses.commit(commit_id)
+
+    @property
+    def branches(self) -> "Branches":
+        """The branches of this graph: create, list and delete them."""
+        from omnigraph.branches.verbs import Branches
+
+        return Branches(self._context, self._refuse_read_only)
 
     def load(
         self,
@@ -185,6 +192,16 @@ class Graph:
 
     def __exit__(self, *_: object) -> None:
         """Nothing to release: handles are plain reads, and locks are held only inside a write."""
+
+    def _locate(self, branch: str | None, commit: str | None, version: int | None) -> Located:
+        addresses = self._context.addresses
+        if commit is not None:
+            if branch is not None or version is not None:
+                raise InvalidTarget("A commit names its snapshot by itself; leave out branch and version.")
+            return addresses.at_commit(commit)
+        if version is not None:
+            return addresses.at_version(branch or MAIN_BRANCH, version)
+        return addresses.head(branch or MAIN_BRANCH)
 
     def _refuse_read_only(self) -> None:
         if self._read_only:

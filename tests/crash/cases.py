@@ -111,3 +111,25 @@ RECOVERY_CASES = [
     Case(row=74, point="recover.delete_fails", action="error", outcome="old"),
 ]
 """A recovery dies or breaks while it settles a writer that died between its tables (old) or after them (new)."""
+
+_TABLES_OF_THE_FIXTURE = 5
+
+
+def _init_rows() -> list[Case]:
+    unborn = [("init.after_claim", 0), ("init.after_schemas", 0)]
+    unborn += [("init.after_each_table", skip) for skip in range(_TABLES_OF_THE_FIXTURE)]
+    return [
+        *(
+            Case(row=61, point=point, action=action, skip=skip, outcome="old")
+            for point, skip in unborn
+            for action in ("kill", "error")
+        ),
+        Case(row=62, point="init.manifest_ack_lost", action="kill", outcome="new"),
+        Case(row=62, point="init.manifest_ack_lost", action="error", outcome="new", succeeds=True),
+        Case(row=63, point="init.after_manifest", action="kill", outcome="new"),
+        Case(row=63, point="init.after_manifest", action="error", outcome="new"),
+    ]
+
+
+INIT_CASES = _init_rows()
+"""An init dies or breaks before the commit that makes the root a graph (old) or after it (new)."""

@@ -13,9 +13,8 @@ from omnigraph.engine.local import LocalEngine
 from omnigraph.errors import GraphCorrupt, SchemaContractMissing
 from omnigraph.graph import Graph
 from omnigraph.manifest.migrations.run import migrate_branch
-from omnigraph.manifest.state import BranchHandle, ManifestState
+from omnigraph.manifest.state import ManifestState
 from omnigraph.storage.store import GraphStore
-from omnigraph.storage.tables import TableAddress
 from omnigraph.writes.context import GraphContext
 from support import harbor, old_graphs
 from support.old_graphs import MARKER, STAMP
@@ -218,8 +217,7 @@ class TestBranches:
 
     @staticmethod
     def state(context: GraphContext) -> ManifestState:
-        review = BranchHandle(name="review", incarnation="f00", manifest=TableAddress("__manifest", "review"))
-        return context.manifest._read(review, None)
+        return context.manifest.load("review")
 
     def test_a_branch_reads_the_same_before_and_after_its_own_migration(self, old_root: str):
         before = self.state(self.context(old_root)).snapshot
@@ -233,6 +231,16 @@ class TestBranches:
         assert after.stamp.is_current
         assert pins == old_graphs.REVIEW_PINS
         assert after.head.graph_commit_id == old_graphs.ON_REVIEW
+
+    def test_the_first_write_to_a_branch_migrates_it(self, old_root: str):
+        graph = omnigraph.open(old_root)
+
+        graph.load(harbor.lines([harbor.sailor("Di")]), mode="append", branch="review")
+
+        sailors = graph.snapshot("review").table("Sailor").to_arrow()["id"].to_pylist()
+        assert sorted(sailors) == ["Ana", "Bo", "Cy", "Di", "Rex"]
+        assert old_graphs.metadata_of(old_root, ref="review")[STAMP] == "4"
+        assert [commit.graph_version for commit in graph.commits("review")] == [6, 5, 4, 3, 2, 1]
 
     def test_each_branch_is_migrated_by_itself(self, old_root: str, stamp: int):
         omnigraph.open(old_root)

@@ -15,7 +15,7 @@ def check_branch_name(name: str) -> str:
     trimmed = name.strip()
     if not trimmed or len(trimmed.encode()) > _NAME_BYTES_MAX:
         raise _invalid(name, f"a name has 1 to {_NAME_BYTES_MAX} bytes")
-    if is_system_branch(trimmed):
+    if trimmed.startswith(_SYSTEM_PREFIX):
         raise _invalid(name, f"names that start with {_SYSTEM_PREFIX} belong to the program")
     for segment in trimmed.split("/"):
         if not _SEGMENT.fullmatch(segment) or ".." in segment or segment.endswith(".lock"):
@@ -44,11 +44,6 @@ def check_new_name(name: str, existing: list[str]) -> str:
                 existing=other,
             )
     return trimmed
-
-
-def is_system_branch(name: str) -> bool:
-    """Whether a branch belongs to the program: never listed, never accepted from users, never reclaimed."""
-    return name.startswith(_SYSTEM_PREFIX)
 
 
 def _invalid(name: str, reason: str) -> InvalidName:

@@ -13,6 +13,7 @@ from omnigraph.manifest.rows import HEAD_OBJECT_ID, MANIFEST
 from omnigraph.manifest.schemas import SchemaStore
 from omnigraph.manifest.snapshot import GraphSnapshot, fold
 from omnigraph.manifest.stamp import ROOT_KEY, Stamp, read_stamp
+from omnigraph.storage.filters import Comparison
 from omnigraph.storage.refs import list_refs
 from omnigraph.storage.tables import Table, TableAddress, TableStore
 from omnigraph.storage.uris import GraphRoot
@@ -82,13 +83,16 @@ class ManifestReader:
         if ref is None:
             raise BranchNotFound(f"Branch '{branch}' was not found in {self._uri}.", branch=branch)
         self._refuse_moved_graph()
-        return BranchHandle(
-            name=branch, incarnation=ref.incarnation, manifest=TableAddress(MANIFEST.location, branch)
-        )
+        return BranchHandle(name=branch, incarnation=ref.incarnation, manifest=TableAddress(MANIFEST.location, branch))
+
+    def head_of(self, table: Table) -> Commit | None:
+        """Return the head that one Lance version of a manifest names; None from before there were head rows."""
+        rows = table.read(where=Comparison("object_id", "=", HEAD_OBJECT_ID).sql())
+        return _head(rows) if rows.num_rows else None
 
     def branch_names(self) -> list[str]:
-        """Return the names of all live branches besides `main`, sorted."""
-        return sorted(list_refs(self._tables, MANIFEST.location))
+        """Return the names of all live branches besides `main`, sorted; those of the program are hidden."""
+        return sorted(name for name in list_refs(self._tables, MANIFEST.location) if not name.startswith("__"))
 
     def _refuse_moved_graph(self) -> None:
         """Refuse refs of a graph that was copied or moved: they name their base tables by absolute path."""

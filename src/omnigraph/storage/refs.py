@@ -59,6 +59,7 @@ def create_ref(store: TableStore, source: Table, name: str) -> Table:
 
 def delete_ref(store: TableStore, location: str, name: str) -> None:
     """Delete a ref and its tree; an absent one is fine."""
+    store.forget(TableAddress(location, name))
     try:
         _main_handle(store, location).branches.delete(name)
     except (OSError, ValueError, RuntimeError) as error:

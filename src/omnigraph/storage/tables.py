@@ -81,6 +81,11 @@ class Table:
         """The schema metadata as text."""
         return {key.decode(): value.decode() for key, value in (self.schema.metadata or {}).items()}
 
+    def versions(self) -> list[int]:
+        """Return all versions of this ref that still exist, ascending."""
+        with self._reading():
+            return sorted(int(entry["version"]) for entry in self._dataset.versions())
+
     def latest_version(self) -> TableVersion:
         """Return HEAD: the newest version on this ref right now."""
         with translated(doing=f"reading the latest version of {self.address.path}", uri=self.address.path):
@@ -177,7 +182,7 @@ class Table:
 class TableStore:
     """Opens tables below one graph root and keeps recently used states open.
 
-    States are immutable and directories are never reused, so a cached handle can not go stale.
+    States are immutable, and only a deleted ref's directory is ever used again (`forget`), so no handle goes stale.
     """
 
     def __init__(self, root: GraphRoot, storage_options: Mapping[str, str] | None) -> None:
@@ -231,6 +236,12 @@ class TableStore:
             while len(self._handles) > _HANDLES_MAX:
                 self._handles.popitem(last=False)
         return table
+
+    def forget(self, address: TableAddress) -> None:
+        """Close all states of a ref that is being deleted: its name may come back with other content."""
+        with self._lock:
+            for key in [key for key in self._handles if key[0] == address]:
+                del self._handles[key]
 
     def _dataset(self, address: TableAddress, version: int | None) -> Any:
         import lance

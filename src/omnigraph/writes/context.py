@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from omnigraph.engine.interface import Engine
+from omnigraph.manifest.addresses import Addresses
 from omnigraph.manifest.log import CommitLog
 from omnigraph.manifest.publish import Publisher
 from omnigraph.manifest.schemas import SchemaStore
@@ -19,6 +20,7 @@ class GraphContext:
     manifest: ManifestReader
     log: CommitLog
     publisher: Publisher
+    addresses: Addresses
     schemas: SchemaStore
     sidecars: SidecarStore
     engine: Engine
@@ -34,6 +36,7 @@ class GraphContext:
             manifest=manifest,
             log=log,
             publisher=Publisher(manifest, log),
+            addresses=Addresses(manifest, log),
             schemas=schemas,
             sidecars=SidecarStore(store.objects),
             engine=engine,

@@ -1,0 +1,86 @@
+"""Deleting a branch: its `__manifest` ref goes first, and from that moment the branch is gone for everybody.
+
+What is left of it afterwards (trees, refs on tables) belongs to nobody: names carry the incarnation, so a new branch
+of the same name never meets it, and cleanup reclaims it.
+"""
+
+from omnigraph.base import faults
+from omnigraph.base.events import Events, Warned
+from omnigraph.branches.gates import hold_branches
+from omnigraph.branches.names import check_branch_name
+from omnigraph.errors import BranchHasDependents, BranchNotFound, InvalidTarget, OmniError, RecoveryRequired, StaleView
+from omnigraph.manifest.commits import MAIN_BRANCH
+from omnigraph.manifest.rows import MANIFEST
+from omnigraph.manifest.state import ManifestState
+from omnigraph.storage.refs import Ref, delete_ref, drop_leftover_tree, list_refs
+from omnigraph.writes.context import GraphContext
+from omnigraph.writes.recovery.sweep import settle_branch
+
+
+def delete_branch(context: GraphContext, name: str, events: Events) -> None:
+    """Delete a branch that no other branch depends on."""
+    trimmed = check_branch_name(name)
+    if trimmed == MAIN_BRANCH:
+        raise InvalidTarget("Branch 'main' cannot be deleted.")
+    with hold_branches(context, [trimmed], operation=f"branch delete {trimmed}") as lock:
+        refs = list_refs(context.store.tables, MANIFEST.location)
+        if trimmed not in refs:
+            raise BranchNotFound(f"Branch '{trimmed}' was not found in {context.store.uri}.", branch=trimmed)
+        try:
+            settle_branch(context, trimmed, lock=lock)
+        except RecoveryRequired as unsettled:
+            # The branch goes, and with it what the operation was about.
+            events(Warned(message=str(unsettled)))
+        state = context.manifest.load(trimmed)
+        _refuse_dependents(context, trimmed, refs, state)
+        lock.ensure_seconds_left()
+        _delete_authority(context, refs[trimmed])
+        faults.reach("branch.delete.after_ref")
+        _reclaim(context, state, events)
+
+
+def _refuse_dependents(context: GraphContext, name: str, refs: dict[str, Ref], state: ManifestState) -> None:
+    dependents = {other.name for other in refs.values() if other.parent == name}
+    own_ref = state.snapshot.own_ref
+    for other in (MAIN_BRANCH, *refs):
+        if other != name and any(pin.ref == own_ref for pin in context.manifest.load(other).snapshot.pins.values()):
+            dependents.add(other)
+    if dependents:
+        listed = ", ".join(sorted(dependents))
+        raise BranchHasDependents(
+            f"Branch '{name}' cannot be deleted: {listed} still reads its tables or was created from it. "
+            "Delete or merge those first.",
+            branch=name,
+            dependents=sorted(dependents),
+        )
+
+
+def _delete_authority(context: GraphContext, ref: Ref) -> None:
+    """Delete the `__manifest` ref; after an unclear error the list says what became of it."""
+    try:
+        delete_ref(context.store.tables, MANIFEST.location, ref.name)
+    except OmniError:
+        left = list_refs(context.store.tables, MANIFEST.location).get(ref.name)
+        if left is None:
+            return
+        if left.incarnation != ref.incarnation:
+            raise StaleView(
+                f"stale view of branch '{ref.name}': it was deleted and created again meanwhile — refresh and retry"
+            ) from None
+        raise
+
+
+def _reclaim(context: GraphContext, state: ManifestState, events: Events) -> None:
+    """Remove what the branch owned, as far as possible; whatever stays is an orphan that cleanup recognises."""
+    own_ref = state.snapshot.own_ref
+    assert own_ref is not None
+    owned = [(MANIFEST.location, state.branch.name)]
+    owned += [(pin.location, own_ref) for pin in state.snapshot.pins.values()]
+    for location, ref in owned:
+        try:
+            if ref in list_refs(context.store.tables, location):
+                delete_ref(context.store.tables, location, ref)
+            drop_leftover_tree(context.store.objects, location, ref, keeps_data=False)
+            faults.reach("branch.delete.after_some_forks")
+        except (OmniError, OSError) as error:
+            events(Warned(message=f"{location}/tree/{ref} could not be removed; cleanup will: {error}"))

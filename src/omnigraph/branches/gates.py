@@ -1,0 +1,15 @@
+"""The gates that branch operations take: the schema's, shared, then those of the branches by name."""
+
+from collections.abc import Iterable
+
+from omnigraph.storage.locks import Claim, HeldLock, Reach
+from omnigraph.writes.context import GraphContext
+
+_WAIT_SECONDS = 30.0
+
+
+def hold_branches(context: GraphContext, names: Iterable[str], *, operation: str) -> HeldLock:
+    """Take the gates of several branches in the one order that all writers keep."""
+    claims = [Claim(name="schema", reach=Reach.IN_PROCESS_SHARED)]
+    claims += [Claim(name=f"branch/{name}") for name in sorted(set(names))]
+    return context.store.locks.acquire_all(claims, operation=operation, wait_seconds=_WAIT_SECONDS)

@@ -1,0 +1,61 @@
+"""Branches as documents and as text."""
+
+from typing import TYPE_CHECKING
+
+from omnigraph.base.clock import iso_from_us
+from omnigraph.cli.output import Column, Grid, Json, Text
+
+if TYPE_CHECKING:  # the result classes live beside code that imports Lance
+    from omnigraph.branches.listing import BranchSummary
+
+
+def branches_document(branches: "list[BranchSummary]") -> Json:
+    """List branches by name, with their details."""
+    return {
+        "branches": [branch.name for branch in branches],
+        "details": [
+            {
+                "name": branch.name,
+                "head": branch.head,
+                "manifest_version": branch.graph_version,
+                "graph_manifest_version": branch.graph_version,
+                "parent": branch.parent,
+                "created_at": branch.created_at_us,
+                "owned_tables": list(branch.owned_tables),
+            }
+            for branch in branches
+        ],
+    }
+
+
+def branches_text(branches: "list[BranchSummary]") -> Text:
+    """List branches, one per line."""
+    rows = tuple(
+        (
+            branch.name,
+            str(branch.graph_version),
+            branch.head,
+            branch.parent or "",
+            str(len(branch.owned_tables)),
+            iso_from_us(branch.created_at_us) if branch.created_at_us else "",
+        )
+        for branch in branches
+    )
+    return [
+        Grid(
+            columns=(
+                Column(title="branch"),
+                Column(title="version", justify="right"),
+                Column(title="head"),
+                Column(title="from"),
+                Column(title="own tables", justify="right"),
+                Column(title="created (UTC)"),
+            ),
+            rows=rows,
+            plain=tuple(
+                f"{branch.name} version={branch.graph_version} head={branch.head}"
+                f"{f' from={branch.parent}' if branch.parent else ''} owned={len(branch.owned_tables)}"
+                for branch in branches
+            ),
+        )
+    ]

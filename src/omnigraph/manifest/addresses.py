@@ -1,0 +1,108 @@
+"""Snapshot addresses: a branch, `branch@N`, `branch~N` or a commit id, and the commit that each means."""
+
+import re
+from dataclasses import dataclass
+
+from omnigraph.base import ids
+from omnigraph.errors import BranchNotFound, CommitNotFound, SnapshotNotFound
+from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId
+from omnigraph.manifest.log import CommitLog
+from omnigraph.manifest.snapshot import GraphSnapshot
+from omnigraph.manifest.state import ManifestReader, ManifestState
+
+_VERSION = re.compile(r"(?P<branch>.+)@(?P<version>[0-9]+)")
+_STEPS_BACK = re.compile(r"(?P<branch>.+)~(?P<steps>[0-9]+)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Located:
+    """A commit, and the live branch on whose first-parent line it lies."""
+
+    state: ManifestState
+    commit: Commit
+
+    @property
+    def branch(self) -> str:
+        """The branch's name."""
+        return self.state.branch.name
+
+    @property
+    def is_head(self) -> bool:
+        """Whether the commit is the branch's newest."""
+        return self.commit.graph_commit_id == self.state.head.graph_commit_id
+
+    @property
+    def snapshot(self) -> GraphSnapshot:
+        """The graph version that the commit made."""
+        if self.is_head:
+            return self.state.snapshot
+        return self.state.snapshot_at(self.commit.graph_version, self.commit.graph_commit_id)
+
+
+class Addresses:
+    """Finds what people mean by an address."""
+
+    def __init__(self, manifest: ManifestReader, log: CommitLog) -> None:
+        self._manifest = manifest
+        self._log = log
+
+    def resolve(self, text: str) -> Located:
+        """Find the commit that a written address means."""
+        if ids.is_ulid(text):
+            return self.at_commit(text)
+        if match := _VERSION.fullmatch(text):
+            return self.at_version(match["branch"], int(match["version"]))
+        if match := _STEPS_BACK.fullmatch(text):
+            return self._steps_back(match["branch"], int(match["steps"]))
+        return self.head(text)
+
+    def head(self, branch: str) -> Located:
+        """Find the newest commit of a branch."""
+        state = self._manifest.load(branch)
+        return Located(state=state, commit=state.head)
+
+    def at_version(self, branch: str, version: int) -> Located:
+        """Find the commit that made a graph version of a branch, inherited ones included."""
+        state = self._manifest.load(branch)
+        if not 1 <= version <= state.head.graph_version:
+            raise SnapshotNotFound(
+                f"Branch '{branch}' has no graph version {version}; it knows 1 to {state.head.graph_version}.",
+                id=f"{branch}@{version}",
+            )
+        return Located(state=state, commit=self._log.at_version(version, head=state.head))
+
+    def at_commit(self, commit_id: str) -> Located:
+        """Find a live branch that holds a commit."""
+        commit = self.commit(commit_id)
+        for branch in dict.fromkeys([commit.graph_branch, MAIN_BRANCH, *self._manifest.branch_names()]):
+            try:
+                state = self._manifest.load(branch)
+            except BranchNotFound:
+                continue
+            if any(found.graph_commit_id == commit_id for found in self._log.first_parents(state.head)):
+                return Located(state=state, commit=commit)
+        raise SnapshotNotFound(
+            f"Commit {commit_id} was made on branch '{commit.graph_branch}', which is gone; its state cannot be read.",
+            id=commit_id,
+        )
+
+    def commit(self, commit_id: str) -> Commit:
+        """Return a commit of any branch; the newest of a branch may stand in its manifest only."""
+        try:
+            return self._log.find(CommitId(commit_id), head=self._manifest.load(MAIN_BRANCH).head)
+        except CommitNotFound:
+            for branch in self._manifest.branch_names():
+                head = self._manifest.load(branch).head
+                if head.graph_commit_id == commit_id:
+                    return head
+            raise
+
+    def _steps_back(self, branch: str, steps: int) -> Located:
+        state = self._manifest.load(branch)
+        for back, commit in enumerate(self._log.first_parents(state.head)):
+            if back == steps:
+                return Located(state=state, commit=commit)
+        raise SnapshotNotFound(
+            f"Branch '{branch}' has only {state.head.graph_version} commits; {steps} steps back is before its first.",
+            id=f"{branch}~{steps}",
+        )
