@@ -79,10 +79,7 @@ def content(graph: Graph, **at: Any) -> str:
     snapshot = graph.snapshot(**at)
     rows = {
         pin.table_key: sorted(
-
-                json.dumps(row, sort_keys=True, default=str)
-                for row in snapshot.table(pin.table_key).to_arrow().to_pylist()
-
+            json.dumps(row, sort_keys=True, default=str) for row in snapshot.table(pin.table_key).to_arrow().to_pylist()
         )
         for pin in snapshot.tables
     }

@@ -148,7 +148,7 @@ class WriteBatch:
         lines = "".join(json.dumps(record, ensure_ascii=False, default=_json_value) + "\n" for record in records)
         parsed = parse_chunk(lines.encode(), first_line=1, file_index=0, catalog=self._catalog)
         if parsed.findings.total:
-            raise rejected(parsed.findings, files=_ROWS_SOURCE)
+            raise rejected(parsed.findings, files=_ROWS_SOURCE, verb="write")
         return parsed.tables[entity.table_key]
 
     def _entity(self, type_name: str) -> EntityType:

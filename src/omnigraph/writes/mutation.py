@@ -119,7 +119,7 @@ class MutationWriter:
         findings = FindingCollector()
         check_deltas(capture, deltas, findings)
         if findings:
-            raise rejected(findings.result(), files=("<rows>",))
+            raise rejected(findings.result(), files=("<rows>",), verb="write")
         tables = prepare_tables(capture, deltas, identity)
         return PreparedWrite(tables=tables) if tables else None
 

@@ -9,10 +9,10 @@ import pytest
 import zstandard
 
 from omnigraph import errors
-from omnigraph.pipeline.load.findings import Code
 from omnigraph.pipeline.load.lines import CHUNK_BYTES
 from omnigraph.pipeline.load.parse import ParsedInput, parse_files, parse_input
 from omnigraph.pipeline.load.sources import LocalInputs, find_inputs
+from omnigraph.records.findings import Code
 
 
 def sailor(name: str, **data: object) -> bytes:

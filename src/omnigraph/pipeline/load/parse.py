@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from omnigraph.catalog.model import Catalog, TableKey
-from omnigraph.pipeline.load.findings import FINDINGS_KEPT, FindingCollector, Findings
 from omnigraph.pipeline.load.lines import read_chunks
-from omnigraph.pipeline.load.records import ParsedChunk, parse_chunk
 from omnigraph.pipeline.load.sources import InputFile, InputReader, InputStore
+from omnigraph.records.findings import FINDINGS_KEPT, FindingCollector, Findings
+from omnigraph.records.parse import ParsedChunk, parse_chunk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

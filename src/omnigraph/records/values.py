@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from omnigraph.catalog.model import FLOATS, INTEGERS, PropertyType, Scalar
 from omnigraph.catalog.values import parse_moment_ms
-from omnigraph.pipeline.load.findings import Code, Rejected
-from omnigraph.pipeline.load.strict_json import Json, Number, spell
+from omnigraph.records.findings import Code, Rejected
+from omnigraph.records.strict_json import Json, Number, spell
 
 Stored: TypeAlias = "str | bool | int | float | bytes | list[Stored]"
 """Dates are days and timestamps milliseconds here; floats are exact at the declared width."""

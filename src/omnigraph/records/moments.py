@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.catalog.model import Scalar
-from omnigraph.pipeline.load.patterns import ENDS_WITH_ZONE, MOMENT_BY_SCALAR
+from omnigraph.records.patterns import ENDS_WITH_ZONE, MOMENT_BY_SCALAR
 
 
 def are_common_moments(texts: pa.Array, scalar: Scalar) -> bool:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from omnigraph.pipeline.load.findings import Code
+from omnigraph.records.findings import Code
 
 ANA = {"type": "Sailor", "data": {"name": "Ana", "rank": "captain"}}
 

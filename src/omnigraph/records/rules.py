@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 
 from omnigraph.base.units import shorten
 from omnigraph.catalog.model import FLOATS, EntityType, NodeType, Property, Range
-from omnigraph.pipeline.load.findings import Code
-from omnigraph.pipeline.load.strict_json import spell
-from omnigraph.pipeline.load.values import INTEGER_BOUNDS
+from omnigraph.records.findings import Code
+from omnigraph.records.strict_json import spell
+from omnigraph.records.values import INTEGER_BOUNDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

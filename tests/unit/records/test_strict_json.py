@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.pipeline.load.findings import Code, Rejected
-from omnigraph.pipeline.load.strict_json import Number, decode_line, spell
+from omnigraph.records.findings import Code, Rejected
+from omnigraph.records.strict_json import Number, decode_line, spell
 
 
 def code_of(line: bytes) -> Code:

@@ -13,13 +13,13 @@ from omnigraph.base.units import shorten
 from omnigraph.catalog.defaults import default_scalar
 from omnigraph.catalog.model import NUMBERS, EdgeType, EntityType, Property, PropertyType, Scalar
 from omnigraph.catalog.names import is_reserved
-from omnigraph.pipeline.load.envelope import Record
-from omnigraph.pipeline.load.findings import Code, Finding, FindingCollector, Rejected
-from omnigraph.pipeline.load.moments import are_common_moments, read_moments
-from omnigraph.pipeline.load.patterns import MOMENT_BY_SCALAR
-from omnigraph.pipeline.load.strict_json import Json, Number, spell
-from omnigraph.pipeline.load.tables import LINE, content_schema, embedded_properties, omitted_column
-from omnigraph.pipeline.load.values import Stored, read_value
+from omnigraph.records.envelope import Record
+from omnigraph.records.findings import Code, Finding, FindingCollector, Rejected
+from omnigraph.records.moments import are_common_moments, read_moments
+from omnigraph.records.patterns import MOMENT_BY_SCALAR
+from omnigraph.records.strict_json import Json, Number, spell
+from omnigraph.records.tables import LINE, content_schema, embedded_properties, omitted_column
+from omnigraph.records.values import Stored, read_value
 
 _KIND_BY_SCALAR: dict[Scalar, type] = {
     Scalar.STRING: str,

@@ -5,8 +5,8 @@ from typing import NamedTuple
 from omnigraph.base.units import shorten
 from omnigraph.catalog.model import Catalog, EdgeType, EntityKind, EntityType, NodeType
 from omnigraph.catalog.names import is_reserved
-from omnigraph.pipeline.load.findings import Code, Rejected
-from omnigraph.pipeline.load.strict_json import Json, spell
+from omnigraph.records.findings import Code, Rejected
+from omnigraph.records.strict_json import Json, spell
 
 _NODE_FIELDS = frozenset({"type", "data"})
 _EDGE_FIELDS = frozenset({"edge", "from", "to", "data"})

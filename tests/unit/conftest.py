@@ -7,7 +7,7 @@ import pytest
 
 from omnigraph.catalog.compile import compile_schema
 from omnigraph.catalog.model import Catalog
-from omnigraph.pipeline.load.records import ParsedChunk, parse_chunk
+from omnigraph.records.parse import ParsedChunk, parse_chunk
 
 SAILORS = """
 node Sailor {

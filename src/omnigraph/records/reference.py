@@ -6,10 +6,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.catalog.model import Catalog, EntityType
-from omnigraph.pipeline.load.columns import RecordRows
-from omnigraph.pipeline.load.envelope import open_envelope
-from omnigraph.pipeline.load.findings import Finding, FindingCollector, Rejected
-from omnigraph.pipeline.load.strict_json import decode_line
+from omnigraph.records.columns import RecordRows
+from omnigraph.records.envelope import open_envelope
+from omnigraph.records.findings import Finding, FindingCollector, Rejected
+from omnigraph.records.strict_json import decode_line
 
 _LINES_AT_ONCE = 4096
 """Python objects exist for so many lines at a time; more cost memory and slow the garbage collector down."""

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from omnigraph.pipeline.export.rendering import render_lines
-from omnigraph.pipeline.load.findings import FindingCollector
-from omnigraph.pipeline.load.ordinary import read_ordinary
-from omnigraph.pipeline.load.records import parse_chunk
-from omnigraph.pipeline.load.reference import read_each
+from omnigraph.records.findings import FindingCollector
+from omnigraph.records.ordinary import read_ordinary
+from omnigraph.records.parse import parse_chunk
+from omnigraph.records.reference import read_each
+from omnigraph.records.rendering import render_lines
 
 STRING_PARTS = ["a", "é", "\\n", "\\u00e9", "\\ud83d", "\\ude00", "\\uDBFF", "\\x", "\\", "\t", "\x7f", '"']
 

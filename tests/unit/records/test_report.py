@@ -3,8 +3,8 @@
 import pytest
 
 from omnigraph import errors
-from omnigraph.pipeline.load.findings import Code, Finding, FindingCollector
-from omnigraph.pipeline.load.report import rejected
+from omnigraph.records.findings import Code, Finding, FindingCollector
+from omnigraph.records.report import rejected
 
 
 def findings(*found: Finding, limit: int = 20):

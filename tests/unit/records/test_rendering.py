@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph.catalog.model import Catalog, EntityType, PropertyType, Scalar
-from omnigraph.pipeline.export.rendering import render_lines
-from omnigraph.pipeline.load.records import parse_chunk
-from omnigraph.pipeline.load.tables import content_schema
+from omnigraph.records.parse import parse_chunk
+from omnigraph.records.rendering import render_lines
+from omnigraph.records.tables import content_schema
 
 INTEGERS = {
     Scalar.I32: st.integers(-(2**31), 2**31 - 1),

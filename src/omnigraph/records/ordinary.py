@@ -16,13 +16,13 @@ import pyarrow.json as pa_json
 
 from omnigraph.catalog.defaults import default_scalar
 from omnigraph.catalog.model import FLOATS, Catalog, EdgeType, EntityType, PropertyType, Scalar
-from omnigraph.pipeline.load.envelope import open_envelope
-from omnigraph.pipeline.load.findings import Rejected
-from omnigraph.pipeline.load.moments import read_moments
-from omnigraph.pipeline.load.patterns import MOMENT_BY_SCALAR, line_pattern
-from omnigraph.pipeline.load.strict_json import decode_line
-from omnigraph.pipeline.load.tables import LINE, content_schema, embedded_properties, omitted_column
-from omnigraph.pipeline.load.values import decode_blob
+from omnigraph.records.envelope import open_envelope
+from omnigraph.records.findings import Rejected
+from omnigraph.records.moments import read_moments
+from omnigraph.records.patterns import MOMENT_BY_SCALAR, line_pattern
+from omnigraph.records.strict_json import decode_line
+from omnigraph.records.tables import LINE, content_schema, embedded_properties, omitted_column
+from omnigraph.records.values import decode_blob
 
 _GROUPS_MAX = 64
 """Every group costs a look at all lines; beyond so many the reference path is not slower."""
