@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install test lint unit demo clean
+.PHONY: help install test lint unit demo bench clean
 
 help: ## print these commands
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -31,6 +31,9 @@ unit: $(STAMP) ## run the tests on all cores
 
 demo: $(STAMP) ## create a small graph, load it, read it, travel in it
 	PATH="$(CURDIR)/$(BIN):$$PATH" bash examples/harbor/demo.sh
+
+bench: $(STAMP) ## measure against the raw libraries and refresh the table in the README
+	$(BIN)/python -m benchmarks.core --update-readme
 
 clean: ## remove the virtual environment and everything generated
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 # Tests are not a package; what they share is imported as `support.…`.
 sys.path.insert(0, str(Path(__file__).parent))
@@ -16,6 +17,10 @@ from omnigraph.base import clock, ids
 from support.faulty_s3 import FaultyS3, faulty_s3
 
 _BUCKET = "graphs"
+
+# How long an example takes depends on who else uses the machine; tests state facts, benchmarks measure.
+settings.register_profile("facts", deadline=None)
+settings.load_profile("facts")
 
 
 @pytest.fixture(scope="session")

@@ -20,6 +20,9 @@ ACCEPTED = {
     "commit show": DATA_READ,
     "schema show": DATA_READ,
     "schema get": DATA_READ,
+    "branch create": {*DATA_READ, "--as"},
+    "branch list": DATA_READ,
+    "branch delete": {*DATA_READ, "--as"},
     "recover": MAINTENANCE,
     "profile list": set(),
     "profile show": set(),
@@ -28,7 +31,19 @@ ACCEPTED = {
     "version": set(),
 }
 CLASS_PHRASE = dict.fromkeys(("init", "recover"), "direct (storage-native)") | dict.fromkeys(
-    ("load", "export", "snapshot", "commit list", "commit show", "schema show", "schema get"), "data"
+    (
+        "load",
+        "export",
+        "snapshot",
+        "commit list",
+        "commit show",
+        "schema show",
+        "schema get",
+        "branch create",
+        "branch list",
+        "branch delete",
+    ),
+    "data",
 )
 PURPOSE = {
     "--server": "a served graph",

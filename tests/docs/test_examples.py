@@ -32,6 +32,7 @@ def workplace(tmp_path, monkeypatch) -> Path:
     return directory
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", pages_with_examples(), ids=name_of)
 def test_the_examples_of_a_page_print_what_it_shows(page, workplace, request):
     needs_s3 = S3_ADDRESS in page.read_text(encoding="utf-8")

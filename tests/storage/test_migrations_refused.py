@@ -18,6 +18,10 @@ COMMANDS = [
     ("commit", "list"),
     ("commit", "show", old_graphs.GENESIS),
     ("schema", "show"),
+    ("branch", "list"),
+    ("branch", "create", "review"),
+    ("branch", "delete", "review"),
+    ("recover",),
     ("load", "--data", "crew.jsonl", "--mode", "append"),
     ("init", "--force", "--schema", "harbor.pg"),
 ]

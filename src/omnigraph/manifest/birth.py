@@ -157,16 +157,7 @@ def _create_tables(store: GraphStore, catalog: Catalog, reference: SchemaRef) ->
         )
         faults.reach("init.after_each_table")
         registrations.append(TableRegistration(table_key=table_key, identity=entity.identity, location=location))
-        pins.append(
-            PinMove(
-                table_key=table_key,
-                identity=entity.identity,
-                ref=None,
-                version=table.version,
-                row_count=0,
-                transaction_uuid=uuid,
-            )
-        )
+        pins.append(PinMove.to(table, table_key=table_key, identity=entity.identity, transaction_uuid=uuid))
     return ManifestChanges(pins=tuple(pins), registrations=tuple(registrations), schema=reference)
 
 

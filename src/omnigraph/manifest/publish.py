@@ -15,17 +15,17 @@ from omnigraph.manifest.commits import Commit, CommitId
 from omnigraph.manifest.log import CommitLog
 from omnigraph.manifest.rows import (
     HEAD_OBJECT_ID,
+    OBJECT_ID_BY_TYPE,
     ManifestRow,
     ObjectType,
     rows_to_table,
     schema_object_id,
-    table_object_id,
-    tombstone_object_id,
     version_object_id,
 )
 from omnigraph.manifest.snapshot import GraphSnapshot, SchemaRef
 from omnigraph.manifest.state import ManifestReader, ManifestState
 from omnigraph.storage.keyed import SwapLost, swap_rows
+from omnigraph.storage.tables import Table
 
 PUBLISH_RETRY_BUDGET = 5
 _FIRST_PAUSE_SECONDS = 0.02
@@ -42,6 +42,20 @@ class PinMove:
     version: int
     row_count: int
     transaction_uuid: str | None
+
+    @classmethod
+    def to(
+        cls, table: Table, *, table_key: TableKey, identity: TableIdentity, transaction_uuid: str | None
+    ) -> "PinMove":
+        """Pin exactly the given state of a table."""
+        return cls(
+            table_key=table_key,
+            identity=identity,
+            ref=table.address.ref,
+            version=table.version,
+            row_count=table.count_rows(),
+            transaction_uuid=transaction_uuid,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,9 +162,9 @@ def check_preconditions(incarnation: str, snapshot: GraphSnapshot, preconditions
 def manifest_rows(changes: ManifestChanges, commit: Commit) -> list[ManifestRow]:
     """Spell a delta as manifest rows of one graph version, the head included."""
     rows = [
-        *(_registration_row(table, commit) for table in changes.registrations),
+        *(_lifetime_row(table, commit, ObjectType.TABLE) for table in changes.registrations),
         *(_pin_row(pin, commit) for pin in changes.pins),
-        *(_tombstone_row(table, commit) for table in changes.tombstones),
+        *(_lifetime_row(table, commit, ObjectType.TABLE_TOMBSTONE) for table in changes.tombstones),
     ]
     if changes.schema is not None:
         rows.append(_schema_row(changes.schema, commit))
@@ -178,10 +192,11 @@ def _expect(member: str, expected: str, actual: str) -> None:
         )
 
 
-def _registration_row(table: TableRegistration, commit: Commit) -> ManifestRow:
+def _lifetime_row(table: TableRegistration, commit: Commit, object_type: ObjectType) -> ManifestRow:
+    """Spell the row that begins, renames or ends the lifetime of a table."""
     return ManifestRow(
-        object_id=table_object_id(table.identity, commit.graph_version),
-        object_type=ObjectType.TABLE,
+        object_id=OBJECT_ID_BY_TYPE[object_type](table.identity, commit.graph_version),
+        object_type=object_type,
         graph_version=commit.graph_version,
         graph_commit_id=commit.graph_commit_id,
         table_key=table.table_key,
@@ -204,19 +219,6 @@ def _pin_row(pin: PinMove, commit: Commit) -> ManifestRow:
         table_branch=pin.ref,
         row_count=pin.row_count,
         metadata=json.dumps({"txn": pin.transaction_uuid, "e_tag": None}, sort_keys=True),
-    )
-
-
-def _tombstone_row(table: TableRegistration, commit: Commit) -> ManifestRow:
-    return ManifestRow(
-        object_id=tombstone_object_id(table.identity, commit.graph_version),
-        object_type=ObjectType.TABLE_TOMBSTONE,
-        graph_version=commit.graph_version,
-        graph_commit_id=commit.graph_commit_id,
-        table_key=table.table_key,
-        stable_table_id=table.identity.type_id,
-        table_incarnation_id=table.identity.incarnation_id,
-        location=table.location,
     )
 
 

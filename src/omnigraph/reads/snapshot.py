@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from omnigraph.catalog.model import Catalog, EntityType, TableKey
 from omnigraph.errors import EntityNotFound
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
-from omnigraph.storage.filters import Comparison, Operator, all_of
+from omnigraph.storage.filters import Operator, all_of
 from omnigraph.storage.tables import ROW_ID, Table
+from omnigraph.writes.comparisons import comparison_with
 from omnigraph.writes.context import GraphContext
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class SnapshotTable:
         where: Sequence[tuple[str, Operator, Any]] = (),
     ) -> "pa.Table":
         """Read rows into memory; `where` is a list of `(column, operator, value)` that must all hold."""
-        return self._table.read(columns, where=_filter(where))
+        return self._table.read(columns, where=self._filter(where))
 
     def to_reader(
         self,
@@ -54,7 +55,7 @@ class SnapshotTable:
         where: Sequence[tuple[str, Operator, Any]] = (),
     ) -> "pa.RecordBatchReader":
         """Stream rows in batches; for tables that do not fit into memory."""
-        return self._table.scan(columns, where=_filter(where))
+        return self._table.scan(columns, where=self._filter(where))
 
     def scanner(self, **options: Any) -> Any:
         """Return a Lance scanner of the pinned version, for vector and full-text search and everything Lance offers."""
@@ -76,6 +77,9 @@ class SnapshotTable:
         row_ids = ordered[ROW_ID].combine_chunks()
         for start in range(0, len(row_ids), _CHUNK_ROWS):
             yield self._table.take(row_ids.slice(start, _CHUNK_ROWS), names).select(names).sort_by("id")
+
+    def _filter(self, where: Sequence[tuple[str, Operator, Any]]) -> str | None:
+        return all_of(comparison_with(self.entity, *triple) for triple in where)
 
 
 class Snapshot:
@@ -136,7 +140,3 @@ class Snapshot:
                 raise EntityNotFound(f"{name!r} is a node and an edge type; say {' or '.join(keys)}.", selector=name)
             found.update(keys)
         return tuple(sorted(found, key=lambda key: (key.startswith("edge:"), key)))
-
-
-def _filter(where: Sequence[tuple[str, Operator, Any]]) -> str | None:
-    return all_of(Comparison(column, operator, value) for column, operator, value in where)

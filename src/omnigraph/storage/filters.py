@@ -9,9 +9,13 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Literal
 
+import pyarrow as pa
+
 FilterValue = str | int | float | bool | date | datetime | None
 Operator = Literal["=", "!=", "<", "<=", ">", ">="]
 OPERATORS: tuple[Operator, ...] = ("=", "!=", "<", "<=", ">", ">=")
+
+_SMALLEST_INTEGER = -(2**63)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +38,9 @@ def all_of(comparisons: Iterable[Comparison]) -> str | None:
     return " AND ".join(f"({comparison.sql()})" for comparison in comparisons) or None
 
 
-def in_values(column: str, values: Iterable[FilterValue]) -> str:
-    """Spell membership of a column in a list of non-null values."""
-    return f"{quote_name(column)} IN ({', '.join(quote_value(value) for value in values)})"
+def in_values(column: str, values: pa.Array) -> str:
+    """Spell membership of a column in an array of non-null values of its own type."""
+    return f"{quote_name(column)} IN ({', '.join(_literals(values))})"
 
 
 def quote_name(name: str) -> str:
@@ -45,14 +49,17 @@ def quote_name(name: str) -> str:
 
 
 def quote_value(value: FilterValue) -> str:
-    """Spell a typed literal."""
+    """Spell a typed literal; a time without a zone is UTC."""
     match value:
         case bool():
             return "true" if value else "false"
+        case int() if value == _SMALLEST_INTEGER:
+            # The parser reads the digits before it sees the sign, and alone they are too many for an integer.
+            return f"({value + 1} - 1)"
         case str():
             return "'" + value.replace("'", "''") + "'"
         case datetime():
-            naive = value.astimezone(UTC).replace(tzinfo=None)
+            naive = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo is not None else value
             return f"timestamp '{naive.isoformat(sep=' ', timespec='milliseconds')}'"
         case date():
             return f"date '{value.isoformat()}'"
@@ -60,3 +67,13 @@ def quote_value(value: FilterValue) -> str:
             return repr(value)
         case _:
             raise ValueError("null has no literal; compare with IS NULL")
+
+
+def _literals(values: pa.Array) -> Iterable[str]:
+    if pa.types.is_date32(values.type):
+        return (f"arrow_cast({days}, 'Date32')" for days in values.cast(pa.int32()).to_pylist())
+    if pa.types.is_timestamp(values.type):
+        # Numbers, because columns hold days and times that Python's dates and SQL's texts cannot spell.
+        kind = 'Timestamp(Millisecond, Some("UTC"))'
+        return (f"arrow_cast({quote_value(time)}, '{kind}')" for time in values.cast(pa.int64()).to_pylist())
+    return map(quote_value, values.to_pylist())

@@ -148,14 +148,15 @@ class Table:
         """
         wanted = values.unique().drop_null()
         if len(wanted) <= _LOOKUP_BY_FILTER_MAX:
-            where = filters.in_values(column, wanted.to_pylist()) if len(wanted) else "false"
+            where = filters.in_values(column, wanted) if len(wanted) else "false"
             return self.read(columns, where=where, with_row_ids=True, with_row_addresses=True)
         matches = self._matching_row_ids(column, wanted)
         return self.take(matches, columns)
 
     def _matching_row_ids(self, column: str, wanted: pa.Array) -> pa.Array:
+        wanted = _one_zero(wanted)
         found = [
-            batch.filter(pc.is_in(batch[column], value_set=wanted))[ROW_ID]
+            batch.filter(pc.is_in(_one_zero(batch[column]), value_set=wanted))[ROW_ID]
             for batch in self.scan([column], with_row_ids=True)
         ]
         return pa.concat_arrays(found) if found else pa.array([], pa.uint64())
@@ -177,6 +178,11 @@ class Table:
 
     def _reading(self) -> Any:
         return translated(doing=f"reading {self.address.path} version {self.version}", uri=self.address.path)
+
+
+def _one_zero(values: pa.Array) -> pa.Array:
+    """Spell both zeros of a float column alike: Arrow tells them apart in a set, Lance's filters do not."""
+    return pc.add(values, pa.scalar(0.0, values.type)) if pa.types.is_floating(values.type) else values
 
 
 class TableStore:

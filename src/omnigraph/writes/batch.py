@@ -1,10 +1,8 @@
 """`graph.write()`: collecting statements in Python and committing them together."""
 
-import base64
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
 from types import TracebackType
 from typing import Any, Self, TypeAlias
 
@@ -13,17 +11,20 @@ import pyarrow.compute as pc
 
 from omnigraph.base import ids
 from omnigraph.base.events import Events
-from omnigraph.catalog.model import Catalog, EntityType
+from omnigraph.catalog.model import Catalog, EntityType, NodeType
 from omnigraph.errors import EntityNotFound, InvalidTarget
 from omnigraph.manifest.commits import Commit
 from omnigraph.records.parse import parse_chunk
 from omnigraph.records.rendering import render_lines
 from omnigraph.records.report import rejected
-from omnigraph.storage.filters import OPERATORS, Comparison, Operator
+from omnigraph.storage.filters import Operator
 from omnigraph.writes.authority import capture_branch
+from omnigraph.writes.comparisons import comparison_with
 from omnigraph.writes.context import GraphContext
+from omnigraph.writes.delta import PLACE_COLUMNS
 from omnigraph.writes.mutation import Delete, MutationWriter, Selection, Statement, Update, Upsert
 from omnigraph.writes.protocol import run_write
+from omnigraph.writes.spelling import spell_json
 
 Row: TypeAlias = Mapping[str, Any]
 Rows: TypeAlias = Sequence[Row] | pa.Table
@@ -88,6 +89,7 @@ class WriteBatch:
         """Set properties of the selected entities and leave their other properties alone; keys cannot change."""
         entity = self._entity(type_name)
         assignments = dict(values)
+        _refuse_identity(entity, assignments)
         self._statements.append(
             Update(
                 entity=entity,
@@ -133,6 +135,8 @@ class WriteBatch:
     def _upsert(self, type_name: str, rows: Rows, *, is_insert: bool) -> Self:
         entity = self._entity(type_name)
         listed = rows.to_pylist() if isinstance(rows, pa.Table) else rows
+        if not listed:
+            return self
         parsed = self._parse(entity, [_record(entity, row) for row in listed])
         self._statements.append(Upsert(entity=entity, rows=_with_minted_ids(parsed), is_insert=is_insert))
         return self
@@ -142,11 +146,12 @@ class WriteBatch:
         records = [json.loads(line) for line in render_lines(images, entity).split(b"\n") if line]
         for record in records:
             record["data"].update(assignments)
-        return self._parse(entity, records)
+        # The lines of these records are nobody's input: a finding names the entity instead.
+        return self._parse(entity, records).drop_columns(list(PLACE_COLUMNS))
 
     def _parse(self, entity: EntityType, records: Sequence[Row]) -> pa.Table:
-        lines = "".join(json.dumps(record, ensure_ascii=False, default=_json_value) + "\n" for record in records)
-        parsed = parse_chunk(lines.encode(), first_line=1, file_index=0, catalog=self._catalog)
+        lines = b"".join(spell_json(record) + b"\n" for record in records)
+        parsed = parse_chunk(lines, first_line=1, file_index=0, catalog=self._catalog)
         if parsed.findings.total:
             raise rejected(parsed.findings, files=_ROWS_SOURCE, verb="write")
         return parsed.tables[entity.table_key]
@@ -168,15 +173,15 @@ def _record(entity: EntityType, row: Row) -> Row:
     return {"edge": entity.name, **ends, "data": data}
 
 
-def _json_value(value: object) -> object:
-    """Spell Python values that JSON lacks in the forms that records accept."""
-    match value:
-        case datetime() | date():
-            return value.isoformat()
-        case bytes():
-            return "base64:" + base64.b64encode(value).decode()
-        case _:
-            raise TypeError(f"{type(value).__name__} is not a value that a property can hold")
+def _refuse_identity(entity: EntityType, assignments: Row) -> None:
+    """Refuse to change what an entity is known by: an update that moved an id would leave the old entity behind."""
+    known_by = {"id"} if entity.kind == "node" else {"id", "from", "to", "src", "dst"}
+    if isinstance(entity, NodeType) and entity.key is not None:
+        known_by |= set(entity.key.properties)
+    fixed = sorted(known_by & assignments.keys())
+    if fixed:
+        named = ", ".join(f"{entity.name}.{name}" for name in fixed)
+        raise InvalidTarget(f"{named} cannot be updated; delete the entity and insert another.")
 
 
 def _with_minted_ids(rows: pa.Table) -> pa.Table:
@@ -191,13 +196,4 @@ def _selection(entity: EntityType, ids: Sequence[str] | None, where: Where | Non
         raise InvalidTarget("Select entities either by ids or by where, not by both or neither.")
     if ids is not None:
         return Selection(ids=tuple(ids))
-    return Selection(where=tuple(_comparison(entity, *triple) for triple in where or ()))
-
-
-def _comparison(entity: EntityType, name: str, operator: Operator, value: Any) -> Comparison:
-    column = {"from": "src", "to": "dst"}.get(name, name) if entity.kind == "edge" else name
-    if column not in entity.property_by_name and column not in {"id", "src", "dst"}:
-        raise EntityNotFound(f"{entity.name} has no property {name!r}.", selector=f"{entity.name}.{name}")
-    if operator not in OPERATORS:
-        raise InvalidTarget(f"{operator!r} is not a comparison; use one of {', '.join(OPERATORS)}.")
-    return Comparison(column, operator, value)
+    return Selection(where=tuple(comparison_with(entity, *triple) for triple in where or ()))

@@ -30,9 +30,23 @@ def equal_ids(capture: Capture, incoming: pa.Table, stored: pa.Table) -> pa.Arra
     equal = " AND ".join(f"i.{name} IS NOT DISTINCT FROM s.{name}" for name in numbered) or "true"
     result = capture.context.engine.sql(
         {
-            "incoming": incoming.rename_columns(["id", *numbered]),
-            "stored": stored.select(incoming.column_names).rename_columns(["id", *numbered]),
+            "incoming": comparable(incoming).rename_columns(["id", *numbered]),
+            "stored": comparable(stored.select(incoming.column_names)).rename_columns(["id", *numbered]),
         },
         f"SELECT i.id FROM incoming i JOIN stored s ON i.id = s.id WHERE {equal}",  # noqa: S608 — names are numbered
     )
     return result["id"].combine_chunks().cast(pa.string())
+
+
+def comparable(rows: pa.Table) -> pa.Table:
+    """Return the rows in types that every engine can compare: times as integers, for engines count microseconds.
+
+    The full range of a column of milliseconds does not fit into those.
+    """
+    return rows.cast(pa.schema([pa.field(field.name, _comparable_type(field.type)) for field in rows.schema]))
+
+
+def _comparable_type(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_list(kind):
+        return pa.list_(_comparable_type(kind.value_type))
+    return pa.int64() if pa.types.is_timestamp(kind) else kind

@@ -301,12 +301,10 @@ def _expect_absent_ref(context: GraphContext, table: PreparedTable) -> None:
 def _changes(prepared: PreparedWrite, achieved: Mapping[TableKey, Table]) -> ManifestChanges:
     return ManifestChanges(
         pins=tuple(
-            PinMove(
+            PinMove.to(
+                achieved[table.pin.table_key],
                 table_key=table.pin.table_key,
                 identity=table.pin.identity,
-                ref=table.target.ref,
-                version=achieved[table.pin.table_key].version,
-                row_count=achieved[table.pin.table_key].count_rows(),
                 transaction_uuid=table.chain[-1].uuid,
             )
             for table in prepared.tables

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.catalog.model import EdgeType
-from omnigraph.records.findings import Code, Finding, FindingCollector
-from omnigraph.records.tables import FILE, LINE, POSITION
+from omnigraph.records.tables import POSITION
 from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID
 from omnigraph.writes.authority import Capture
+from omnigraph.writes.equality import comparable
 
 _ENDPOINTS = {"src", "dst"}
 
@@ -21,9 +21,7 @@ def naming_endpoints(edge: EdgeType) -> tuple[tuple[str, ...], ...]:
     return tuple(rule.properties for rule in edge.uniques if set(rule.properties) <= _ENDPOINTS)
 
 
-def resolve_ids(
-    capture: Capture, edge: EdgeType, rows: pa.Table, *, minted: pa.Array, findings: FindingCollector
-) -> pa.Table:
+def resolve_ids(capture: Capture, edge: EdgeType, rows: pa.Table, *, minted: pa.Array) -> pa.Table:
     """Fill the missing ids of edge records: with those of the edges they mean, else with the minted ones."""
     missing = pc.is_null(rows["id"])
     if not pc.any(missing).as_py():
@@ -31,26 +29,18 @@ def resolve_ids(
     anonymous = rows.filter(missing)
     named = rows["id"].combine_chunks().drop_null()
     names = naming_endpoints(edge)
-    if names:
-        meant = _by_endpoints(capture, edge, anonymous, names, findings)
-    else:
-        meant = _by_content(capture, edge, anonymous, named)
+    meant = _by_endpoints(capture, edge, anonymous, names) if names else _by_content(capture, edge, anonymous, named)
     filled = pc.coalesce(meant, minted.filter(missing.combine_chunks()))
     ids = pc.replace_with_mask(rows["id"].combine_chunks(), missing.combine_chunks(), filled)
     return rows.set_column(rows.schema.get_field_index("id"), rows.schema.field("id"), ids)
 
 
 def _by_endpoints(
-    capture: Capture,
-    edge: EdgeType,
-    anonymous: pa.Table,
-    names: tuple[tuple[str, ...], ...],
-    findings: FindingCollector,
+    capture: Capture, edge: EdgeType, anonymous: pa.Table, names: tuple[tuple[str, ...], ...]
 ) -> pa.Array:
     """Take the one edge on which all naming constraints agree; where they disagree the uniqueness check decides."""
     found: list[pa.Array] = []
     for columns in names:
-        _refuse_repeated(capture, edge, anonymous, columns, findings)
         stored = capture.table(edge.table_key).lookup(
             columns[0], anonymous[columns[0]].combine_chunks(), ["id", *columns]
         )
@@ -65,36 +55,15 @@ def _by_endpoints(
     for other in found[1:]:
         agree = pc.or_kleene(pc.is_null(meant), pc.or_kleene(pc.is_null(other), pc.equal(meant, other)))
         meant = pc.if_else(agree, pc.coalesce(meant, other), pa.scalar(None, pa.string()))
-    return meant
+    return _once_each(meant)
 
 
-def _refuse_repeated(
-    capture: Capture, edge: EdgeType, anonymous: pa.Table, columns: tuple[str, ...], findings: FindingCollector
-) -> None:
-    listed = ", ".join(columns)
-    repeated = capture.context.engine.sql(
-        {"incoming": anonymous.select([*columns, POSITION, FILE, LINE])},
-        f"""
-        WITH ranked AS (
-            SELECT *, row_number() OVER (PARTITION BY {listed} ORDER BY {POSITION}) AS place FROM incoming
-        )
-        SELECT *, count(*) OVER () AS total FROM ranked WHERE place > 1 ORDER BY {POSITION} LIMIT {findings.limit}
-        """,  # noqa: S608 — column names are src and dst
-    )
-    for row in repeated.to_pylist():
-        values = ", ".join(row[column] for column in columns)
-        named = columns[0] if len(columns) == 1 else f"({listed})"
-        findings.add(
-            Finding(
-                code=Code.UNIQUE_VIOLATION,
-                message=f"@unique violation on {edge.name}.{named}: {values!r} occurs twice in the input",
-                file_index=row[FILE],
-                line=row[LINE],
-                table_key=edge.table_key,
-            )
-        )
-    if repeated.num_rows:
-        findings.count(Code.UNIQUE_VIOLATION, repeated["total"][0].as_py() - repeated.num_rows)
+def _once_each(meant: pa.Array) -> pa.Array:
+    """Let only the first of several records take an edge; the others become new edges, which the checks then refuse."""
+    places = pa.table({"id": meant, "place": pa.array(range(len(meant)), pa.int64())})
+    first = places.group_by("id").aggregate([("place", "min")])["place_min"].combine_chunks()
+    is_first = pc.is_in(places["place"].combine_chunks(), value_set=first)
+    return pc.if_else(is_first, meant, pa.scalar(None, pa.string()))
 
 
 def _by_content(capture: Capture, edge: EdgeType, anonymous: pa.Table, named: pa.Array) -> pa.Array:
@@ -107,8 +76,8 @@ def _by_content(capture: Capture, edge: EdgeType, anonymous: pa.Table, named: pa
     equal = " AND ".join(f"i.{name} IS NOT DISTINCT FROM s.{name}" for name in numbered)
     matches = capture.context.engine.sql(
         {
-            "incoming": anonymous.select([*columns, POSITION]).rename_columns([*numbered, "position"]),
-            "stored": stored.select([*columns, "id"]).rename_columns([*numbered, "id"]),
+            "incoming": comparable(anonymous.select([*columns, POSITION])).rename_columns([*numbered, "position"]),
+            "stored": comparable(stored.select([*columns, "id"])).rename_columns([*numbered, "id"]),
         },
         f"""
         WITH i AS (

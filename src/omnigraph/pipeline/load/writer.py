@@ -39,6 +39,11 @@ class IncomingTable:
     rows: pa.Table
     minted: pa.Array
 
+    @property
+    def gives_no_ids(self) -> bool:
+        """Whether no record gave an id: outside a merge all of them are minted then, and neither repeat nor exist."""
+        return bool(self.rows["id"].null_count == self.rows.num_rows)
+
     @classmethod
     def of(cls, entity: EntityType, rows: pa.Table) -> "IncomingTable":
         """Mint ids once, so that no retry can give a record another one."""
@@ -77,8 +82,7 @@ class LoadWriter:
         self._check_schema(capture)
         findings = FindingCollector(limit=self.max_errors)
         deltas = {key: self._delta(capture, table, findings) for key, table in sorted(self.incoming.items())}
-        if not findings:
-            check_deltas(capture, deltas, findings)
+        check_deltas(capture, deltas, findings)
         if findings:
             raise rejected(findings.result(), files=self.files)
         tables = prepare_tables(capture, deltas, identity)
@@ -97,40 +101,43 @@ class LoadWriter:
 
     def _delta(self, capture: Capture, table: IncomingTable, findings: FindingCollector) -> TableDelta:
         entity = table.entity
-        rows = self._with_ids(capture, table, findings)
-        rows = self._folded(entity, rows, findings)
+        rows = self._with_ids(capture, table)
+        is_all_new = table.gives_no_ids and self.mode != "merge"
+        if not is_all_new:
+            rows = self._folded(entity, rows, findings)
         self.rows_loaded[entity.table_key] = rows.num_rows
         nothing = empty_reference(entity)
         if self.mode == "overwrite":
             return TableDelta(
                 entity=entity, upserts=delta_rows(entity, rows), matched=nothing, removed=nothing, replaces_all=True
             )
-        matched = self._matched(capture, entity, rows)
+        matched = nothing if is_all_new else self._matched(capture, entity, rows)
         if self.mode == "append":
             _refuse_existing(entity, rows, matched, findings)
-            return TableDelta(entity=entity, upserts=delta_rows(entity, rows), matched=nothing, removed=nothing)
-        rows = _keep_vectors(capture, entity, rows, matched)
+        else:
+            rows = _keep_vectors(capture, entity, rows, matched)
+        # An append that matches something is refused. It counts as a replacement for the other checks, or they would
+        # report the stored entity and the refused one as two holders of one value.
         delta = TableDelta(entity=entity, upserts=delta_rows(entity, rows), matched=matched, removed=nothing)
         return without_unchanged(capture, delta)
 
-    def _with_ids(self, capture: Capture, table: IncomingTable, findings: FindingCollector) -> pa.Table:
+    def _with_ids(self, capture: Capture, table: IncomingTable) -> pa.Table:
         if self.mode == "merge" and isinstance(table.entity, EdgeType):
-            return resolve_ids(capture, table.entity, table.rows, minted=table.minted, findings=findings)
+            return resolve_ids(capture, table.entity, table.rows, minted=table.minted)
         index = table.rows.schema.get_field_index("id")
         return table.rows.set_column(index, "id", table.minted)
 
     def _folded(self, entity: EntityType, rows: pa.Table, findings: FindingCollector) -> pa.Table:
-        """Reduce repeated ids to the last record where merge allows them; report them everywhere else."""
+        """Reduce repeated ids to their last record; report them where they are not allowed."""
         counts = rows["id"].combine_chunks().value_counts()
         repeated = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
         if len(repeated) == 0:
             return rows
         is_keyed = isinstance(entity, NodeType) and entity.key is not None
-        if self.mode == "merge" and not is_keyed:
-            last = rows.group_by("id").aggregate([(POSITION, "max")])[f"{POSITION}_max"].combine_chunks()
-            return rows.filter(pc.is_in(rows[POSITION], value_set=last))
-        _report_repeated(entity, rows.filter(pc.is_in(rows["id"], value_set=repeated)), self.files, findings)
-        return rows
+        if self.mode != "merge" or is_keyed:
+            _report_repeated(entity, rows.filter(pc.is_in(rows["id"], value_set=repeated)), self.files, findings)
+        last = rows.group_by("id").aggregate([(POSITION, "max")])[f"{POSITION}_max"].combine_chunks()
+        return rows.filter(pc.is_in(rows[POSITION], value_set=last))
 
     def _matched(self, capture: Capture, entity: EntityType, rows: pa.Table) -> pa.Table:
         found = capture.table(entity.table_key).lookup("id", rows["id"].combine_chunks(), reference_columns(entity))
@@ -187,11 +194,15 @@ def _keep_vectors(capture: Capture, entity: EntityType, rows: pa.Table, matched:
     stored = stored.drop_columns([ROW_ID, ROW_ADDRESS])
     at = pc.index_in(rows["id"].combine_chunks(), value_set=stored["id"].combine_chunks())
     for name, source in sources.items():
-        same_text = pc.equal(rows[source].combine_chunks(), stored[source].combine_chunks().take(at))
-        keeps = pc.fill_null(pc.and_(rows[omitted_column(name)].combine_chunks(), same_text), False)
+        same_text = _equal_or_both_null(rows[source].combine_chunks(), stored[source].combine_chunks().take(at))
+        keeps = pc.and_(rows[omitted_column(name)].combine_chunks(), same_text)
         kept = pc.if_else(keeps, stored[name].combine_chunks().take(at), rows[name].combine_chunks())
         rows = rows.set_column(rows.schema.get_field_index(name), rows.schema.field(name), kept)
     return rows
+
+
+def _equal_or_both_null(left: pa.Array, right: pa.Array) -> pa.Array:
+    return pc.coalesce(pc.equal(left, right), pc.and_(pc.is_null(left), pc.is_null(right)))
 
 
 def _embed_source(entity: EntityType, name: str) -> str:

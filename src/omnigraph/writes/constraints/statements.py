@@ -43,7 +43,8 @@ def cardinality_statement(low: int, high: int | None, *, limit: int) -> str:
     outside = f"n < {low}" + (f" OR n > {high}" if high is not None else "")
     return f"""
         WITH counted AS (
-            SELECT t.src, count(e.src) AS n, max(e.position) AS position, max(e.file) AS file, max(e.line) AS line
+            SELECT t.src, count(e.src) AS n, max(e.position) AS position,
+                max_by(e.file, e.position) AS file, max_by(e.line, e.position) AS line
             FROM touched t LEFT JOIN edges e ON t.src = e.src
             GROUP BY t.src
         )

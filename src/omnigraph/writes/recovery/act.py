@@ -77,7 +77,12 @@ def _roll_forward(context: GraphContext, facts: SidecarFacts) -> Commit:
     sidecar = facts.sidecar
     assert facts.snapshot is not None
     moves = tuple(
-        _pin_move(effect, context.store.tables.open(effect.address, effect.expected_version + len(effect.planned)))
+        PinMove.to(
+            context.store.tables.open(effect.address, effect.expected_version + len(effect.planned)),
+            table_key=effect.table_key,
+            identity=effect.identity,
+            transaction_uuid=effect.planned[-1].uuid,
+        )
         for effect in sidecar.effects
     )
     return context.publisher.publish(
@@ -114,7 +119,14 @@ def _roll_back(context: GraphContext, facts: SidecarFacts, decision: Decision, l
         return None
     return context.publisher.publish(
         sidecar.branch_name,
-        ManifestChanges(pins=tuple(_restored_pin(pin, table) for pin, table in restored)),
+        ManifestChanges(
+            pins=tuple(
+                PinMove.to(
+                    table, table_key=pin.table_key, identity=pin.identity, transaction_uuid=table.transaction_uuid
+                )
+                for pin, table in restored
+            )
+        ),
         _rollback_commit(sidecar, snapshot),
         Preconditions(
             incarnation=sidecar.branch_incarnation,
@@ -262,25 +274,3 @@ def _pin(snapshot: GraphSnapshot, effect: SidecarEffect) -> TablePin:
     pin = snapshot.pin_of(effect.identity)
     assert pin is not None
     return pin
-
-
-def _pin_move(effect: SidecarEffect, table: Table) -> PinMove:
-    return PinMove(
-        table_key=effect.table_key,
-        identity=effect.identity,
-        ref=effect.ref,
-        version=table.version,
-        row_count=table.count_rows(),
-        transaction_uuid=effect.planned[-1].uuid,
-    )
-
-
-def _restored_pin(pin: TablePin, table: Table) -> PinMove:
-    return PinMove(
-        table_key=pin.table_key,
-        identity=pin.identity,
-        ref=pin.ref,
-        version=table.version,
-        row_count=table.count_rows(),
-        transaction_uuid=table.transaction_uuid,
-    )

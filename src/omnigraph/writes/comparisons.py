@@ -1,0 +1,50 @@
+"""What a caller compares with: a property and a value, read by the rules by which records are read.
+
+So `where` accepts what a load accepts (a date as text, a whole number as a float), means the same in a scan and on rows
+in memory, and a value that does not fit is refused by name instead of failing in the storage engine.
+"""
+
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.catalog.arrow import arrow_type
+from omnigraph.catalog.model import EntityType, Property, PropertyType, Scalar
+from omnigraph.errors import EntityNotFound, InvalidTarget
+from omnigraph.records.findings import Rejected
+from omnigraph.records.strict_json import decode_line
+from omnigraph.records.values import read_value
+from omnigraph.storage.filters import OPERATORS, Comparison, FilterValue, Operator
+from omnigraph.writes.spelling import spell_json
+
+_ENDPOINT_COLUMNS = {"from": "src", "to": "dst", "src": "src", "dst": "dst"}
+_ID = PropertyType(scalar=Scalar.STRING)
+_CARRIERS = {Scalar.DATE: pa.int32(), Scalar.DATETIME: pa.int64()}
+
+
+def comparison_with(entity: EntityType, name: str, operator: Operator, value: Any) -> Comparison:
+    """Compare a property, `id` or an endpoint with a value; `= None` and `!= None` test for null."""
+    column = _ENDPOINT_COLUMNS.get(name, name) if entity.kind == "edge" else name
+    declared = entity.property_by_name.get(column)
+    if declared is None and column not in {"id", *(_ENDPOINT_COLUMNS.values() if entity.kind == "edge" else ())}:
+        raise EntityNotFound(f"{entity.name} has no property {name!r}.", selector=f"{entity.name}.{name}")
+    if operator not in OPERATORS:
+        raise InvalidTarget(f"{operator!r} is not a comparison; use one of {', '.join(OPERATORS)}.")
+    if value is None and operator not in {"=", "!="}:
+        raise InvalidTarget(f"{entity.name}.{name} {operator} null never holds; use = or != to test for null.")
+    return Comparison(column, operator, None if value is None else _fitting(entity, name, declared, value))
+
+
+def _fitting(entity: EntityType, name: str, declared: Property | None, value: Any) -> FilterValue:
+    kind = _ID if declared is None else declared.type
+    if kind.is_list or kind.scalar in {Scalar.VECTOR, Scalar.BLOB}:
+        raise InvalidTarget(f"{entity.name}.{name} is {kind}; it can be compared with null only.")
+    try:
+        stored = read_value(decode_line(spell_json(value)), kind)
+        # Dates and times are numbers so far.
+        fitting: FilterValue = pa.scalar(stored, _CARRIERS.get(kind.scalar)).cast(arrow_type(kind)).as_py()
+    except Rejected as misfit:
+        raise InvalidTarget(f"{entity.name}.{name} {misfit}") from misfit
+    except OverflowError as error:
+        raise InvalidTarget(f"{entity.name}.{name} cannot be compared with a time outside years 1–9999.") from error
+    return fitting
