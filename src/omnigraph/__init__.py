@@ -44,6 +44,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "errors":
+        return import_module("omnigraph.errors")
     if name not in _HOME:
         raise AttributeError(f"module 'omnigraph' has no attribute {name!r}")
     module, attribute = _HOME[name]

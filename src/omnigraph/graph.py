@@ -82,6 +82,9 @@ class Graph:
         self._context = context
         self._read_only = read_only
 
+    def __repr__(self) -> str:
+        return f"<Graph {self.uri}{' read-only' if self._read_only else ''}>"
+
     @property
     def uri(self) -> str:
         """Where the graph lives."""

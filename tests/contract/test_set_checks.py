@@ -157,7 +157,7 @@ def test_a_composite_value_collides_only_as_a_whole(people: Graph, way: Way) -> 
     error = refusal(people, lambda: way(people, [node("P", name="f", zone="N", slot=1)]))
 
     (message,) = messages(error)
-    assert "@unique violation on P.(zone, slot)" in message
+    assert "@unique violation on P.(slot, zone)" in message
     assert "'a'" in message
     assert "'f'" in message
 
@@ -178,10 +178,10 @@ def test_uniqueness_holds_for_edges_too(people: Graph, way: Way) -> None:
     assert messages(error) == ["@unique violation on Owns.tag: 't' is held by both 'o1' and 'o2'"]
 
 
-@pytest.mark.parametrize(
-    "way", [WAYS["merge"], WAYS["write upsert"], WAYS["overwrite"]], ids=["merge", "upsert", "all"]
-)
-def test_an_entity_keeps_its_own_value_and_two_may_swap(people: Graph, way: Way) -> None:
+@pytest.mark.parametrize("name", ["merge", "write upsert", "overwrite"])
+def test_an_entity_keeps_its_own_value_and_two_may_swap(people: Graph, name: str) -> None:
+    way = WAYS[name]
+
     way(people, [node("P", name="a", badge="b2", zone="N", slot=2), node("P", name="b", badge="b1", zone="N", slot=1)])
     assert (column(people, "P", "badge")["a"], column(people, "P", "badge")["b"]) == ("b2", "b1")
 
@@ -253,11 +253,7 @@ def test_an_overwrite_of_nodes_must_keep_those_that_retained_edges_use(linked: G
 
     assert codes(error) == {"orphan_edge": 3}
     assert places(error) == []
-    assert [(entry["table_key"], entry["row_id"]) for entry in error.details["errors"]] == [
-        ("edge:Ab", "e0"),
-        ("edge:Aa", "l0"),
-        ("edge:Aa", "l0"),
-    ] or sorted((entry["table_key"], entry["row_id"]) for entry in error.details["errors"]) == [
+    assert sorted((entry["table_key"], entry["row_id"]) for entry in error.details["errors"]) == [
         ("edge:Aa", "l0"),
         ("edge:Aa", "l0"),
         ("edge:Ab", "e0"),
@@ -403,10 +399,7 @@ def test_every_collision_is_counted_and_the_first_twenty_are_shown(
         PEOPLE,
         *(node("P", name=f"s{number:05}", badge=f"b{number}", zone="N", slot=number) for number in range(stored_count)),
     )
-    incoming = [
-        node("P", name=f"n{number:05}", badge=f"b{number}", zone="N", slot=-1 - number)
-        for number in range(stored_count)
-    ]
+    incoming = [node("P", name=f"n{number:05}", badge=f"b{number}") for number in range(stored_count)]
 
     error = refusal(graph, lambda: load(graph, mode, *incoming))
 
@@ -426,20 +419,14 @@ def test_many_orphans_many_overfull_sources_and_many_existing_ids_are_all_counte
         *(edge("E", f"n{number}", "n0", id=f"e{number}") for number in range(stored_count)),
     )
 
-    existing = refusal(
-        graph, lambda: load(graph, "append", *(node("N", k=f"n{number}") for number in range(stored_count)))
-    )
-    overfull = refusal(
-        graph, lambda: load(graph, "append", *(edge("E", f"n{number}", "n1") for number in range(stored_count)))
-    )
-    orphans = refusal(
-        graph,
-        lambda: load(
-            graph,
-            "merge",
-            *(edge("E", f"n{number}", f"gone{number}", id=f"e{number}") for number in range(stored_count)),
-        ),
-    )
+    numbers = range(stored_count)
+    again = [node("N", k=f"n{number}") for number in numbers]
+    second = [edge("E", f"n{number}", "n1") for number in numbers]
+    astray = [edge("E", f"n{number}", f"gone{number}", id=f"e{number}") for number in numbers]
+
+    existing = refusal(graph, lambda: load(graph, "append", *again))
+    overfull = refusal(graph, lambda: load(graph, "append", *second))
+    orphans = refusal(graph, lambda: load(graph, "merge", *astray))
     dropped = refusal(graph, lambda: load(graph, "overwrite", node("N", k="n0")))
 
     assert (existing.kind, codes(existing)) == ("key_conflict", {"key_conflict": stored_count})

@@ -36,6 +36,11 @@ def spell_bytes(count: int) -> str:
     return f"{size:.1f}".removesuffix(".0") + f" {unit}"
 
 
+def counted(number: int, noun: str) -> str:
+    """Spell a number of things: `1 row`, `12 rows`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def shorten(text: str, limit: int = 200) -> str:
     """Cut user values in messages, so that no error repeats a whole document."""
     return text if len(text) <= limit else text[:limit] + "…"

@@ -10,6 +10,7 @@ from omnigraph.branches.names import check_new_name
 from omnigraph.errors import BranchExists, HistoricalVersionReclaimed
 from omnigraph.manifest.addresses import Located
 from omnigraph.manifest.commits import Commit
+from omnigraph.manifest.root import refuse_moved
 from omnigraph.manifest.rows import MANIFEST
 from omnigraph.manifest.state import ManifestState
 from omnigraph.storage.locks import PinnedVersion, put_reader_lease
@@ -20,6 +21,7 @@ from omnigraph.writes.context import GraphContext
 
 def create_branch(context: GraphContext, name: str, *, source: Located) -> str:
     """Create a branch from a commit; return its name. The head of a branch is read again under the gates."""
+    refuse_moved(context.store.tables, context.store.root)
     trimmed = check_new_name(name, context.manifest.branch_names())
     with hold_branches(context, [source.branch, trimmed], operation=f"branch create {trimmed}"):
         existing = list_refs(context.store.tables, MANIFEST.location)

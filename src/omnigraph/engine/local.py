@@ -34,8 +34,8 @@ class LocalEngine:
             return self._database.cursor()
 
 
-def arrow_relation(reader: pa.RecordBatchReader, connection: Any) -> Any:
-    """Return a DuckDB relation over a stream of Arrow batches; None means DuckDB's default connection."""
+def arrow_relation(rows: Any, connection: Any) -> Any:
+    """Return a DuckDB relation over an Arrow table or dataset; None means DuckDB's default connection."""
     import duckdb
 
-    return duckdb.from_arrow(reader, connection=connection) if connection is not None else duckdb.from_arrow(reader)
+    return duckdb.from_arrow(rows, connection=connection) if connection is not None else duckdb.from_arrow(rows)

@@ -26,7 +26,7 @@ from omnigraph.manifest.claim import (
     release_claim,
     take_claim,
 )
-from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId, CommitKind
+from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId, CommitKind, check_actor
 from omnigraph.manifest.log import CommitLog
 from omnigraph.manifest.publish import ManifestChanges, PinMove, TableRegistration, manifest_rows
 from omnigraph.manifest.rows import MANIFEST, MANIFEST_SCHEMA, location_of, rows_to_table
@@ -57,7 +57,7 @@ def create_graph(
         graph_branch=MAIN_BRANCH,
         graph_version=1,
         kind=CommitKind.GENESIS,
-        actor_id=actor_id,
+        actor_id=check_actor(actor_id),
         created_at_us=clock.now_us(),
     )
     try:

@@ -6,10 +6,25 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NewType
 
+from omnigraph.errors import InvalidName
+
 CommitId = NewType("CommitId", str)
 """A ULID. Parents decide the order of history, ids never do: clocks differ between machines."""
 
 MAIN_BRANCH = "main"
+
+
+SYSTEM_ACTOR_PREFIX = "omnigraph:"
+
+
+def check_actor(actor_id: str | None) -> str | None:
+    """Return the actor of a user's write; names of the program itself are refused."""
+    if actor_id is not None and actor_id.startswith(SYSTEM_ACTOR_PREFIX):
+        raise InvalidName(
+            f"Actor {actor_id!r} is reserved: names that start with {SYSTEM_ACTOR_PREFIX} belong to the program.",
+            name=actor_id,
+        )
+    return actor_id
 
 
 class CommitKind(StrEnum):

@@ -7,12 +7,13 @@ from threading import Lock
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.errors import BranchNotFound, GraphCorrupt, GraphNotFound, InvalidTarget, SnapshotNotFound
+from omnigraph.errors import BranchNotFound, GraphCorrupt, GraphNotFound, SnapshotNotFound
 from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId
+from omnigraph.manifest.root import refuse_moved
 from omnigraph.manifest.rows import HEAD_OBJECT_ID, MANIFEST
 from omnigraph.manifest.schemas import SchemaStore
 from omnigraph.manifest.snapshot import GraphSnapshot, fold
-from omnigraph.manifest.stamp import ROOT_KEY, Stamp, read_stamp
+from omnigraph.manifest.stamp import Stamp, read_stamp
 from omnigraph.storage.filters import Comparison
 from omnigraph.storage.refs import list_refs
 from omnigraph.storage.tables import Table, TableAddress, TableStore
@@ -82,7 +83,7 @@ class ManifestReader:
         ref = list_refs(self._tables, MANIFEST.location).get(branch)
         if ref is None:
             raise BranchNotFound(f"Branch '{branch}' was not found in {self._uri}.", branch=branch)
-        self._refuse_moved_graph()
+        refuse_moved(self._tables, GraphRoot.parse(self._uri))
         return BranchHandle(name=branch, incarnation=ref.incarnation, manifest=TableAddress(MANIFEST.location, branch))
 
     def head_of(self, table: Table) -> Commit | None:
@@ -93,16 +94,6 @@ class ManifestReader:
     def branch_names(self) -> list[str]:
         """Return the names of all live branches besides `main`, sorted; those of the program are hidden."""
         return sorted(name for name in list_refs(self._tables, MANIFEST.location) if not name.startswith("__"))
-
-    def _refuse_moved_graph(self) -> None:
-        """Refuse refs of a graph that was copied or moved: they name their base tables by absolute path."""
-        table = self._tables.head(MANIFEST)
-        made_at = table.schema_metadata.get(ROOT_KEY) if table is not None else None
-        if made_at is not None and GraphRoot.parse(made_at).identity != GraphRoot.parse(self._uri).identity:
-            raise InvalidTarget(
-                f"{self._uri} was moved from {made_at}, and its branches still read the old place. Reads and writes of "
-                "main work. Merge or delete branches before moving a graph, or export and load it."
-            )
 
     def load(self, branch: str) -> ManifestState:
         """Return the branch's state as of now."""

@@ -7,7 +7,7 @@ whatever is committed between them.
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from omnigraph.catalog.model import Catalog, EntityType, TableKey
+from omnigraph.catalog.model import Catalog, EntityType, Scalar, TableKey
 from omnigraph.errors import EntityNotFound
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
 from omnigraph.storage.filters import Operator, all_of
@@ -46,7 +46,7 @@ class SnapshotTable:
         where: Sequence[tuple[str, Operator, Any]] = (),
     ) -> "pa.Table":
         """Read rows into memory; `where` is a list of `(column, operator, value)` that must all hold."""
-        return self._table.read(columns, where=self._filter(where))
+        return self._table.read(self._known(columns), where=self._filter(where))
 
     def to_reader(
         self,
@@ -55,17 +55,22 @@ class SnapshotTable:
         where: Sequence[tuple[str, Operator, Any]] = (),
     ) -> "pa.RecordBatchReader":
         """Stream rows in batches; for tables that do not fit into memory."""
-        return self._table.scan(columns, where=self._filter(where))
+        return self._table.scan(self._known(columns), where=self._filter(where))
 
     def scanner(self, **options: Any) -> Any:
         """Return a Lance scanner of the pinned version, for vector and full-text search and everything Lance offers."""
         return self._table.dataset.scanner(**options)
 
     def to_duckdb(self, connection: Any = None) -> Any:
-        """Return a DuckDB relation over the rows, on the given connection or the default one."""
+        """Return a DuckDB relation over the rows, on the given connection or the default one.
+
+        Filters and columns go down into Lance, and the relation can be queried as often as one likes. A type with
+        blobs is read into memory, because only a plain read turns them into bytes.
+        """
         from omnigraph.engine.local import arrow_relation
 
-        return arrow_relation(self.to_reader(), connection)
+        has_blobs = any(declared.type.scalar is Scalar.BLOB for declared in self.entity.properties)
+        return arrow_relation(self.to_arrow() if has_blobs else self._table.dataset, connection)
 
     def in_id_order(self, columns: Sequence[str] | None = None) -> "Iterator[pa.Table]":
         """Yield all rows in byte order of their ids, in chunks; memory holds the ids and one chunk."""
@@ -77,6 +82,15 @@ class SnapshotTable:
         row_ids = ordered[ROW_ID].combine_chunks()
         for start in range(0, len(row_ids), _CHUNK_ROWS):
             yield self._table.take(row_ids.slice(start, _CHUNK_ROWS), names).select(names).sort_by("id")
+
+    def _known(self, columns: Sequence[str] | None) -> Sequence[str] | None:
+        unknown = sorted(set(columns or ()) - set(self.schema.names))
+        if unknown:
+            raise EntityNotFound(
+                f"{self.entity.name} has no column {unknown[0]!r}; it has {', '.join(self.schema.names)}.",
+                selector=f"{self.entity.name}.{unknown[0]}",
+            )
+        return columns
 
     def _filter(self, where: Sequence[tuple[str, Operator, Any]]) -> str | None:
         return all_of(comparison_with(self.entity, *triple) for triple in where)
@@ -90,6 +104,9 @@ class Snapshot:
         self._pinned = pinned
         self.catalog: Catalog = context.schemas.catalog(pinned.schema)
         pinned.check_against(self.catalog)
+
+    def __repr__(self) -> str:
+        return f"<Snapshot {self.branch}@{self.graph_version} {self.commit_id}>"
 
     @property
     def branch(self) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from omnigraph import errors
+from omnigraph.base.units import counted
 from omnigraph.records.findings import SET_CODES, Code, Finding, Findings
 
 Entry = dict[str, Any]
@@ -32,9 +33,9 @@ def rejected(findings: Findings, *, files: Sequence[str], verb: str = "load") ->
 
 
 def _message(findings: Findings, first: Entry) -> str:
-    extent = _count(findings.total, "error")
+    extent = counted(findings.total, "error")
     if findings.file_indexes:
-        extent += f" in {_count(len(findings.file_indexes), 'file')}"
+        extent += f" in {counted(len(findings.file_indexes), 'file')}"
     place = f"{first['file']}:{first['line']}: " if "file" in first else ""
     return f"{extent}; first: {place}{first['message']}"
 
@@ -54,7 +55,3 @@ def _entry(finding: Finding, files: Sequence[str]) -> Entry:
 
 def _chosen(entry: Entry, *names: str) -> Entry:
     return {name: entry[name] for name in names if name in entry}
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

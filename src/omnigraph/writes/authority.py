@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from omnigraph.catalog.model import Catalog, TableKey
-from omnigraph.errors import DriftNeedsRepair, GraphCorrupt
+from omnigraph.errors import DriftNeedsRepair, GraphCorrupt, ReadSetConflict
 from omnigraph.manifest.publish import Preconditions
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
 from omnigraph.storage.tables import Table, TableAddress
@@ -22,6 +22,24 @@ class Capture:
         """Open a table at its captured pin."""
         pin = self.snapshot.pins[table_key]
         return self.context.store.tables.open(pin.address, pin.version)
+
+    def expect(self, *, ir_hash: str, head: str | None = None) -> None:
+        """Raise `StaleView` when the schema, or the head if one is given, is not the one a caller started from."""
+        if ir_hash != self.snapshot.schema.ir_hash:
+            raise ReadSetConflict(
+                "stale view of the schema: it changed while this write was being prepared — refresh and retry",
+                member="ir_hash",
+                expected=ir_hash,
+                actual=self.snapshot.schema.ir_hash,
+            )
+        if head is not None and head != self.snapshot.commit_id:
+            raise ReadSetConflict(
+                f"stale view of branch '{self.snapshot.branch}': its head was {head} when this write began and is "
+                f"{self.snapshot.commit_id} now — refresh and retry",
+                member="graph_head",
+                expected=head,
+                actual=self.snapshot.commit_id,
+            )
 
     def target(self, table_key: TableKey) -> TableAddress:
         """Return where this branch writes a table: its own ref, which does not exist before its first write."""

@@ -13,7 +13,7 @@ from omnigraph.base import ids
 from omnigraph.base.events import Events
 from omnigraph.catalog.model import Catalog, EntityType, NodeType
 from omnigraph.errors import EntityNotFound, InvalidTarget
-from omnigraph.manifest.commits import Commit
+from omnigraph.manifest.commits import Commit, check_actor
 from omnigraph.records.parse import parse_chunk
 from omnigraph.records.rendering import render_lines
 from omnigraph.records.report import rejected
@@ -61,10 +61,12 @@ class WriteBatch:
     ) -> None:
         self._context = context
         self._branch = branch
-        self._actor_id = actor_id
+        self._actor_id = check_actor(actor_id)
         self._expected_head = expected_head
         self._events = events
-        self._catalog: Catalog = capture_branch(context, branch).catalog
+        capture = capture_branch(context, branch)
+        self._catalog: Catalog = capture.catalog
+        self._ir_hash = capture.snapshot.schema.ir_hash
         self._statements: list[Statement] = []
         self._result: WriteResult | None = None
 
@@ -109,6 +111,7 @@ class WriteBatch:
         """Commit the statements now; the `with` statement calls this."""
         writer = MutationWriter(
             statements=self._statements,
+            ir_hash=self._ir_hash,
             branch=self._branch,
             actor_id=self._actor_id,
             expected_head=self._expected_head,

@@ -42,7 +42,8 @@ def _fitting(entity: EntityType, name: str, declared: Property | None, value: An
     try:
         stored = read_value(decode_line(spell_json(value)), kind)
         # Dates and times are numbers so far.
-        fitting: FilterValue = pa.scalar(stored, _CARRIERS.get(kind.scalar)).cast(arrow_type(kind)).as_py()
+        carrier = _CARRIERS.get(kind.scalar, arrow_type(kind))
+        fitting: FilterValue = pa.scalar(stored, carrier).cast(arrow_type(kind)).as_py()
     except Rejected as misfit:
         raise InvalidTarget(f"{entity.name}.{name} {misfit}") from misfit
     except OverflowError as error:

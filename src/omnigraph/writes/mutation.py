@@ -94,6 +94,7 @@ class MutationWriter:
     """The description of a mutation for the write protocol."""
 
     statements: Sequence[Statement]
+    ir_hash: str
     branch: str
     actor_id: str | None
     expected_head: str | None = None
@@ -110,6 +111,7 @@ class MutationWriter:
 
     def prepare(self, capture: Capture, identity: WriteIdentity) -> PreparedWrite | None:
         """Apply the statements to the captured state, check the outcome and stage it."""
+        capture.expect(ir_hash=self.ir_hash)
         self.counts = MutationCounts()
         work = {key: _Working(capture, entity) for key, entity in capture.catalog.type_by_table_key.items()}
         for statement in self.statements:

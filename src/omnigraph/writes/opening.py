@@ -6,6 +6,7 @@ from omnigraph.manifest.birth import complete_birth
 from omnigraph.manifest.claim import read_claim
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.manifest.migrations.run import migrate_branch
+from omnigraph.manifest.root import adopt_root
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.recovery.sweep import settle_all
 
@@ -16,6 +17,7 @@ def settle_on_open(context: GraphContext, events: Events) -> None:
     A blocked sidecar never fails an open: it concerns the writes of its own branch, and they will say so.
     """
     context.store.objects.probe()
+    adopt_root(context.store.tables, context.store.root)
     migrate_branch(context.store, context.schemas, context.manifest.load(MAIN_BRANCH))
     for blocked in settle_all(context).blocked:
         events(Warned(message=blocked.reason))

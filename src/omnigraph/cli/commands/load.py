@@ -48,7 +48,7 @@ def load(invocation: Invocation, *, data: str | None, mode: str | None, branch: 
     actor = invocation.actor()
     require_local_engine(resolve_engine(invocation))
     if mode == "overwrite":
-        require_consent(invocation, target)
+        require_consent(invocation, target, verb="load --mode overwrite")
     echo_target(invocation, target)
     import omnigraph
 

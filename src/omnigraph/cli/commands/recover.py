@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from omnigraph import errors
+from omnigraph.base.units import counted
 from omnigraph.cli import recovery_view
 from omnigraph.cli.command import command
 from omnigraph.cli.consent import require_consent
@@ -53,14 +54,13 @@ def recover(invocation: Invocation, *, lists: bool, show: str | None, abandon: s
     )
     if swept.blocked:
         raise errors.RecoveryRequired(
-            f"{len(swept.blocked)} operations could not be settled and were left alone; first: "
-            f"{swept.blocked[0].reason}",
+            f"{counted(len(swept.blocked), 'operation')} could not be settled; first: {swept.blocked[0].reason}",
             operation_ids=[blocked.operation_id for blocked in swept.blocked],
         )
     if swept.in_use:
         raise errors.BranchBusy(
-            f"{len(swept.in_use)} operations are still in use by a live writer, or wait for its lease to run out; "
-            "run `omnigraph recover` again later.",
+            f"{counted(len(swept.in_use), 'operation')} may still be carried out by a live writer, or by one whose "
+            "lease has not run out yet; run `omnigraph recover` again later.",
             operation_ids=swept.in_use,
         )
 

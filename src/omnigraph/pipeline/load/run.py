@@ -4,14 +4,15 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, get_args
 
 import pyarrow as pa
 
 from omnigraph.base.events import Advanced, Events
 from omnigraph.base.units import spell_bytes
 from omnigraph.catalog.model import Catalog, TableKey
-from omnigraph.manifest.commits import Commit
+from omnigraph.errors import InvalidTarget
+from omnigraph.manifest.commits import Commit, check_actor
 from omnigraph.pipeline.load.parse import parse_files
 from omnigraph.pipeline.load.sources import STDIN, InputFile, InputStore, LocalInputs, find_inputs
 from omnigraph.pipeline.load.writer import IncomingTable, LoadMode, LoadWriter
@@ -62,6 +63,9 @@ def run_load(
     events: Events,
 ) -> LoadResult:
     """Load graph NDJSON as one commit, or raise and change nothing."""
+    if mode not in get_args(LoadMode):
+        raise InvalidTarget(f"{mode!r} is not a load mode; use one of {', '.join(get_args(LoadMode))}.")
+    check_actor(actor_id)
     capture = capture_branch(context, branch)
     path, store = (str(data), LocalInputs()) if isinstance(data, (str, Path)) else (STDIN, LocalInputs(data))
     files = find_inputs(path, store=store)
@@ -69,6 +73,7 @@ def run_load(
         incoming=_parse(files, store, capture.catalog, max_errors=max_errors, events=events),
         files=tuple(file.name for file in files),
         ir_hash=capture.snapshot.schema.ir_hash,
+        seen_head=capture.snapshot.commit_id,
         mode=mode,
         branch=branch,
         actor_id=actor_id,
@@ -108,6 +113,8 @@ def _parse(
 
 
 def _engine_reason(files: Sequence[InputFile]) -> str:
+    if any(file.size_bytes is None for file in files):
+        return "input of unknown size"
     size = sum(file.size_bytes or 0 for file in files)
     if size < LOCAL_BYTES_MAX:
         return f"{spell_bytes(size)}, below {spell_bytes(LOCAL_BYTES_MAX)}"

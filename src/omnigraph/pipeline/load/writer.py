@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 from omnigraph.base import ids
 from omnigraph.base.units import shorten
 from omnigraph.catalog.model import EdgeType, EntityType, NodeType, TableKey
-from omnigraph.errors import ReadSetConflict
 from omnigraph.manifest.commits import CommitKind
 from omnigraph.pipeline.load.meaning import resolve_ids
 from omnigraph.records.findings import Code, Finding, FindingCollector
@@ -63,6 +62,8 @@ class LoadWriter:
     incoming: Mapping[TableKey, IncomingTable]
     files: tuple[str, ...]
     ir_hash: str
+    seen_head: str
+    """The head when the load began, before it read its input: what an overwrite is about to replace."""
     mode: LoadMode
     branch: str
     actor_id: str | None
@@ -79,7 +80,7 @@ class LoadWriter:
 
     def prepare(self, capture: Capture, identity: WriteIdentity) -> PreparedWrite | None:
         """Work out what the input changes, check the outcome and stage it."""
-        self._check_schema(capture)
+        capture.expect(ir_hash=self.ir_hash, head=self.seen_head if self.is_strict else None)
         findings = FindingCollector(limit=self.max_errors)
         deltas = {key: self._delta(capture, table, findings) for key, table in sorted(self.incoming.items())}
         check_deltas(capture, deltas, findings)
@@ -88,16 +89,6 @@ class LoadWriter:
         tables = prepare_tables(capture, deltas, identity)
         metadata = {"mode": self.mode, "rows_loaded": dict(self.rows_loaded)}
         return PreparedWrite(tables=tables, metadata=metadata) if tables else None
-
-    def _check_schema(self, capture: Capture) -> None:
-        found = capture.snapshot.schema.ir_hash
-        if found != self.ir_hash:
-            raise ReadSetConflict(
-                "stale view of the schema: it changed while the input was being read — refresh and retry",
-                member="ir_hash",
-                expected=self.ir_hash,
-                actual=found,
-            )
 
     def _delta(self, capture: Capture, table: IncomingTable, findings: FindingCollector) -> TableDelta:
         entity = table.entity
