@@ -8,7 +8,6 @@ from omnigraph.base.events import Events, ignore_events
 from omnigraph.engine.local import LocalEngine
 from omnigraph.errors import ClusterManaged, InvalidTarget
 from omnigraph.manifest.addresses import Located
-from omnigraph.manifest.birth import create_graph
 from omnigraph.manifest.commits import MAIN_BRANCH, Commit
 from omnigraph.reads.snapshot import Snapshot
 from omnigraph.storage.store import GraphStore
@@ -42,6 +41,7 @@ def init(
     the claim of another process also needs `consent`. `schema_source` names the text in error messages.
     """
     from omnigraph.cluster.ledger import cluster_root_for_graph_uri
+    from omnigraph.manifest.birth import create_graph
 
     root = cluster_root_for_graph_uri(uri)
     if root is not None:

@@ -146,7 +146,7 @@ def ids(snapshot: Snapshot) -> list[str]:
 def test_before_the_first_and_after_the_last_commit_there_is_nothing(local_root: str, address: str) -> None:
     graph = harbor.new_graph(local_root)
 
-    with pytest.raises(SnapshotNotFound, match=address.replace("~", ".").partition(".")[0].partition("@")[0]):
+    with pytest.raises(SnapshotNotFound):
         graph.snapshot_at(address)
 
 

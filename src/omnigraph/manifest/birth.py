@@ -21,13 +21,13 @@ from omnigraph.errors import (
 from omnigraph.manifest.claim import (
     CLAIM,
     InitClaim,
+    complete_birth,
     read_claim,
     refuse_unless_breakable,
     release_claim,
     take_claim,
 )
 from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId, CommitKind, check_actor
-from omnigraph.manifest.log import CommitLog
 from omnigraph.manifest.publish import ManifestChanges, PinMove, TableRegistration, manifest_rows
 from omnigraph.manifest.rows import MANIFEST, MANIFEST_SCHEMA, location_of, rows_to_table
 from omnigraph.manifest.schemas import IR_COPY, SOURCE_COPY, STATE_COPY, SchemaStore
@@ -78,13 +78,6 @@ def create_graph(
             "it is opened for writing, the rest is completed.",
             uri=store.uri,
         ) from error
-
-
-def complete_birth(store: GraphStore, genesis: Commit, reference: SchemaRef) -> None:
-    """Write what follows the birth: readable copies, the log entry, and the end of the claim. Harmless to repeat."""
-    SchemaStore(store.objects).write_copies(reference)
-    CommitLog(store.tables).add(genesis)
-    release_claim(store)
 
 
 def _claim_root(store: GraphStore, *, force: bool, has_consent: bool) -> InitClaim:

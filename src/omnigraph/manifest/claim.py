@@ -12,6 +12,10 @@ from typing import Final
 
 from omnigraph.base import clock, ids, processes
 from omnigraph.errors import InitClaimed, NotConfirmed
+from omnigraph.manifest.commits import Commit
+from omnigraph.manifest.log import CommitLog
+from omnigraph.manifest.schemas import SchemaStore
+from omnigraph.manifest.snapshot import SchemaRef
 from omnigraph.storage.objects import ObjectChanged, ObjectExists, Token
 from omnigraph.storage.store import GraphStore
 
@@ -100,6 +104,13 @@ def take_claim(store: GraphStore, *, over: StandingClaim | None) -> InitClaim:
 def release_claim(store: GraphStore) -> None:
     """Give the root free; a missing claim is fine."""
     store.objects.delete(CLAIM)
+
+
+def complete_birth(store: GraphStore, genesis: Commit, reference: SchemaRef) -> None:
+    """Write what follows the birth: readable copies, the log entry, and the end of the claim. Harmless to repeat."""
+    SchemaStore(store.objects).write_copies(reference)
+    CommitLog(store.tables).add(genesis)
+    release_claim(store)
 
 
 def _claimed(store: GraphStore, claim: InitClaim | None) -> InitClaimed:

@@ -2,13 +2,12 @@
 
 from omnigraph.base.events import Events, Warned
 from omnigraph.errors import OmniError
-from omnigraph.manifest.birth import complete_birth
-from omnigraph.manifest.claim import read_claim
+from omnigraph.manifest.claim import complete_birth, read_claim
 from omnigraph.manifest.commits import MAIN_BRANCH
-from omnigraph.manifest.migrations.run import migrate_branch
 from omnigraph.manifest.root import adopt_root
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.recovery.sweep import settle_all
+from omnigraph.writes.upgrading import bring_up_to_date
 
 
 def settle_on_open(context: GraphContext, events: Events) -> None:
@@ -18,7 +17,7 @@ def settle_on_open(context: GraphContext, events: Events) -> None:
     """
     context.store.objects.probe()
     adopt_root(context.store.tables, context.store.root)
-    migrate_branch(context.store, context.schemas, context.manifest.load(MAIN_BRANCH))
+    bring_up_to_date(context, MAIN_BRANCH)
     for blocked in settle_all(context).blocked:
         events(Warned(message=blocked.reason))
     state = context.manifest.load(MAIN_BRANCH)

@@ -26,7 +26,6 @@ from omnigraph.errors import (
     StaleView,
 )
 from omnigraph.manifest.commits import Commit, CommitId, CommitKind
-from omnigraph.manifest.migrations.run import migrate_branch
 from omnigraph.manifest.publish import ManifestChanges, PinMove, check_preconditions
 from omnigraph.manifest.snapshot import TablePin
 from omnigraph.storage.locks import HeldLock
@@ -45,6 +44,7 @@ from omnigraph.writes.sidecar import (
     SidecarKind,
     this_writer,
 )
+from omnigraph.writes.upgrading import bring_up_to_date
 
 PREPARE_RETRY_BUDGET = 5
 GATE_WAIT_SECONDS = 30.0
@@ -128,7 +128,7 @@ class Writer(Protocol):
 
 def run_write(context: GraphContext, writer: Writer, events: Events) -> Commit | None:
     """Carry out one write and return its commit, or None when it changed nothing."""
-    migrate_branch(context.store, context.schemas, context.manifest.load(writer.branch))
+    bring_up_to_date(context, writer.branch)
     moved: StaleView | None = None
     for attempt in range(PREPARE_RETRY_BUDGET):
         if attempt:
