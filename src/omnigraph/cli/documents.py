@@ -43,9 +43,8 @@ def load_document(result: "LoadResult") -> Json:
     return {
         "uri": result.uri,
         "branch": result.branch,
-        # Constant until a load can fork the branch it writes to.
-        "base_branch": None,
-        "branch_created": False,
+        "base_branch": result.base_branch,
+        "branch_created": result.branch_created,
         "mode": result.mode,
         "tables": [{"table_key": table.table_key, "rows_loaded": table.rows_loaded} for table in result.tables],
         "total_rows": result.total_rows,

@@ -20,6 +20,8 @@ def load_text(result: "LoadResult") -> Text:
         f"{counted(kinds.count('edge'), 'edge type')}"
     )
     lines = [f"loaded {result.uri} on branch {result.branch} with {result.mode}: {loaded}"]
+    if result.branch_created:
+        lines.append(f"branch {result.branch} created from {result.base_branch}")
     if result.commit is None:
         lines.append("nothing changed, so there is no new commit")
     return lines

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from omnigraph.base import clock, ids
 from omnigraph.catalog.model import TableIdentity, TableKey
-from omnigraph.errors import Internal, ManifestConflict, PublishContended, ReadSetConflict
+from omnigraph.errors import CommitNotFound, Internal, ManifestConflict, PublishContended, ReadSetConflict
 from omnigraph.manifest.commits import Commit, CommitId
 from omnigraph.manifest.log import CommitLog
 from omnigraph.manifest.rows import (
@@ -76,6 +76,11 @@ class ManifestChanges:
     tombstones: tuple[TableRegistration, ...] = ()
     schema: SchemaRef | None = None
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether the publish leaves nothing but a commit, as a merge does that nets to nothing."""
+        return not (self.pins or self.registrations or self.tombstones or self.schema)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preconditions:
@@ -107,7 +112,7 @@ class Publisher:
             state = self._reader.load(branch)
             if not state.stamp.is_current:
                 raise Internal(f"Branch '{branch}' must be migrated before anything is published to it.")
-            landed = self._already_landed(state, commit.graph_commit_id)
+            landed = self._already_landed(state, changes, commit.graph_commit_id)
             if landed is not None:
                 return landed
             check_preconditions(state.branch.incarnation, state.snapshot, preconditions)
@@ -122,10 +127,14 @@ class Publisher:
             attempts=PUBLISH_RETRY_BUDGET,
         )
 
-    def _already_landed(self, state: ManifestState, commit_id: CommitId) -> Commit | None:
-        if state.head.graph_commit_id == commit_id:
-            return state.head
-        return self._log.find(commit_id, head=state.head) if state.mentions_commit(commit_id) else None
+    def _already_landed(self, state: ManifestState, changes: ManifestChanges, commit_id: CommitId) -> Commit | None:
+        # A commit without rows of its own is only in the log once it is no longer the head.
+        if not (changes.is_empty or state.mentions_commit(commit_id)):
+            return None
+        try:
+            return self._log.find(commit_id, head=state.head)
+        except CommitNotFound:
+            return None
 
     def _attempt(self, state: ManifestState, changes: ManifestChanges, draft: Commit) -> Commit:
         commit = replace(

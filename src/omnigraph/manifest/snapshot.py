@@ -5,7 +5,7 @@ columnar; only the few newest rows per table ever become Python values.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -156,13 +156,20 @@ def _newest_table_rows(rows: pa.Table) -> Iterable[ManifestRow]:
         [("graph_version", "max")]
     )
     wanted = [
-        OBJECT_ID_BY_TYPE[ObjectType(group["object_type"])](
+        _object_id_of(group["object_type"])(
             TableIdentity(type_id=group["stable_table_id"], incarnation_id=group["table_incarnation_id"]),
             group["graph_version_max"],
         )
         for group in groups.to_pylist()
     ]
     return _rows_by_id(about_tables, wanted)
+
+
+def _object_id_of(object_type: str) -> Callable[[TableIdentity, int], str]:
+    try:
+        return OBJECT_ID_BY_TYPE[ObjectType(object_type)]
+    except (ValueError, KeyError):
+        raise GraphCorrupt(f"__manifest holds rows about tables of the unknown type {object_type!r}.") from None
 
 
 def _accepted_schema(rows: pa.Table, graph_version: int) -> SchemaRef:
@@ -179,7 +186,10 @@ def _accepted_schema(rows: pa.Table, graph_version: int) -> SchemaRef:
             id=str(graph_version),
         )
     (row,) = _rows_by_id(schema_rows, [schema_object_id(newest)])
-    return SchemaRef.from_metadata(json.loads(row.metadata or "{}"))
+    try:
+        return SchemaRef.from_metadata(json.loads(row.metadata or ""))
+    except (ValueError, KeyError, TypeError) as error:
+        raise GraphCorrupt(f"The row {row.object_id} of __manifest does not name a schema.") from error
 
 
 def _rows_by_id(rows: pa.Table, object_ids: list[str]) -> list[ManifestRow]:

@@ -10,6 +10,7 @@ import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
+from functools import cache
 from typing import Any, Final
 
 from omnigraph.base import faults, processes
@@ -155,15 +156,19 @@ def sidecar_path(operation_id: str) -> str:
 
 def this_writer() -> Mapping[str, Any]:
     """Describe this process for the sidecar: enough to tell whether it still lives, and for messages."""
-    from importlib.metadata import version
-
     return {
         "host": socket.gethostname(),
         "pid": os.getpid(),
         "pid_scope": processes.pid_scope(),
-        "program": version("omnigraph"),
-        "lance": version("pylance"),
+        **_versions(),
     }
+
+
+@cache
+def _versions() -> Mapping[str, str]:
+    from importlib.metadata import version
+
+    return {"program": version("omnigraph"), "lance": version("pylance")}
 
 
 def sidecar_bytes(sidecar: Sidecar) -> bytes:

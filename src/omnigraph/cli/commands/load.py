@@ -33,8 +33,9 @@ MODE_MEANINGS = (
 @click.option("--data", metavar="PATH", help="Required: a file, glob or directory; - reads stdin.")
 @click.option("--mode", type=click.Choice(get_args(Mode)), help=f"Required: {MODE_MEANINGS}.")
 @branch_option
+@click.option("--from", "from_branch", metavar="BASE", help="Create the branch from this one if it does not exist.")
 @json_option
-def load(invocation: Invocation, *, data: str | None, mode: str | None, branch: str) -> None:
+def load(invocation: Invocation, *, data: str | None, mode: str | None, branch: str, from_branch: str | None) -> None:
     """Load records as one atomic commit.
 
     The input is NDJSON with one node or edge per line, plain or compressed (.gz, .zst). Any invalid record fails the
@@ -58,6 +59,7 @@ def load(invocation: Invocation, *, data: str | None, mode: str | None, branch: 
             sys.stdin.buffer if data == "-" else data,
             mode=cast("Mode", mode),
             branch=branch,
+            from_branch=from_branch,
             actor=actor,
             events=events,
         )

@@ -10,8 +10,11 @@ import pyarrow as pa
 
 from omnigraph.base.events import Advanced, Events
 from omnigraph.base.units import spell_bytes
+from omnigraph.branches.create import create_branch
+from omnigraph.branches.delete import delete_branch
+from omnigraph.branches.names import check_branch_name
 from omnigraph.catalog.model import Catalog, TableKey
-from omnigraph.errors import InvalidTarget
+from omnigraph.errors import BranchNotFound, InvalidTarget
 from omnigraph.manifest.commits import Commit, check_actor
 from omnigraph.pipeline.load.parse import parse_files
 from omnigraph.pipeline.load.sources import STDIN, InputFile, InputStore, LocalInputs, find_inputs
@@ -39,6 +42,9 @@ class LoadResult:
 
     uri: str
     branch: str
+    base_branch: str | None
+    """What `from_branch` said, whether or not the branch had to be created from it."""
+    branch_created: bool
     mode: LoadMode
     tables: tuple[TableLoaded, ...]
     actor_id: str | None
@@ -58,14 +64,67 @@ def run_load(
     *,
     mode: LoadMode,
     branch: str,
+    from_branch: str | None,
     actor_id: str | None,
     max_errors: int,
     events: Events,
 ) -> LoadResult:
-    """Load graph NDJSON as one commit, or raise and change nothing."""
+    """Load graph NDJSON as one commit, or raise and change nothing.
+
+    With `from_branch`, a branch that does not exist is forked from it first, and does not remain if the load fails.
+    """
     if mode not in get_args(LoadMode):
         raise InvalidTarget(f"{mode!r} is not a load mode; use one of {', '.join(get_args(LoadMode))}.")
     check_actor(actor_id)
+    is_created = _fork_if_missing(context, branch, from_branch)
+    try:
+        writer, commit, reason = _load(
+            context, data, mode=mode, branch=branch, actor_id=actor_id, max_errors=max_errors, events=events
+        )
+    except BaseException:
+        if is_created:
+            delete_branch(context, branch, events)
+        raise
+    return LoadResult(
+        uri=context.store.uri,
+        branch=branch,
+        base_branch=from_branch,
+        branch_created=is_created,
+        mode=mode,
+        tables=tuple(TableLoaded(table_key=key, rows_loaded=rows) for key, rows in sorted(writer.rows_loaded.items())),
+        actor_id=actor_id,
+        engine=context.engine.name,
+        engine_reason=reason,
+        commit=commit,
+    )
+
+
+def _fork_if_missing(context: GraphContext, branch: str, from_branch: str | None) -> bool:
+    check_branch_name(branch)
+    try:
+        context.manifest.resolve(branch)
+    except BranchNotFound as missing:
+        if from_branch is None:
+            raise BranchNotFound(
+                f"Branch '{branch}' was not found in {context.store.uri}. Create it with --from BASE "
+                "(from_branch in Python), or load into a branch that exists.",
+                branch=branch,
+            ) from missing
+        create_branch(context, branch, source=context.addresses.resolve(from_branch))
+        return True
+    return False
+
+
+def _load(
+    context: GraphContext,
+    data: str | Path | BinaryIO,
+    *,
+    mode: LoadMode,
+    branch: str,
+    actor_id: str | None,
+    max_errors: int,
+    events: Events,
+) -> tuple[LoadWriter, Commit | None, str]:
     capture = capture_branch(context, branch)
     path, store = (str(data), LocalInputs()) if isinstance(data, (str, Path)) else (STDIN, LocalInputs(data))
     files = find_inputs(path, store=store)
@@ -80,16 +139,7 @@ def run_load(
         max_errors=max_errors,
     )
     commit = run_write(context, writer, events) if writer.incoming else None
-    return LoadResult(
-        uri=context.store.uri,
-        branch=branch,
-        mode=mode,
-        tables=tuple(TableLoaded(table_key=key, rows_loaded=rows) for key, rows in sorted(writer.rows_loaded.items())),
-        actor_id=actor_id,
-        engine=context.engine.name,
-        engine_reason=_engine_reason(files),
-        commit=commit,
-    )
+    return writer, commit, _engine_reason(files)
 
 
 def _parse(
