@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from omnigraph import errors as errors
     from omnigraph.graph import Graph, init
     from omnigraph.graph import open_graph as open  # noqa: A004 — the verb users look for
     from omnigraph.manifest.commits import Commit
@@ -43,10 +44,13 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name == "errors":
-        return import_module("omnigraph.errors")
-    if name not in _HOME:
-        raise AttributeError(f"module 'omnigraph' has no attribute {name!r}")
-    module, attribute = _HOME[name]
-    return getattr(import_module(module), attribute)
+if not TYPE_CHECKING:
+    # Hidden from type checkers, which would otherwise take any misspelled name for a public one.
+
+    def __getattr__(name: str) -> Any:
+        if name == "errors":
+            return import_module("omnigraph.errors")
+        if name not in _HOME:
+            raise AttributeError(f"module 'omnigraph' has no attribute {name!r}")
+        module, attribute = _HOME[name]
+        return getattr(import_module(module), attribute)

@@ -7,15 +7,14 @@ from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.scope import StorageTarget
 
 
-def require_consent(invocation: Invocation, target: StorageTarget, *, verb: str | None = None) -> None:
+def require_consent(invocation: Invocation, target: StorageTarget) -> None:
     """Let the run go on only with `--yes`, or after a person at a terminal typed the graph's name.
 
-    A local target needs no consent. Nothing has been opened when this refuses. `verb` names what is destructive, when
-    the command as such is not.
+    A local target needs no consent. Nothing has been opened when this refuses.
     """
     if target.is_local or invocation.flags.yes:
         return
-    command = verb or invocation.command.typed
+    command = invocation.command.typed
     if invocation.wants_json or not sys.stdin.isatty():
         raise errors.NotConfirmed(
             f"{target.uri} is not local: refusing destructive `{command}` without consent (--yes)",

@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING
 
 from omnigraph.base.clock import iso_from_us
-from omnigraph.base.units import counted
 from omnigraph.cli.output import Column, Grid, Text
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
@@ -15,10 +14,7 @@ if TYPE_CHECKING:  # the result classes live beside code that imports Lance
 def load_text(result: "LoadResult") -> Text:
     """Say what was loaded, and whether anything changed."""
     kinds = [table.table_key.partition(":")[0] for table in result.tables]
-    loaded = (
-        f"{counted(result.total_rows, 'row')} across {counted(kinds.count('node'), 'node type')} and "
-        f"{counted(kinds.count('edge'), 'edge type')}"
-    )
+    loaded = f"{result.total_rows} rows across {kinds.count('node')} node types and {kinds.count('edge')} edge types"
     lines = [f"loaded {result.uri} on branch {result.branch} with {result.mode}: {loaded}"]
     if result.branch_created:
         lines.append(f"branch {result.branch} created from {result.base_branch}")

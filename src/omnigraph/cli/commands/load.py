@@ -49,7 +49,7 @@ def load(invocation: Invocation, *, data: str | None, mode: str | None, branch: 
     actor = invocation.actor()
     require_local_engine(resolve_engine(invocation))
     if mode == "overwrite":
-        require_consent(invocation, target, verb="load --mode overwrite")
+        require_consent(invocation, target)
     echo_target(invocation, target)
     import omnigraph
 
