@@ -13,6 +13,7 @@ from hypothesis import settings
 # Tests are not a package; what they share is imported as `support.…`.
 sys.path.insert(0, str(Path(__file__).parent))
 
+from crash.report import pytest_addoption, pytest_configure  # noqa: F401 — hooks that pytest finds by name
 from omnigraph.base import clock, ids
 from support.faulty_s3 import FaultyS3, faulty_s3
 

@@ -15,6 +15,7 @@ import obstore
 import pytest
 
 import omnigraph
+from crash.report import BROKEN_REQUESTS
 from omnigraph.base import clock, ids
 from omnigraph.engine.local import LocalEngine
 from omnigraph.errors import Effect, OmniError
@@ -198,30 +199,37 @@ def recover(graph: Graph) -> bool:
     return bool(settled)
 
 
-def requests_met(sea: Sea, write: Write, rule_at: Callable[[int], Rule], *, share: int = 0, shares: int = 1) -> int:
-    """Break the requests of one share, one per attempt, until an attempt meets none; return how many there were."""
-    return next(met for met in count() if not meets(sea, write, rule_at(share + met * shares)))
+@pytest.fixture
+def break_requests(sea: Sea, record_property: Callable[[str, object], None]) -> Callable[..., None]:
+    """Break the requests of one share, one per attempt, until an attempt meets none."""
+
+    def break_all(write: Write, rule_at: Callable[[int], Rule], *, share: int = 0, shares: int = 1) -> None:
+        met = next(met for met in count() if not meets(sea, write, rule_at(share + met * shares)))
+        record_property(BROKEN_REQUESTS, met)
+        assert met > 10, "hardly a request of the write passed the proxy"
+
+    return break_all
 
 
 @pytest.mark.parametrize("share", range(SHARES))
 @pytest.mark.parametrize("fault", [Answer(500), LoseRequest()], ids=["error", "lost_request"])
 @pytest.mark.parametrize("write", [load, mutate])
-def test_a_write_whose_nth_request_breaks_is_all_or_nothing(sea: Sea, write: Write, fault: Action, share: int) -> None:
-    met = requests_met(sea, write, lambda skip: Rule(action=fault, skip=skip), share=share, shares=SHARES)
-
-    assert met > 10, "hardly a request of the write passed the proxy"
+def test_a_write_whose_nth_request_breaks_is_all_or_nothing(
+    break_requests: Callable[..., None], write: Write, fault: Action, share: int
+) -> None:
+    break_requests(write, lambda skip: Rule(action=fault, skip=skip), share=share, shares=SHARES)
 
 
 @pytest.mark.parametrize("write", [load, mutate])
-def test_a_write_that_is_not_told_of_its_nth_change_is_all_or_nothing(sea: Sea, write: Write) -> None:
+def test_a_write_that_is_not_told_of_its_nth_change_is_all_or_nothing(
+    break_requests: Callable[..., None], write: Write
+) -> None:
     """Only changes of the store: to its client, a read without an answer is a lost request."""
-    met = requests_met(sea, write, lambda skip: ChangeRule(action=LoseAnswer(), skip=skip))
-
-    assert met > 10, "hardly a request of the write passed the proxy"
+    break_requests(write, lambda skip: ChangeRule(action=LoseAnswer(), skip=skip))
 
 
 @pytest.mark.parametrize("write", [load, mutate])
-def test_a_write_whose_store_goes_away_at_its_nth_change_is_all_or_nothing(sea: Sea, write: Write) -> None:
-    met = requests_met(sea, write, lambda skip: OutageRule(action=Answer(503), skip=skip))
-
-    assert met > 10, "hardly a request of the write passed the proxy"
+def test_a_write_whose_store_goes_away_at_its_nth_change_is_all_or_nothing(
+    break_requests: Callable[..., None], write: Write
+) -> None:
+    break_requests(write, lambda skip: OutageRule(action=Answer(503), skip=skip))

@@ -274,7 +274,7 @@ def registration(table: tuple[TableIdentity, Pinned]) -> TableRegistration:
 
 TestManifest = ManifestMachine.TestCase
 TestManifest.settings = settings(
-    max_examples=40,
+    max_examples=25,
     stateful_step_count=15,
     deadline=None,
     print_blob=True,

@@ -168,7 +168,7 @@ class Bucket:
     def __init__(self, *paths: str) -> None:
         self._paths = paths
 
-    def list(self, prefix: str) -> list[StoredFile]:
+    def list(self, prefix: str, *, depth: int | None = None) -> list[StoredFile]:
         below = prefix.rstrip("/") + "/"
         return [StoredFile(path=path, size_bytes=3) for path in self._paths if path == prefix or path.startswith(below)]
 
@@ -190,3 +190,24 @@ def test_prefixes_and_globs_of_an_object_store_mean_the_same_as_directories(path
     store = Bucket("s3://b/other/a.jsonl", "s3://b/in/a.jsonl", "s3://b/in/d/c.ndjson.gz", "s3://b/in/_x.jsonl")
 
     assert [file.name for file in find_inputs(path, store=store)] == expected
+
+
+def test_a_flat_glob_does_not_look_into_directories(tmp_path, monkeypatch):
+    deep = tmp_path / "a" / "b"
+    deep.mkdir(parents=True)
+    for place in (tmp_path, tmp_path / "a", deep):
+        (place / "x.jsonl").write_text("{}")
+    listed = []
+    original = LocalInputs.list
+
+    def watched(self, prefix, *, depth=None):
+        for file in original(self, prefix, depth=depth):
+            listed.append(file.path)
+            yield file
+
+    monkeypatch.setattr(LocalInputs, "list", watched)
+
+    found = find_inputs(f"{tmp_path}/*/*.jsonl", store=LocalInputs())
+
+    assert [file.name for file in found] == ["a/x.jsonl"]
+    assert not [path for path in listed if "/b/" in path]

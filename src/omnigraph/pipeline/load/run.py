@@ -1,14 +1,11 @@
 """Running a load: find the input, parse it against the accepted schema, hand it to the write protocol."""
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, get_args
 
-import pyarrow as pa
-
-from omnigraph.base.events import Advanced, Events
+from omnigraph.base.events import Events
 from omnigraph.base.units import spell_bytes
 from omnigraph.branches.create import create_branch
 from omnigraph.branches.delete import delete_branch
@@ -16,10 +13,9 @@ from omnigraph.branches.names import check_branch_name
 from omnigraph.catalog.model import Catalog, TableKey
 from omnigraph.errors import BranchNotFound, InvalidTarget
 from omnigraph.manifest.commits import Commit, check_actor
-from omnigraph.pipeline.load.parse import parse_files
+from omnigraph.pipeline.load.parse import parse_input
 from omnigraph.pipeline.load.sources import STDIN, InputFile, InputStore, LocalInputs, find_inputs
 from omnigraph.pipeline.load.writer import IncomingTable, LoadMode, LoadWriter
-from omnigraph.records.findings import FindingCollector
 from omnigraph.records.report import rejected
 from omnigraph.writes.authority import capture_branch
 from omnigraph.writes.context import GraphContext
@@ -146,20 +142,10 @@ def _parse(
     files: Sequence[InputFile], store: InputStore, catalog: Catalog, *, max_errors: int, events: Events
 ) -> dict[TableKey, IncomingTable]:
     """Parse all input; raise with every bad record counted and the first few shown."""
-    findings = FindingCollector(limit=max_errors)
-    parts: dict[TableKey, list[pa.Table]] = defaultdict(list)
-    records = 0
-    for chunk in parse_files(files, store=store, catalog=catalog, max_errors=max_errors):
-        records += sum(table.num_rows for table in chunk.tables.values())
-        findings.include(chunk.findings)
-        for table_key, table in chunk.tables.items():
-            parts[table_key].append(table)
-        events(Advanced(phase="read", done=records, total=None, unit="records"))
-    if findings:
-        raise rejected(findings.result(), files=tuple(file.name for file in files))
-    return {
-        key: IncomingTable.of(catalog.type_by_table_key[key], pa.concat_tables(tables)) for key, tables in parts.items()
-    }
+    parsed = parse_input(files, store=store, catalog=catalog, max_errors=max_errors, events=events)
+    if parsed.findings.total:
+        raise rejected(parsed.findings, files=parsed.files)
+    return {key: IncomingTable.of(catalog.type_by_table_key[key], rows) for key, rows in parsed.tables.items()}
 
 
 def _engine_reason(files: Sequence[InputFile]) -> str:

@@ -31,8 +31,11 @@ class StoredFile:
 class InputStore(Protocol):
     """What load needs from the place that holds its input."""
 
-    def list(self, prefix: str) -> Iterable[StoredFile]:
-        """List the file at `prefix`, or all files below it, in any order; their paths begin with `prefix`."""
+    def list(self, prefix: str, *, depth: int | None = None) -> Iterable[StoredFile]:
+        """List the file at `prefix`, or all files below it, in any order; their paths begin with `prefix`.
+
+        A store that pays for looking may leave out files that lie more than `depth` levels below.
+        """
         ...
 
     def open(self, path: str) -> BinaryIO:
@@ -63,12 +66,14 @@ class LocalInputs:
     def __init__(self, stdin: BinaryIO | None = None) -> None:
         self._stdin = stdin
 
-    def list(self, prefix: str) -> Iterator[StoredFile]:
+    def list(self, prefix: str, *, depth: int | None = None) -> Iterator[StoredFile]:
         """List a file, or a directory recursively; links to directories are not followed."""
         root = Path(prefix)
         if root.is_file():
             yield StoredFile(path=prefix, size_bytes=root.stat().st_size)
-        for directory, _, names in walk(root):
+        for directory, below, names in walk(root):
+            if depth is not None and len(Path(directory).relative_to(root).parts) + 1 >= depth:
+                below.clear()
             for path in (Path(directory, name) for name in names):
                 if path.is_file():
                     relative = path.relative_to(root).as_posix()
@@ -150,9 +155,10 @@ def _glob(pattern: str, store: InputStore) -> Iterator[tuple[str, StoredFile]]:
     parts = pattern.split("/")
     fixed = next(place for place, part in enumerate(parts) if not _MAGIC.isdisjoint(part))
     root = "/".join(parts[:fixed]) or ("/" if pattern.startswith("/") else ".")
-    for file in store.list(root):
+    patterns = parts[fixed:]
+    for file in store.list(root, depth=None if "**" in patterns else len(patterns)):
         name = file.path.removeprefix(root).lstrip("/")
-        if _is_match(name.split("/"), parts[fixed:]):
+        if _is_match(name.split("/"), patterns):
             yield name, file
 
 
