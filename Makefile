@@ -3,12 +3,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+SECONDS ?= 600
 
 .DEFAULT_GOAL := help
-.PHONY: help install test lint unit demo bench clean
+.PHONY: help install test lint unit demo bench soak crash-report clean
 
 help: ## print these commands
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 install: $(STAMP) ## set up .venv with locked dependencies, and Java 17 if it is missing
 
@@ -34,6 +35,13 @@ demo: $(STAMP) ## create a small graph, load it, read it, travel in it
 
 bench: $(STAMP) ## measure against the raw libraries and refresh the table in the README
 	$(BIN)/python -m benchmarks.core --update-readme
+
+soak: $(STAMP) ## kill writers for SECONDS (600) and check that nothing is lost
+	PYTHONPATH=tests $(BIN)/python -m soak.run --seconds $(SECONDS)
+
+crash-report: $(STAMP) ## run the crash matrix and write docs/design/crash-matrix.md
+	$(BIN)/python -m pytest tests/crash tests/storage/test_migrations_crash.py -n auto --dist worksteal -q \
+		--crash-report docs/design/crash-matrix.md
 
 clean: ## remove the virtual environment and everything generated
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

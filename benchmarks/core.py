@@ -63,6 +63,7 @@ def our_load(data: Dataset, directory: Path) -> omnigraph.Graph:
 
 
 def load_figure(data: Dataset, directory: Path) -> Figure:
+    """Compare a load with reading and writing the same rows unchecked."""
     raw = seconds(lambda: raw_load(data, directory))
     ours = seconds(lambda: our_load(data, directory))
     return Figure(
@@ -74,6 +75,7 @@ def load_figure(data: Dataset, directory: Path) -> Figure:
 
 
 def export_figure(graph: omnigraph.Graph, data: Dataset) -> Figure:
+    """Compare an export with scanning the same tables into memory."""
     snapshot = graph.snapshot()
     raw = seconds(lambda: [snapshot.table(pin.table_key).to_arrow() for pin in snapshot.tables])
     ours = seconds(lambda: graph.export(io.BytesIO()))
@@ -86,6 +88,7 @@ def export_figure(graph: omnigraph.Graph, data: Dataset) -> Figure:
 
 
 def commit_figure(directory: Path) -> Figure:
+    """Compare a one-row commit with a one-row append to a single Lance table."""
     graph = omnigraph.init(str(directory / "commits.omni"), SCHEMA)
     plain = str(directory / "commits.lance")
     lance.write_dataset(pa.table({"id": ["x"], "n": [1]}), plain, enable_stable_row_ids=True)
@@ -108,6 +111,7 @@ def commit_figure(directory: Path) -> Figure:
 
 
 def start_figure() -> Figure:
+    """Compare the help page with starting Python at all."""
     command = [str(Path(sys.executable).parent / "omnigraph"), "--help"]
     ours = seconds(lambda: subprocess.run(command, check=True, capture_output=True), repeat=9)
     raw = seconds(lambda: subprocess.run([sys.executable, "-c", "pass"], check=True), repeat=9)
@@ -120,12 +124,14 @@ def start_figure() -> Figure:
 
 
 def measure(directory: Path, *, nodes: int, edges: int) -> list[Figure]:
+    """Take all measurements in one run."""
     data = generate(directory, nodes=nodes, edges=edges)
     graph = our_load(data, directory)
     return [load_figure(data, directory), export_figure(graph, data), commit_figure(directory), start_figure()]
 
 
 def table(figures: list[Figure]) -> str:
+    """Spell the measurements as a Markdown table."""
     lines = ["| what | OmniGraph | raw library | ratio |", "|---|---|---|---|"]
     lines += [f"| {figure.what} | {figure.ours} | {figure.raw} | {figure.ratio} |" for figure in figures]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
@@ -135,6 +141,7 @@ def table(figures: list[Figure]) -> str:
 
 
 def main() -> None:
+    """Measure, print, and refresh the README if asked to."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nodes", type=int, default=200_000)
     parser.add_argument("--edges", type=int, default=800_000)

@@ -69,7 +69,7 @@ class Proof:
         return _ROWS_OF_TEST.sub("", self.test).removeprefix("test_").replace("_", " ")
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class CrashReport:
     """Collects proofs while tests run and says in the end what they add up to."""
 
@@ -117,12 +117,16 @@ def _document(proofs: list[Proof]) -> Iterator[str]:
     yield "Written by `make crash-report` from a test run; every number is a test that ran."
     yield f"{len(proofs)} cases, {_failures(proofs)} failures."
     yield ""
-    yield "A case runs a writer in a process of its own and kills it with `kill -9` at a fail point, injects an error "
-    yield "there, or stops it and lets somebody else go first."
-    yield "Afterwards a reader must see the state before or after the write and change nothing, recovery must reach the "
-    yield "outcome that the contract names, every pin must be its table's newest version, `__recovery` must be empty, a "
-    yield "second recovery must do nothing, and the same write must work again."
-    yield "Row numbers are those of the recovery contract."
+    yield (
+        "A case kills a writer with `kill -9` at a fail point, injects an error there, or stops it and lets somebody "
+        "else go first."
+    )
+    yield (
+        "Afterwards a reader must see the state before or after the write and change nothing; recovery must reach the "
+        "outcome that the case names; every pin must be the newest version of its table, and `__recovery` empty; a "
+        "second recovery must do nothing, and the same write must work again."
+    )
+    yield "Rows are numbered as in `tests/crash/cases.py`."
     for family in sorted({proof.point.partition(".")[0] for proof in at_points if proof.point}, key=_place):
         yield from _family(family, [proof for proof in at_points if proof.point.startswith(f"{family}.")])
     yield from _facts(others)
@@ -134,7 +138,9 @@ def _place(family: str) -> tuple[int, str]:
 
 def _family(family: str, proofs: list[Proof]) -> Iterator[str]:
     """Tabulate the fail points of one family against who died there and on which store."""
-    columns = sorted({(proof.writer, proof.store) for proof in proofs}, key=lambda column: (column[0], column[1]))
+    columns = sorted(
+        {(proof.writer, proof.store) for proof in proofs}, key=lambda column: (column[0], column[1] == "S3")
+    )
     by_point: dict[tuple[str, str], list[Proof]] = defaultdict(list)
     for proof in proofs:
         by_point[proof.rows, proof.point or ""].append(proof)

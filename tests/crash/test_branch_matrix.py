@@ -9,7 +9,7 @@ import pytest
 
 import omnigraph
 from crash.cases import Case
-from crash.test_writer_matrix import _sweep_until_free, run_child
+from crash.test_writer_matrix import _sweep_until_free, _wait_for_lease, run_child
 from omnigraph.errors import BranchNotFound
 from omnigraph.graph import Graph
 from omnigraph.storage.refs import list_refs
@@ -30,6 +30,12 @@ FORK_CASES = [
     Case(row=33, point="fork.after_commit", action="kill", skip=3, outcome="new", settled="rolled_forward"),
     Case(row=33, point="write.after_effects", action="kill", outcome="new", settled="rolled_forward"),
     Case(row=33, point="write.after_publish", action="kill", outcome="new", settled="finished"),
+]
+
+FORK_RECOVERY_CASES = [
+    Case(row=75, point="recover.after_fork_delete", action=action, skip=skip, outcome="old")
+    for action in ("kill", "error")
+    for skip in (0, 1)
 ]
 
 
@@ -85,6 +91,25 @@ def refs_of_tables(graph: Graph) -> set[str]:
     """Collect the refs of all data tables."""
     tables = graph._context.store.tables
     return {name for pin in graph.snapshot().tables for name in list_refs(tables, pin.location)}
+
+
+@pytest.mark.parametrize("case", FORK_RECOVERY_CASES, ids=lambda case: case.id)
+def test_row_75_a_recovery_that_dies_among_forks_is_finished_by_the_next(store_root: str, case: Case) -> None:
+    graph = harbor.new_graph(store_root)
+    graph.branches.create("review")
+    before = harbor.content(graph, branch="review")
+    run_child(store_root, "branch_load", "fork.after_commit:kill:1")
+    _wait_for_lease(store_root, branch="review")
+
+    status, said = run_child(store_root, "recover", case.failpoint)
+
+    assert status == (-signal.SIGKILL if case.action == "kill" else 0), said
+    assert said.get("ok") is not True
+    settled = _sweep_until_free(harbor.open_with_short_leases(store_root))
+    assert [operation.outcome for operation in settled] == ["rolled_back"]
+    assert harbor.content(graph, branch="review") == before
+    assert refs_of_tables(graph) == set()
+    assert len(graph.recoveries()) == 1
 
 
 def test_row_29_a_tree_whose_ref_is_missing_is_nothing(local_root: str, expected_after: dict[str, str]) -> None:

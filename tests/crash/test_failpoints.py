@@ -76,3 +76,11 @@ def test_every_point_of_the_matrix_is_proven_to_fire() -> None:
     killed = {case.point for case in cases if case.action == "kill"}
 
     assert {case.point for case in cases} - killed == set()
+
+
+def test_the_committed_matrix_names_every_fail_point() -> None:
+    committed = (TESTS.parent / "docs" / "design" / "crash-matrix.md").read_text(encoding="utf-8")
+
+    missing = {point for point in points_in_source() if f"`{point}`" not in committed}
+
+    assert missing == set(), "run `make crash-report`"

@@ -68,12 +68,16 @@ class Table:
 
     @property
     def transaction_uuid(self) -> str | None:
-        """The uuid of the transaction that made this version; None when Lance's binding cannot read it."""
-        try:
-            transaction = self._dataset.read_transaction(self._dataset.version)
-        except (OSError, TypeError, ValueError, RuntimeError):
-            # The binding cannot decode every operation; whoever needs the truth reads the files (operations.py).
-            return None
+        """The uuid of the transaction that made this version; None when Lance's binding cannot tell.
+
+        A store that fails to answer raises: it says nothing about whose the version is.
+        """
+        with self._reading():
+            try:
+                transaction = self._dataset.read_transaction(self._dataset.version)
+            except TypeError:
+                # The binding cannot decode every operation; whoever needs the truth reads the files (operations.py).
+                return None
         return str(transaction.uuid) if transaction is not None else None
 
     @property
