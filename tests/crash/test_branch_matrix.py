@@ -9,7 +9,7 @@ import pytest
 
 import omnigraph
 from crash.cases import Case
-from crash.test_writer_matrix import _sweep_until_free, _wait_for_lease, run_child
+from crash.test_writer_matrix import _sweep_until_free, run_child
 from omnigraph.errors import BranchNotFound
 from omnigraph.graph import Graph
 from omnigraph.storage.refs import list_refs
@@ -99,7 +99,6 @@ def test_row_75_a_recovery_that_dies_among_forks_is_finished_by_the_next(store_r
     graph.branches.create("review")
     before = harbor.content(graph, branch="review")
     run_child(store_root, "branch_load", "fork.after_commit:kill:1")
-    _wait_for_lease(store_root, branch="review")
 
     status, said = run_child(store_root, "recover", case.failpoint)
 

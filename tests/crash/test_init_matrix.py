@@ -12,9 +12,17 @@ import pytest
 
 import omnigraph
 from crash.cases import INIT_CASES, Case
-from omnigraph.errors import AlreadyInitialized, GraphNotFound, InitClaimed, StorageError
+from omnigraph.errors import (
+    AlreadyInitialized,
+    Effect,
+    GraphNotFound,
+    InitClaimed,
+    InitIndeterminate,
+    StorageError,
+)
 from omnigraph.storage.store import GraphStore
 from support import harbor
+from support.faulty_s3 import Answer, FaultyS3, LoseAnswer
 
 TESTS = Path(__file__).parents[1]
 RACERS = 4
@@ -144,6 +152,29 @@ def test_a_birth_that_surely_did_not_happen_is_taken_back(local_root: str) -> No
     assert objects_of(local_root) == []
     omnigraph.init(local_root, harbor.SCHEMA)
     assert_whole_and_clean(local_root)
+
+
+@pytest.mark.s3
+def test_row_62_a_birth_whose_answer_is_lost_is_recognised(s3_root: str, s3_faults: FaultyS3) -> None:
+    s3_faults.break_next(LoseAnswer(), method="PUT", path_contains="__manifest/_versions")
+
+    omnigraph.init(s3_root, harbor.SCHEMA)
+
+    assert s3_faults.rules[0].times == 0
+    assert_whole_and_clean(s3_root)
+
+
+@pytest.mark.s3
+def test_a_birth_that_may_yet_happen_leaves_everything_as_it_is(s3_root: str, s3_faults: FaultyS3) -> None:
+    s3_faults.break_next(Answer(403), method="PUT", path_contains="__manifest/_versions", times=100)
+
+    with pytest.raises(InitIndeterminate) as failure:
+        omnigraph.init(s3_root, harbor.SCHEMA)
+
+    assert failure.value.effect is Effect.UNKNOWN
+    assert_no_graph(s3_root)
+    assert "__init_claim.json" in objects_of(s3_root)
+    assert len([path for path in objects_of(s3_root) if "/_versions/" in path]) == len({"Sailor", "Ship", "Note"}) + 2
 
 
 def test_remains_without_a_claim_are_refused_and_left_alone(local_root: str) -> None:

@@ -4,8 +4,9 @@ import json
 import sys
 
 import omnigraph
+from omnigraph.base import clock
 from omnigraph.base.events import Event, Warned
-from omnigraph.errors import OmniError
+from omnigraph.errors import OmniError, RecoveryRequired
 from support import harbor
 
 CHANGES = [
@@ -73,9 +74,14 @@ BRANCH_KINDS = {
 
 
 def recover(graph: omnigraph.Graph) -> object:
+    """Settle everything; on S3 the lease of a dead writer has to run out first."""
     result = graph.recover()
+    deadline = clock.monotonic_seconds() + (30 if graph.uri.startswith("s3://") else 0)
+    while result.in_use and clock.monotonic_seconds() < deadline:
+        clock.sleep_seconds(0.2)
+        result = graph.recover()
     if result.blocked or result.in_use:
-        raise SystemExit(json.dumps({"ok": False, "error": "blocked"}))
+        raise RecoveryRequired("not everything could be settled")
     return None
 
 

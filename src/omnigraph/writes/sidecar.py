@@ -8,16 +8,16 @@ import json
 import os
 import socket
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from enum import StrEnum
 from functools import cache
 from typing import Any, Final
 
 from omnigraph.base import faults, processes
 from omnigraph.catalog.model import TableIdentity, TableKey
-from omnigraph.errors import StorageError
+from omnigraph.errors import ReadSetConflict, StorageError
 from omnigraph.manifest.commits import Commit, CommitId, CommitKind
-from omnigraph.storage.objects import ControlStore
+from omnigraph.storage.objects import ControlStore, ObjectChanged
 from omnigraph.storage.tables import TableAddress
 
 RECOVERY_PREFIX: Final = "__recovery/"
@@ -330,9 +330,24 @@ class SidecarStore:
         stored = self._objects.read(sidecar_path(operation_id))
         return None if stored is None else stored.content
 
-    def record_rollback(self, sidecar: Sidecar) -> None:
-        """Replace a sidecar by itself with its rollback decision; only called under the gates of its branch."""
-        self._objects.put(sidecar.path, sidecar_bytes(sidecar))
+    def record_rollback(self, decided: Sidecar) -> None:
+        """Replace a sidecar by itself with its rollback decision.
+
+        Raises `StaleView` when somebody else has settled or decided it since it was read: a recovery that was paused
+        past its lease must neither overrule another one nor bring a finished operation back.
+        """
+        stored = self._objects.read(decided.path)
+        try:
+            if stored is None or parse_sidecar(decided.operation_id, stored.content) != replace(decided, rollback=None):
+                raise ObjectChanged(decided.path)
+            self._objects.replace(decided.path, sidecar_bytes(decided), stored.token)
+        except ObjectChanged as changed:
+            raise ReadSetConflict(
+                f"stale view of operation {decided.operation_id}: {changed} — refresh and retry",
+                member="sidecar",
+                expected=decided.operation_id,
+                actual=None,
+            ) from changed
 
     def forget(self, operation_id: str) -> None:
         """Delete a sidecar; a missing one is fine."""

@@ -60,7 +60,10 @@ def settle_branch(context: GraphContext, branch: str, *, lock: HeldLock | None =
 def settle_own(context: GraphContext, sidecar: Sidecar, lock: HeldLock) -> Commit | None:
     """Settle the operation of this very process, which still holds its gates; return its commit if it is visible."""
     settled = _settle(context, sidecar.operation_id, lock)
-    return settled.commit if settled is not None else None
+    if settled is not None:
+        return settled.commit
+    # Somebody else has settled it, which takes our lease; the history says how.
+    return observe(context, sidecar).forward_commit
 
 
 def settle_all(context: GraphContext, *, wait_seconds: float = 0.0) -> SweepResult:
@@ -97,7 +100,9 @@ def _settle(context: GraphContext, operation_id: str, lock: HeldLock) -> Settled
             # The former holder of a lease that ran out may be paused, not dead, and still land one late commit.
             clock.sleep_seconds(lock.seconds_until_undo)
     for _ in range(_DECISIONS_MAX):
-        sidecar = _readable(context, operation_id) or sidecar
+        sidecar = _readable(context, operation_id)
+        if sidecar is None:
+            return None
         facts, decision = _decision(context, sidecar)
         _log.info("recovery of %s: %s", operation_id, decision.action)
         lock.ensure_seconds_left()
