@@ -1,11 +1,17 @@
 """A restore silently wins over whatever landed since it was planned: what keeps it off the work of others."""
 
+from dataclasses import replace
+
+import pytest
+
 import omnigraph
 from crash.test_interference import foreign_append, sailors
-from crash.test_writer_matrix import run_child
+from crash.test_writer_matrix import _wait_for_lease, run_child
+from omnigraph.errors import StaleView
 from omnigraph.graph import Graph
 from omnigraph.storage.staging import commit_staged, stage_restore
 from omnigraph.storage.tables import Table
+from omnigraph.writes.sidecar import RollbackRecord
 from support import harbor
 
 
@@ -56,3 +62,19 @@ def test_a_restore_that_ran_over_a_foreign_commit_is_never_published(local_root:
     assert "Zoe" in names_in(graph._context.store.tables.open(effect.address, late.read_version))
     assert [commit.kind for commit in graph.commits()] == ["load", "genesis"]
     assert harbor.pending(graph) == [operation]
+
+
+def test_a_late_decision_brings_no_finished_operation_back(store_root: str) -> None:
+    """What a recovery tries that was paused past its lease between its decision and writing it down."""
+    graph = harbor.new_graph(store_root)
+    run_child(store_root, "load_append", "write.between_tables:kill:2")
+    (operation,) = harbor.pending(graph)
+    sidecar = graph._context.sidecars.read(operation)
+    late = replace(sidecar, rollback=RollbackRecord(restores={"node:Sailor": 2}, classes={"node:Sailor": "complete"}))
+    _wait_for_lease(store_root)
+    assert [settled.outcome for settled in graph.recover().recovered] == ["rolled_back"]
+
+    with pytest.raises(StaleView):
+        graph._context.sidecars.record_rollback(late)
+
+    assert harbor.pending(graph) == []

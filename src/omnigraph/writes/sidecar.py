@@ -337,21 +337,25 @@ class SidecarStore:
         past its lease must neither overrule another one nor bring a finished operation back.
         """
         stored = self._objects.read(decided.path)
+        if stored is None or parse_sidecar(decided.operation_id, stored.content) != replace(decided, rollback=None):
+            raise _settled_elsewhere(decided)
         try:
-            if stored is None or parse_sidecar(decided.operation_id, stored.content) != replace(decided, rollback=None):
-                raise ObjectChanged(decided.path)
             self._objects.replace(decided.path, sidecar_bytes(decided), stored.token)
         except ObjectChanged as changed:
-            raise ReadSetConflict(
-                f"stale view of operation {decided.operation_id}: {changed} — refresh and retry",
-                member="sidecar",
-                expected=decided.operation_id,
-                actual=None,
-            ) from changed
+            raise _settled_elsewhere(decided) from changed
 
     def forget(self, operation_id: str) -> None:
         """Delete a sidecar; a missing one is fine."""
         self._objects.delete(sidecar_path(operation_id))
+
+
+def _settled_elsewhere(sidecar: Sidecar) -> ReadSetConflict:
+    return ReadSetConflict(
+        f"stale view of {sidecar.path}: another process has settled or changed it — refresh and retry",
+        member="sidecar",
+        expected=sidecar.operation_id,
+        actual=None,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
