@@ -1,5 +1,6 @@
 """Stores to test against: a fresh directory, and a fresh prefix on a real S3 server in a process of its own."""
 
+import os
 import re
 import subprocess
 import sys
@@ -20,8 +21,10 @@ from support.faulty_s3 import FaultyS3, faulty_s3
 _BUCKET = "graphs"
 
 # How long an example takes depends on who else uses the machine; tests state facts, benchmarks measure.
-settings.register_profile("facts", deadline=None)
-settings.load_profile("facts")
+# A run of the tests is repeatable: the same code gives the same answer. `make search` looks for new counterexamples.
+settings.register_profile("facts", deadline=None, derandomize=True)
+settings.register_profile("search", deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "facts"))
 
 
 @pytest.fixture(scope="session")

@@ -12,11 +12,15 @@ from pathlib import Path
 
 import pytest
 
+from crash.inventory import TESTS, points_in_test
 from support.writer_child import BRANCH_KINDS, KINDS
 
 _PROOFS = ("tests/crash/", "tests/storage/test_migrations_crash.py")
+_NO_PROOFS = "tests/crash/test_failpoints.py"
+"""It looks after the other tests; nothing dies in it."""
 _POINT = re.compile(r"[a-z]+(?:\.[a-z_]+)+")
 _ACTION = re.compile(r"\b(kill|error|pause)\b")
+_ACTION_IN_NAME = re.compile(r"_(kill|pause)d_")
 _ROW_OF_CASE = re.compile(r"\b(\d\d)-[a-z]+\.")
 _ROWS_OF_TEST = re.compile(r"test_rows?_(\d+(?:_(?:and_)?\d+)*)_")
 _WRITERS = {*KINDS, *BRANCH_KINDS}
@@ -44,13 +48,16 @@ class Proof:
     action: str | None
     writer: str
     broken_requests: int
+    points_inside: tuple[str, ...]
+    """The fail points that the test arms in its body, beside the one it has as a parameter."""
 
     @classmethod
     def of(cls, report: pytest.TestReport) -> "Proof":
         """Read a proof off a test's name and parameters."""
         test, _, parameters = report.nodeid.rpartition("::")[2].partition("[")
         words = re.split(r"[-\[\]]", parameters)
-        point, action, row = _POINT.search(parameters), _ACTION.search(parameters), _ROW_OF_CASE.search(parameters)
+        point, row = _POINT.search(parameters), _ROW_OF_CASE.search(parameters)
+        action = _ACTION.search(parameters) or _ACTION_IN_NAME.search(test)
         of_test = _ROWS_OF_TEST.match(test)
         return cls(
             test=test,
@@ -58,9 +65,10 @@ class Proof:
             store="S3" if "s3" in words or "s3" in report.keywords else "local",
             has_passed=report.passed,
             point=point[0] if point else None,
-            action=action[0] if action else None,
+            action=action[1] if action else None,
             writer=next((word for word in words if word in _WRITERS), ""),
             broken_requests=sum(int(value) for name, value in report.user_properties if name == BROKEN_REQUESTS),
+            points_inside=tuple(sorted(points_in_test(TESTS.parent / report.nodeid.partition("::")[0], test))),
         )
 
     @property
@@ -78,7 +86,7 @@ class CrashReport:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         is_final = report.when == "call" or (report.when == "setup" and report.failed)
-        if is_final and report.nodeid.startswith(_PROOFS):
+        if is_final and report.nodeid.startswith(_PROOFS) and not report.nodeid.startswith(_NO_PROOFS):
             self.proofs.append(Proof.of(report))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
@@ -153,7 +161,7 @@ def _family(family: str, proofs: list[Proof]) -> Iterator[str]:
             [
                 rows,
                 f"`{point}`",
-                ", ".join(sorted({proof.action or "kill" for proof in found})),
+                ", ".join(sorted({proof.action for proof in found if proof.action})),
                 *(str(_count(found, writer, store) or "") for writer, store in columns),
                 str(_failures(found)),
             ]
@@ -170,9 +178,15 @@ def _facts(proofs: list[Proof]) -> Iterator[str]:
     yield "## Races, damage and broken stores"
     yield ""
     yield from _table(
-        ["row", "fact", "local", "S3", "failures"],
+        ["row", "fact", "fail points", "local", "S3", "failures"],
         (
-            [rows, fact, *(str(_count(found, None, store) or "") for store in ("local", "S3")), str(_failures(found))]
+            [
+                rows,
+                fact,
+                ", ".join(f"`{point}`" for point in found[0].points_inside),
+                *(str(_count(found, None, store) or "") for store in ("local", "S3")),
+                str(_failures(found)),
+            ]
             for (rows, fact), found in sorted(by_fact.items(), key=lambda item: (_first_row(item[0][0]), item[0][1]))
         ),
     )

@@ -6,7 +6,7 @@ import pytest
 
 import omnigraph
 from crash.test_interference import foreign_append, sailors
-from crash.test_writer_matrix import _wait_for_lease, run_child
+from crash.test_writer_matrix import _sweep_until_free, run_child
 from omnigraph.errors import StaleView
 from omnigraph.graph import Graph
 from omnigraph.storage.staging import commit_staged, stage_restore
@@ -71,8 +71,8 @@ def test_a_late_decision_brings_no_finished_operation_back(store_root: str) -> N
     (operation,) = harbor.pending(graph)
     sidecar = graph._context.sidecars.read(operation)
     late = replace(sidecar, rollback=RollbackRecord(restores={"node:Sailor": 2}, classes={"node:Sailor": "complete"}))
-    _wait_for_lease(store_root)
-    assert [settled.outcome for settled in graph.recover().recovered] == ["rolled_back"]
+    settled = _sweep_until_free(harbor.open_with_short_leases(store_root))
+    assert [operation.outcome for operation in settled] == ["rolled_back"]
 
     with pytest.raises(StaleView):
         graph._context.sidecars.record_rollback(late)

@@ -149,18 +149,3 @@ def test_a_recovery_that_dies_is_finished_by_the_next(
     assert harbor.pending(graph) == []
     assert len(graph.recoveries()) == 1
     assert [commit.kind for commit in graph.commits()].count("rollback") == (1 if case.outcome == "old" else 0)
-
-
-def _wait_for_lease(uri: str, *, branch: str = "main") -> None:
-    from omnigraph.base import clock
-
-    graph = harbor.open_with_short_leases(uri)
-    assert clock.wait_until(lambda: _lock_is_free(graph, branch), timeout_seconds=30, pause_seconds=0.2)
-
-
-def _lock_is_free(graph: omnigraph.Graph, branch: str) -> bool:
-    try:
-        with graph._context.store.locks.acquire(f"branch/{branch}", operation="test", wait_seconds=0):
-            return True
-    except omnigraph.errors.BranchBusy:
-        return False

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
@@ -278,6 +278,7 @@ TestManifest.settings = settings(
     stateful_step_count=15,
     deadline=None,
     print_blob=True,
+    phases=[Phase.reuse, Phase.generate],  # shrinking would take longer than a test may
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 
