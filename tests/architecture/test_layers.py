@@ -21,7 +21,7 @@ LAYERS = {
     "manifest": 4,
     "writes": 5,
     "reads": 6,
-    "branches": 6,
+    "branches": 7,
     "pipeline": 8,
     "cluster": 10,
     "cli": 13,

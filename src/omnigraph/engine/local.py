@@ -1,11 +1,14 @@
-"""The engine of this process: relational steps on DuckDB, straight over Arrow memory."""
+"""The engine of this process: tasks on its threads, relational steps on DuckDB, straight over Arrow memory."""
 
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from threading import Lock
 from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.engine.interface import Relations
+from omnigraph.engine.interface import Outcome, Relations, Task
 
 
 class LocalEngine:
@@ -23,6 +26,17 @@ class LocalEngine:
             for name, relation in relations.items():
                 cursor.register(name, relation)
             return cursor.sql(statement).to_arrow_table()
+
+    def map(self, function: Callable[[Task], Outcome], tasks: Iterable[Task]) -> Iterator[Outcome]:
+        """Run tasks on as many threads as this process may use cores."""
+        with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0)), thread_name_prefix="omnigraph") as pool:
+            running = [pool.submit(function, task) for task in tasks]
+            try:
+                for finished in as_completed(running):
+                    yield finished.result()
+            finally:
+                for left in running:
+                    left.cancel()
 
     def _cursor(self) -> Any:
         import duckdb
