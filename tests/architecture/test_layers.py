@@ -23,6 +23,7 @@ LAYERS = {
     "reads": 6,
     "branches": 7,
     "pipeline": 8,
+    "maintenance": 9,
     "cluster": 10,
     "cli": 13,
 }

@@ -25,6 +25,7 @@ from omnigraph.errors.conflicts import (
     StateConflict,
 )
 from omnigraph.errors.control import ClusterDiagnostics, DoctorFailed
+from omnigraph.errors.maintenance import CleanupPartial, MaintenanceLocked, OptimizePartial, RepairRefused
 from omnigraph.errors.missing import (
     BranchNotFound,
     ClusterStateMissing,
@@ -61,6 +62,7 @@ __all__ = [
     "BranchHasDependents",
     "BranchNameOverlap",
     "BranchNotFound",
+    "CleanupPartial",
     "ClusterDiagnostics",
     "ClusterManaged",
     "ClusterStateMissing",
@@ -85,16 +87,19 @@ __all__ = [
     "InvalidTarget",
     "Io",
     "KeyConflict",
+    "MaintenanceLocked",
     "ManifestConflict",
     "MissingError",
     "NotConfirmed",
     "OmniError",
     "OperatorConfig",
+    "OptimizePartial",
     "ParseError",
     "PreconditionFailed",
     "PublishContended",
     "ReadSetConflict",
     "RecoveryRequired",
+    "RepairRefused",
     "RequestError",
     "ResourceLimit",
     "Retry",
