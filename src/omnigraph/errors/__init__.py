@@ -25,7 +25,13 @@ from omnigraph.errors.conflicts import (
     StateConflict,
 )
 from omnigraph.errors.control import ClusterDiagnostics, DoctorFailed
-from omnigraph.errors.maintenance import CleanupPartial, MaintenanceLocked, OptimizePartial, RepairRefused
+from omnigraph.errors.maintenance import (
+    CleanupPartial,
+    MaintenanceContention,
+    MaintenanceLocked,
+    OptimizePartial,
+    RepairRefused,
+)
 from omnigraph.errors.missing import (
     BranchNotFound,
     ClusterStateMissing,
@@ -87,6 +93,7 @@ __all__ = [
     "InvalidTarget",
     "Io",
     "KeyConflict",
+    "MaintenanceContention",
     "MaintenanceLocked",
     "ManifestConflict",
     "MissingError",

@@ -9,8 +9,8 @@ to an end, by this process or by whoever recovers it: there is no silent retry p
 """
 
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from omnigraph.base import clock, faults, ids
@@ -26,8 +26,8 @@ from omnigraph.errors import (
     StaleView,
 )
 from omnigraph.manifest.commits import Commit, CommitId, CommitKind
-from omnigraph.manifest.publish import ManifestChanges, PinMove, check_preconditions
-from omnigraph.manifest.snapshot import TablePin
+from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions, check_preconditions
+from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
 from omnigraph.storage.locks import HeldLock
 from omnigraph.storage.refs import create_ref, list_refs
 from omnigraph.storage.staging import CommitInterleaved, StagedCommit, commit_staged
@@ -187,21 +187,61 @@ def _run_gated(
     ) as lock:
         faults.reach("write.after_gates")
         _revalidate(context, capture, prepared, lock)
-        sidecar = _sidecar(capture, identity, prepared)
-        lock.ensure_seconds_left()
-        context.sidecars.arm(sidecar)
-        try:
-            faults.reach("write.after_arm")
-            achieved = _apply_effects(context, prepared, lock)
-            faults.reach("write.after_effects")
-            lock.ensure_seconds_left()
-            commit = context.publisher.publish(
-                writer.branch, _changes(prepared, achieved), sidecar.commit(), _preconditions(capture, prepared)
-            )
-        except (OmniError, OSError, CommitInterleaved) as error:
-            commit = _settle_after_failure(context, sidecar, lock, error)
-        _finish(context, sidecar, commit, events)
+        sidecar = describe_operation(
+            capture.snapshot, identity, tuple(_effect(table) for table in prepared.tables), prepared.metadata
+        )
+        commit = carry_out(
+            context,
+            sidecar,
+            lock,
+            lambda: Achieved(changes=_changes(prepared, _apply_effects(context, prepared, lock))),
+            _preconditions(capture, prepared),
+            events,
+        )
+        assert commit is not None
         return commit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Achieved:
+    """What the effects of an armed operation came to, ready to be published."""
+
+    changes: ManifestChanges
+    metadata: Mapping[str, Any] | None = None
+    """What the commit says about itself, when that shows only now; None keeps what was armed."""
+
+
+def carry_out(
+    context: GraphContext,
+    sidecar: Sidecar,
+    lock: HeldLock,
+    effects: Callable[[], Achieved | None],
+    preconditions: Preconditions,
+    events: Events,
+) -> Commit | None:
+    """Arm an operation under the gates it holds, let it make its effects, publish what they came to, and forget it.
+
+    Returns None when `effects` did, which says that no table moved: there is nothing to publish then.
+    """
+    lock.ensure_seconds_left()
+    context.sidecars.arm(sidecar)
+    commit: Commit | None
+    try:
+        faults.reach("write.after_arm")
+        achieved = effects()
+        faults.reach("write.after_effects")
+        lock.ensure_seconds_left()
+        if achieved is None:
+            context.sidecars.forget(sidecar.operation_id)
+            return None
+        draft = sidecar.commit()
+        if achieved.metadata is not None:
+            draft = replace(draft, metadata=achieved.metadata)
+        commit = context.publisher.publish(sidecar.branch_name, achieved.changes, draft, preconditions)
+    except (OmniError, OSError, CommitInterleaved) as error:
+        commit = _settle_after_failure(context, sidecar, lock, error)
+    _finish(context, sidecar, commit, events)
+    return commit
 
 
 def _revalidate(context: GraphContext, capture: Capture, prepared: PreparedWrite, lock: HeldLock) -> None:
@@ -220,11 +260,14 @@ def _revalidate(context: GraphContext, capture: Capture, prepared: PreparedWrite
             head_at_pin(context, table.pin)
 
 
-def _preconditions(capture: Capture, prepared: PreparedWrite) -> Any:
+def _preconditions(capture: Capture, prepared: PreparedWrite) -> Preconditions:
     return capture.preconditions(tuple(table.pin.table_key for table in prepared.tables))
 
 
-def _sidecar(capture: Capture, identity: WriteIdentity, prepared: PreparedWrite) -> Sidecar:
+def describe_operation(
+    snapshot: GraphSnapshot, identity: WriteIdentity, effects: tuple[SidecarEffect, ...], metadata: Mapping[str, Any]
+) -> Sidecar:
+    """Write down what an operation is about to do to a branch as it is now."""
     now = clock.now_us()
     return Sidecar(
         operation_id=identity.operation_id,
@@ -232,17 +275,17 @@ def _sidecar(capture: Capture, identity: WriteIdentity, prepared: PreparedWrite)
         started_at_us=now,
         writer=this_writer(),
         actor_id=identity.actor_id,
-        branch_name=capture.snapshot.branch,
-        branch_incarnation=capture.snapshot.incarnation,
-        head=capture.snapshot.commit_id,
-        graph_version=capture.snapshot.graph_version,
-        ir_hash=capture.snapshot.schema.ir_hash,
+        branch_name=snapshot.branch,
+        branch_incarnation=snapshot.incarnation,
+        head=snapshot.commit_id,
+        graph_version=snapshot.graph_version,
+        ir_hash=snapshot.schema.ir_hash,
         commit_id=identity.commit_id,
         commit_kind=identity.commit_kind,
         commit_created_at_us=now,
-        commit_metadata=prepared.metadata,
+        commit_metadata=metadata,
         rollback_commit_id=CommitId(ids.new_ulid()),
-        effects=tuple(_effect(table) for table in prepared.tables),
+        effects=effects,
     )
 
 

@@ -30,12 +30,16 @@ class SidecarKind(StrEnum):
 
     MUTATION = "mutation"
     LOAD = "load"
+    OPTIMIZE = "optimize"
 
 
 class EffectKind(StrEnum):
     """What a writer does to one table."""
 
     COMMIT = "commit"
+    """A chain of planned transactions, each known by its uuid."""
+    MAINTENANCE = "maintenance"
+    """Commits of Lance's own making that change no row: how many and under which uuids shows only afterwards."""
 
 
 class UnreadableSidecar(Exception):
