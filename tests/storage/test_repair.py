@@ -1,4 +1,4 @@
-"""Drift forged with raw Lance calls: each kind is named for what it is, and published only if somebody vouches for it."""
+"""Drift forged with raw Lance calls: each kind is named for what it is, and published when somebody vouches for it."""
 
 from collections.abc import Callable
 from pathlib import Path
