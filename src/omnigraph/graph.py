@@ -19,6 +19,7 @@ from omnigraph.writes.sidecar import PendingOperation, list_pending
 
 if TYPE_CHECKING:
     from omnigraph.branches.verbs import Branches
+    from omnigraph.maintenance.repair.run import RepairReport
     from omnigraph.pipeline.export.run import ExportResult
     from omnigraph.pipeline.load.run import LoadResult
     from omnigraph.pipeline.load.writer import LoadMode
@@ -185,6 +186,29 @@ class Graph:
         """Settle all interrupted writes, oldest first, and say what was done, what is in use and what is blocked."""
         self._refuse_read_only()
         return settle_all(self._context)
+
+    def repair(
+        self,
+        *,
+        confirm: bool = False,
+        force: bool = False,
+        branch: str | None = None,
+        tables: Sequence[str] = (),
+        wait_seconds: float = 0.0,
+    ) -> "RepairReport":
+        """Show tables whose newest version is not the one that the graph pins; with `confirm`, publish that version.
+
+        `confirm` publishes only what provably changed no row; `force` together with it also publishes what somebody
+        has reviewed. Without `confirm` nothing is written.
+        """
+        from omnigraph.maintenance.repair.run import Consent, run_repair
+
+        if force and not confirm:
+            raise InvalidTarget("force publishes drift that nobody can verify; pass confirm=True with it.")
+        if confirm:
+            self._refuse_read_only()
+        consent = (Consent.ANYTHING if force else Consent.VERIFIED) if confirm else Consent.PREVIEW
+        return run_repair(self._context, consent=consent, branch=branch, tables=tables, wait_seconds=wait_seconds)
 
     def abandon(self, operation_id: str) -> SweepResult:
         """Give up an operation that recovery cannot settle: its sidecar goes, the tables stay as they are."""

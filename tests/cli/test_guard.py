@@ -23,6 +23,7 @@ ACCEPTED = {
     "branch create": {*DATA_READ, "--as"},
     "branch list": DATA_READ,
     "branch delete": {*DATA_READ, "--as"},
+    "repair": MAINTENANCE,
     "recover": MAINTENANCE,
     "profile list": set(),
     "profile show": set(),
@@ -30,7 +31,7 @@ ACCEPTED = {
     "completion": set(),
     "version": set(),
 }
-CLASS_PHRASE = dict.fromkeys(("init", "recover"), "direct (storage-native)") | dict.fromkeys(
+CLASS_PHRASE = dict.fromkeys(("init", "repair", "recover"), "direct (storage-native)") | dict.fromkeys(
     (
         "load",
         "export",

@@ -8,8 +8,16 @@ from omnigraph.base import faults
 from omnigraph.base.events import Events, Warned
 from omnigraph.branches.gates import hold_branches
 from omnigraph.branches.names import check_branch_name
-from omnigraph.errors import BranchHasDependents, BranchNotFound, InvalidTarget, OmniError, RecoveryRequired, StaleView
-from omnigraph.manifest.commits import MAIN_BRANCH
+from omnigraph.errors import (
+    BranchHasDependents,
+    BranchNotFound,
+    InvalidTarget,
+    OmniError,
+    PreconditionFailed,
+    RecoveryRequired,
+    StaleView,
+)
+from omnigraph.manifest.commits import MAIN_BRANCH, CommitId
 from omnigraph.manifest.rows import MANIFEST
 from omnigraph.manifest.state import ManifestState
 from omnigraph.storage.refs import Ref, delete_ref, drop_leftover_tree, list_refs
@@ -17,8 +25,10 @@ from omnigraph.writes.context import GraphContext
 from omnigraph.writes.recovery.sweep import settle_branch
 
 
-def delete_branch(context: GraphContext, name: str, events: Events) -> None:
-    """Delete a branch that no other branch depends on."""
+def delete_branch(
+    context: GraphContext, name: str, events: Events, *, expected_head: CommitId | None = None
+) -> None:
+    """Delete a branch that no other branch depends on; with `expected_head`, only if that still is its head."""
     trimmed = check_branch_name(name)
     if trimmed == MAIN_BRANCH:
         raise InvalidTarget("Branch 'main' cannot be deleted.")
@@ -32,11 +42,23 @@ def delete_branch(context: GraphContext, name: str, events: Events) -> None:
             # The branch goes, and with it what the operation was about.
             events(Warned(message=str(unsettled)))
         state = context.manifest.load(trimmed)
+        _refuse_moved_on(state, expected_head)
         _refuse_dependents(context, trimmed, refs, state)
         lock.ensure_seconds_left()
         _delete_authority(context, refs[trimmed])
         faults.reach("branch.delete.after_ref")
         _reclaim(context, state, events)
+
+
+def _refuse_moved_on(state: ManifestState, expected_head: CommitId | None) -> None:
+    head = state.head.graph_commit_id
+    if expected_head is not None and head != expected_head:
+        raise PreconditionFailed(
+            f"The head of '{state.branch.name}' is {head}, not {expected_head}: it holds newer commits, which deleting "
+            "it would lose.",
+            expected=expected_head,
+            actual=head,
+        )
 
 
 def _refuse_dependents(context: GraphContext, name: str, refs: dict[str, Ref], state: ManifestState) -> None:

@@ -6,6 +6,7 @@ from omnigraph.base.events import Events, ignore_events
 from omnigraph.branches.create import create_branch
 from omnigraph.branches.delete import delete_branch
 from omnigraph.branches.listing import BranchSummary, list_branches
+from omnigraph.branches.merge.run import MergeResult, run_merge
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.writes.context import GraphContext
 
@@ -28,6 +29,38 @@ class Branches:
     def list(self) -> list[BranchSummary]:
         """Describe every branch, sorted by name."""
         return list_branches(self._context)
+
+    def merge(
+        self,
+        source: str,
+        *,
+        into: str = MAIN_BRANCH,
+        delete_branch: bool = False,
+        dry_run: bool = False,
+        message: str | None = None,
+        show_values: bool = False,
+        actor: str | None = None,
+        events: Events = ignore_events,
+    ) -> MergeResult:
+        """Merge a branch into another one as one commit, or raise `MergeConflicts` and change nothing.
+
+        Three-way and per entity: what only one side changed since the two parted is kept, what both changed
+        differently is a conflict. A dry run says what would change. With `delete_branch` the source is deleted
+        afterwards; a failure of that is reported in the result. With `show_values` conflicts carry the entities.
+        """
+        if not dry_run:
+            self._refuse_read_only()
+        return run_merge(
+            self._context,
+            source,
+            into,
+            is_dry_run=dry_run,
+            delete_source=delete_branch,
+            message=message,
+            show_values=show_values,
+            actor_id=actor,
+            events=events,
+        )
 
     def delete(self, name: str, *, events: Events = ignore_events) -> None:
         """Delete a branch; refused while another branch was created from it or reads its tables."""

@@ -5,6 +5,7 @@ whichever of them meets the flag stores it in the run's `GlobalFlags`.
 """
 
 from collections.abc import Callable
+from datetime import timedelta
 from enum import Enum
 from typing import Any, TypeVar
 
@@ -12,6 +13,7 @@ import click
 from click.core import ParameterSource
 
 from omnigraph import errors
+from omnigraph.base.units import parse_duration
 from omnigraph.cli.capabilities import AddressFlag
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.operator_config import ENGINES
@@ -127,3 +129,18 @@ def _trim_branch(context: click.Context, parameter: click.Parameter, value: str)
     if not branch:
         raise errors.InvalidName(f"{parameter.opts[0]} is empty; give it a branch name or leave it out.", name=value)
     return branch
+
+
+def wait_option(function: CallbackT) -> CallbackT:
+    """Take `--wait`: how long to wait for another maintenance run; not at all by default."""
+    return click.option(
+        "--wait", default="0", callback=_duration, metavar="DUR", help="Wait this long for another maintenance run."
+    )(function)
+
+
+def _duration(context: click.Context, parameter: click.Parameter, value: str) -> timedelta:
+    del context
+    try:
+        return parse_duration(value)
+    except ValueError as error:
+        raise errors.Usage(f"{parameter.opts[0]}: {error}.", flag=parameter.opts[0]) from error

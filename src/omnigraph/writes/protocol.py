@@ -9,7 +9,7 @@ to an end, by this process or by whoever recovers it: there is no silent retry p
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -28,12 +28,13 @@ from omnigraph.errors import (
 from omnigraph.manifest.commits import Commit, CommitId, CommitKind
 from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions, check_preconditions
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
-from omnigraph.storage.locks import HeldLock
+from omnigraph.storage.locks import Claim, HeldLock
 from omnigraph.storage.refs import create_ref, list_refs
 from omnigraph.storage.staging import CommitInterleaved, StagedCommit, commit_staged
 from omnigraph.storage.tables import Table, TableAddress
 from omnigraph.writes.authority import Capture, capture_branch, head_at_pin
 from omnigraph.writes.context import GraphContext
+from omnigraph.writes.pointers import pointer_moves
 from omnigraph.writes.recovery.sweep import settle_branch, settle_own
 from omnigraph.writes.sidecar import (
     EffectKind,
@@ -74,6 +75,17 @@ class PreparedWrite:
 
     tables: tuple[PreparedTable, ...]
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    pointers: tuple[TablePin, ...] = ()
+    """Pins that move to a state which exists already, without a table effect."""
+    merged_parent: CommitId | None = None
+    """The second parent of the commit, for a merge."""
+    also_gated: tuple[str, ...] = ()
+    """Further branches whose gates the write takes, and whose interrupted operations it settles first."""
+
+    @property
+    def touched(self) -> tuple[TableKey, ...]:
+        """The tables whose pins the write moves."""
+        return (*(table.pin.table_key for table in self.tables), *(pin.table_key for pin in self.pointers))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,23 +193,24 @@ def _run_gated(
     prepared: PreparedWrite,
     events: Events,
 ) -> Commit:
-    lock_name = f"branch/{writer.branch}"
-    with context.store.locks.acquire(
-        lock_name, operation=f"{writer.kind} {identity.operation_id}", wait_seconds=GATE_WAIT_SECONDS
+    branches = sorted({writer.branch, *prepared.also_gated})
+    with context.store.locks.acquire_all(
+        [Claim(name=f"branch/{name}") for name in branches],
+        operation=f"{writer.kind} {identity.operation_id}",
+        wait_seconds=GATE_WAIT_SECONDS,
     ) as lock:
         faults.reach("write.after_gates")
-        _revalidate(context, capture, prepared, lock)
-        sidecar = describe_operation(
-            capture.snapshot, identity, tuple(_effect(table) for table in prepared.tables), prepared.metadata
-        )
-        commit = carry_out(
-            context,
-            sidecar,
-            lock,
-            lambda: Achieved(changes=_changes(prepared, _apply_effects(context, prepared, lock))),
-            _preconditions(capture, prepared),
-            events,
-        )
+        for name in branches:
+            settle_branch(context, name, lock=lock)
+        _revalidate(context, capture, prepared)
+        pointed = pointer_moves(context.store.tables, prepared.pointers)
+
+        def effects() -> Achieved:
+            achieved = _apply_effects(context, prepared, lock)
+            return Achieved(changes=ManifestChanges(pins=(*_moves(prepared, achieved), *pointed)))
+
+        sidecar = _sidecar(capture, identity, prepared)
+        commit = carry_out(context, sidecar, lock, effects, capture.preconditions(prepared.touched), events)
         assert commit is not None
         return commit
 
@@ -244,13 +257,11 @@ def carry_out(
     return commit
 
 
-def _revalidate(context: GraphContext, capture: Capture, prepared: PreparedWrite, lock: HeldLock) -> None:
-    """Under the gates: nothing pending, the branch as captured, every touched HEAD at its pin."""
-    branch = capture.snapshot.branch
-    settle_branch(context, branch, lock=lock)
-    state = context.manifest.load(branch)
+def _revalidate(context: GraphContext, capture: Capture, prepared: PreparedWrite) -> None:
+    """Under the gates, with nothing pending: the branch as captured, every touched HEAD at its pin."""
+    state = context.manifest.load(capture.snapshot.branch)
     try:
-        check_preconditions(state.branch.incarnation, state.snapshot, _preconditions(capture, prepared))
+        check_preconditions(state.branch.incarnation, state.snapshot, capture.preconditions(prepared.touched))
     except StaleView as stale:
         raise _Moved(stale) from stale
     for table in prepared.tables:
@@ -260,8 +271,13 @@ def _revalidate(context: GraphContext, capture: Capture, prepared: PreparedWrite
             head_at_pin(context, table.pin)
 
 
-def _preconditions(capture: Capture, prepared: PreparedWrite) -> Preconditions:
-    return capture.preconditions(tuple(table.pin.table_key for table in prepared.tables))
+def _sidecar(capture: Capture, identity: WriteIdentity, prepared: PreparedWrite) -> Sidecar:
+    effects = tuple(_effect(table) for table in prepared.tables)
+    return replace(
+        describe_operation(capture.snapshot, identity, effects, prepared.metadata),
+        merged_parent_commit_id=prepared.merged_parent,
+        pointers=prepared.pointers,
+    )
 
 
 def describe_operation(
@@ -341,18 +357,14 @@ def _expect_absent_ref(context: GraphContext, table: PreparedTable) -> None:
         )
 
 
-def _changes(prepared: PreparedWrite, achieved: Mapping[TableKey, Table]) -> ManifestChanges:
-    return ManifestChanges(
-        pins=tuple(
-            PinMove.to(
-                achieved[table.pin.table_key],
-                table_key=table.pin.table_key,
-                identity=table.pin.identity,
-                transaction_uuid=table.chain[-1].uuid,
-            )
-            for table in prepared.tables
+def _moves(prepared: PreparedWrite, achieved: Mapping[TableKey, Table]) -> Iterator[PinMove]:
+    for table in prepared.tables:
+        yield PinMove.to(
+            achieved[table.pin.table_key],
+            table_key=table.pin.table_key,
+            identity=table.pin.identity,
+            transaction_uuid=table.chain[-1].uuid,
         )
-    )
 
 
 def _settle_after_failure(context: GraphContext, sidecar: Sidecar, lock: HeldLock, error: Exception) -> Commit:

@@ -17,6 +17,7 @@ from omnigraph.base import faults, processes
 from omnigraph.catalog.model import TableIdentity, TableKey
 from omnigraph.errors import ReadSetConflict, StorageError
 from omnigraph.manifest.commits import Commit, CommitId, CommitKind
+from omnigraph.manifest.snapshot import TablePin
 from omnigraph.storage.objects import ControlStore, ObjectChanged
 from omnigraph.storage.tables import TableAddress
 
@@ -31,6 +32,7 @@ class SidecarKind(StrEnum):
     MUTATION = "mutation"
     LOAD = "load"
     OPTIMIZE = "optimize"
+    BRANCH_MERGE = "branch_merge"
 
 
 class EffectKind(StrEnum):
@@ -124,6 +126,10 @@ class Sidecar:
     commit_metadata: Mapping[str, Any]
     rollback_commit_id: CommitId
     effects: tuple[SidecarEffect, ...]
+    merged_parent_commit_id: CommitId | None = None
+    """The second parent of a merge."""
+    pointers: tuple[TablePin, ...] = ()
+    """Pins that move to a state which exists already: without a table effect, the evidence cannot tell them."""
     rollback: RollbackRecord | None = None
     unknown_fields: Mapping[str, Any] = field(default_factory=dict)
 
@@ -144,6 +150,7 @@ class Sidecar:
         return Commit(
             graph_commit_id=self.commit_id,
             parent_commit_id=self.head,
+            merged_parent_commit_id=self.merged_parent_commit_id,
             graph_branch=self.branch_name,
             graph_version=self.graph_version + 1,
             kind=self.commit_kind,
@@ -190,7 +197,7 @@ def sidecar_bytes(sidecar: Sidecar) -> bytes:
         "commit": {
             "graph_commit_id": sidecar.commit_id,
             "parent_commit_id": sidecar.head,
-            "merged_parent_commit_id": None,
+            "merged_parent_commit_id": sidecar.merged_parent_commit_id,
             "kind": sidecar.commit_kind.value,
             "created_at_us": sidecar.commit_created_at_us,
             "metadata": dict(sidecar.commit_metadata),
@@ -202,13 +209,16 @@ def sidecar_bytes(sidecar: Sidecar) -> bytes:
             "rename": [],
             "tombstone": [],
             "update": [
-                {
-                    "table_key": effect.table_key,
-                    "stable_table_id": effect.stable_table_id,
-                    "table_incarnation_id": effect.table_incarnation_id,
-                    "ref": effect.ref,
-                }
-                for effect in sidecar.effects
+                *(
+                    {
+                        "table_key": effect.table_key,
+                        "stable_table_id": effect.stable_table_id,
+                        "table_incarnation_id": effect.table_incarnation_id,
+                        "ref": effect.ref,
+                    }
+                    for effect in sidecar.effects
+                ),
+                *(_pointer_document(pin) for pin in sidecar.pointers),
             ],
             "schema": None,
         },
@@ -281,6 +291,8 @@ def _from_document(document: Mapping[str, Any]) -> Sidecar:
         commit_metadata=document["commit"]["metadata"],
         rollback_commit_id=document["rollback_commit_id"],
         effects=tuple(_effect(effect) for effect in document["effects"]),
+        merged_parent_commit_id=document["commit"]["merged_parent_commit_id"],
+        pointers=tuple(_pointer(update) for update in document["manifest"]["update"] if "version" in update),
         rollback=RollbackRecord(**rollback) if rollback is not None else None,
         unknown_fields={key: value for key, value in document.items() if key not in _KNOWN},
     )
@@ -295,6 +307,31 @@ def _effect(document: Mapping[str, Any]) -> SidecarEffect:
             "planned": tuple(PlannedCommit(**planned) for planned in document["planned"]),
             "fork": Fork(**document["fork"]) if document["fork"] is not None else None,
         }
+    )
+
+
+def _pointer_document(pin: TablePin) -> Mapping[str, Any]:
+    return {
+        "table_key": pin.table_key,
+        "stable_table_id": f"{pin.identity.type_id:016x}",
+        "table_incarnation_id": f"{pin.identity.incarnation_id:016x}",
+        "location": pin.location,
+        "ref": pin.ref,
+        "version": pin.version,
+        "row_count": pin.row_count,
+    }
+
+
+def _pointer(document: Mapping[str, Any]) -> TablePin:
+    return TablePin(
+        table_key=TableKey(document["table_key"]),
+        identity=TableIdentity(
+            type_id=int(document["stable_table_id"], 16), incarnation_id=int(document["table_incarnation_id"], 16)
+        ),
+        location=document["location"],
+        ref=document["ref"],
+        version=document["version"],
+        row_count=document["row_count"],
     )
 
 

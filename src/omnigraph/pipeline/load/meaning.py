@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.catalog.model import EdgeType
+from omnigraph.records.contents import row_contents
 from omnigraph.records.tables import POSITION
 from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID
 from omnigraph.writes.authority import Capture
-from omnigraph.writes.equality import comparable
 
 _ENDPOINTS = {"src", "dst"}
 
@@ -71,22 +71,20 @@ def _by_content(capture: Capture, edge: EdgeType, anonymous: pa.Table, named: pa
     columns = ["src", "dst", *edge.property_by_name]
     stored = capture.table(edge.table_key).lookup("src", anonymous["src"].combine_chunks(), ["id", *columns])
     stored = stored.filter(pc.invert(pc.is_in(stored["id"], value_set=named))).drop_columns([ROW_ID, ROW_ADDRESS])
-    numbered = [f"c{index}" for index in range(len(columns))]
-    partition = ", ".join(numbered)
-    equal = " AND ".join(f"i.{name} IS NOT DISTINCT FROM s.{name}" for name in numbered)
     matches = capture.context.engine.sql(
         {
-            "incoming": comparable(anonymous.select([*columns, POSITION])).rename_columns([*numbered, "position"]),
-            "stored": comparable(stored.select([*columns, "id"])).rename_columns([*numbered, "id"]),
+            "incoming": anonymous.select([POSITION]).append_column("content", row_contents(anonymous, columns)),
+            "stored": stored.select(["id"]).append_column("content", row_contents(stored, columns)),
         },
         f"""
         WITH i AS (
-            SELECT *, row_number() OVER (PARTITION BY {partition} ORDER BY position) AS place FROM incoming
+            SELECT {POSITION} AS position, content,
+                   row_number() OVER (PARTITION BY content ORDER BY {POSITION}) AS place FROM incoming
         ), s AS (
-            SELECT *, row_number() OVER (PARTITION BY {partition} ORDER BY id) AS place FROM stored
+            SELECT id, content, row_number() OVER (PARTITION BY content ORDER BY id) AS place FROM stored
         )
-        SELECT i.position, s.id FROM i JOIN s ON i.place = s.place AND {equal}
-        """,  # noqa: S608 — column names are numbered
+        SELECT i.position, s.id FROM i JOIN s ON i.place = s.place AND i.content = s.content
+        """,  # noqa: S608 — a name of ours
     )
     return _in_order(anonymous, matches)
 

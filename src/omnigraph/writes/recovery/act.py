@@ -13,6 +13,7 @@ from omnigraph.storage.locks import HeldLock
 from omnigraph.storage.staging import CommitInterleaved, commit_staged, stage_restore
 from omnigraph.storage.tables import Table
 from omnigraph.writes.context import GraphContext
+from omnigraph.writes.pointers import pointer_moves
 from omnigraph.writes.recovery.audit import record_recovery
 from omnigraph.writes.recovery.decide import OURS, Action, Decision, EffectClass, classify
 from omnigraph.writes.recovery.facts import SidecarFacts, observe_effect
@@ -90,7 +91,7 @@ def _roll_forward(context: GraphContext, facts: SidecarFacts, decision: Decision
     )
     context.publisher.publish(
         sidecar.branch_name,
-        ManifestChanges(pins=moves),
+        ManifestChanges(pins=(*moves, *pointer_moves(context.store.tables, sidecar.pointers))),
         sidecar.commit(),
         Preconditions(
             incarnation=sidecar.branch_incarnation,

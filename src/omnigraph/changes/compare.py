@@ -1,0 +1,148 @@
+"""Which entities differ between two states of one type's table.
+
+The fast way asks Lance which rows were written or deleted in between, so that its cost follows the change; it is taken
+only where that answer is complete (`storage/lineage.py`). The general way joins all rows that the two states do not
+share file by file. Both then compare values (`records/contents.py`): an update is one only if the values differ.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+import pyarrow as pa
+
+from omnigraph.catalog.model import EdgeType, EntityType
+from omnigraph.errors import Internal
+from omnigraph.records.contents import DIGEST_TYPE, row_digests
+from omnigraph.storage.lineage import Stretch, row_versions_tell, stretches_between
+from omnigraph.storage.row_changes import deleted_row_ids, rows_written_since, unshared_fragments
+from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID, Table
+from omnigraph.writes.context import GraphContext
+
+_BATCH_ROWS = 100_000
+
+CHANGES_SCHEMA: Final = pa.schema([pa.field("id", pa.string()), pa.field("op", pa.string())])
+_DIGESTS_SCHEMA: Final = pa.schema([pa.field("id", pa.string()), pa.field("digest", DIGEST_TYPE)])
+
+_CLASSIFY = """
+    SELECT coalesce(after.id, before.id) AS id,
+           CASE WHEN before.id IS NULL THEN 'insert' WHEN after.id IS NULL THEN 'delete' ELSE 'update' END AS op
+    FROM before FULL OUTER JOIN after ON before.id = after.id
+    WHERE before.digest IS DISTINCT FROM after.digest
+"""
+
+
+class Op(StrEnum):
+    """What happened to an entity."""
+
+    INSERT = "insert"
+    UPDATE = "update"
+    DELETE = "delete"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableState:
+    """One type's table at one exact `(ref, version)`, with the schema that its snapshot reads it with."""
+
+    entity: EntityType
+    table: Table
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that say something about an entity, besides its id: endpoints and properties."""
+        endpoints = ("src", "dst") if isinstance(self.entity, EdgeType) else ()
+        return (*endpoints, *self.entity.property_by_name)
+
+    def images(self, ids: pa.Array) -> pa.Table:
+        """Return whole images of these entities, blobs as binary; those that the state does not have are left out."""
+        found = self.table.lookup("id", ids, ["id", *self.columns])
+        return found.drop_columns([ROW_ID, ROW_ADDRESS])
+
+
+def changed_entities(context: GraphContext, before: TableState | None, after: TableState | None) -> pa.Table:
+    """Return `(id, op)` of every entity that differs by value, in no particular order; None is a table without rows.
+
+    Both states belong to one identity and have the same columns. They may lie on any two refs, in either direction.
+    """
+    if before is None or after is None:
+        return _all_of(after, Op.INSERT) if after is not None else _all_of(before, Op.DELETE)
+    if set(before.columns) != set(after.columns):
+        raise Internal(f"States of {after.entity.table_key} with different columns were compared.")
+    by_history = changed_by_history(context, before, after)
+    return by_history if by_history is not None else changed_by_content(context, before, after)
+
+
+def changed_by_history(context: GraphContext, before: TableState, after: TableState) -> pa.Table | None:
+    """Find the changes from what Lance remembers of the way between the states; None where that may be incomplete."""
+    stretches = _telling_way(context, before.table, after.table)
+    if stretches is not None:
+        as_before, as_after = _touched(context, before, after, stretches)
+        return _classified(context, as_before, as_after)
+    stretches = _telling_way(context, after.table, before.table)
+    if stretches is not None:
+        as_after, as_before = _touched(context, after, before, stretches)
+        return _classified(context, as_before, as_after)
+    return None
+
+
+def changed_by_content(context: GraphContext, before: TableState, after: TableState) -> pa.Table:
+    """Find the changes by joining all rows that lie in files which the states do not share."""
+    of_before, of_after = unshared_fragments(before.table, after.table)
+    return _classified(context, _digests(before, of_before), _digests(after, of_after))
+
+
+def _all_of(state: TableState | None, op: Op) -> pa.Table:
+    ids = state.table.read(["id"])["id"].combine_chunks() if state is not None else pa.array([], pa.string())
+    return pa.Table.from_arrays([ids, pa.repeat(op.value, len(ids))], schema=CHANGES_SCHEMA)
+
+
+def _telling_way(context: GraphContext, older: Table, newer: Table) -> tuple[Stretch, ...] | None:
+    stretches = stretches_between(context.store.tables, older, newer)
+    if stretches is None:
+        return None
+    tells = row_versions_tell(context.store.objects, older.address.location, stretches)
+    return stretches if tells else None
+
+
+def _touched(
+    context: GraphContext, older: TableState, newer: TableState, stretches: tuple[Stretch, ...]
+) -> tuple[pa.Table, pa.Table]:
+    """Digest the rows that were written or deleted on the way: as they were, and as they are."""
+    if not stretches:
+        return _DIGESTS_SCHEMA.empty_table(), _DIGESTS_SCHEMA.empty_table()
+    row_ids = [deleted_row_ids(context.store.tables, older.table.address.location, stretches)]
+    now = []
+    for batch in rows_written_since(newer.table, older.table.version, ["id", *newer.columns]):
+        row_ids.append(batch[ROW_ID])
+        now.append(_digested(batch, newer.columns))
+    # Row ids are stable along the way, so that the rows as they were need no search by id.
+    wanted = pa.concat_arrays(row_ids).unique()
+    chunks = (wanted.slice(start, _BATCH_ROWS) for start in range(0, len(wanted), _BATCH_ROWS))
+    then = [_digested(older.table.take(chunk, ["id", *older.columns]), older.columns) for chunk in chunks]
+    return _concatenated(then), _concatenated(now)
+
+
+def _digests(state: TableState, fragment_ids: list[int]) -> pa.RecordBatchReader:
+    def batches() -> Iterator[pa.RecordBatch]:
+        if fragment_ids:
+            for batch in state.table.scan(["id", *state.columns], fragment_ids=fragment_ids):
+                yield from _digested(batch, state.columns).to_batches()
+
+    return pa.RecordBatchReader.from_batches(_DIGESTS_SCHEMA, batches())
+
+
+def _digested(rows: pa.Table | pa.RecordBatch, columns: tuple[str, ...]) -> pa.Table:
+    table = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
+    digests = row_digests(table, columns)
+    return pa.Table.from_arrays([table["id"], digests], schema=_DIGESTS_SCHEMA)
+
+
+def _concatenated(pieces: Iterable[pa.Table]) -> pa.Table:
+    return pa.concat_tables([_DIGESTS_SCHEMA.empty_table(), *pieces])
+
+
+def _classified(
+    context: GraphContext, before: pa.Table | pa.RecordBatchReader, after: pa.Table | pa.RecordBatchReader
+) -> pa.Table:
+    return context.engine.sql({"before": before, "after": after}, _CLASSIFY).cast(CHANGES_SCHEMA)

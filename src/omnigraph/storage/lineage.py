@@ -1,0 +1,74 @@
+"""How one state of a table came out of another, and whether Lance's row versions tell what changed in between.
+
+Version numbers continue from a fork, so the way from an older state to a newer one is a chain of stretches: on the
+older state's ref up to a fork, and so on down to the newer state. Row versions and row deltas are right along such a
+chain as long as every version in it was made by an operation that keeps them; a restore, for one, brings old row
+versions back and the delta then reports nothing.
+"""
+
+from dataclasses import dataclass
+
+from omnigraph.storage.objects import ControlStore
+from omnigraph.storage.operations import HistoryUnreadable, OperationName, operation
+from omnigraph.storage.refs import Ref, list_refs
+from omnigraph.storage.table_files import TableDirectory
+from omnigraph.storage.tables import Table, TableStore
+
+_TELLING_OPERATIONS = frozenset(
+    {
+        OperationName.APPEND,
+        OperationName.UPDATE,
+        OperationName.DELETE,
+        OperationName.REWRITE,
+        OperationName.RESERVE_FRAGMENTS,
+        OperationName.CREATE_INDEX,
+        OperationName.UPDATE_CONFIG,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stretch:
+    """The versions of one ref after `begin`, up to and including `end`."""
+
+    ref: str | None
+    begin: int
+    end: int
+
+
+def stretches_between(store: TableStore, older: Table, newer: Table) -> tuple[Stretch, ...] | None:
+    """Return the way from one state to a later one, oldest stretch first; None when there is none.
+
+    Empty when both are the same version of the same ref, or when nothing happened since the fork.
+    """
+    location = older.address.location
+    if location != newer.address.location:
+        return None
+    refs: dict[str, Ref] = {}
+    if older.address.ref != newer.address.ref:
+        refs = list_refs(store, location)
+    found: list[Stretch] = []
+    ref, end = newer.address.ref, int(newer.version)
+    while ref != older.address.ref:
+        forked = refs.get(ref) if ref is not None else None
+        if forked is None:
+            return None
+        found.append(Stretch(ref=ref, begin=forked.parent_version, end=end))
+        ref, end = forked.parent, forked.parent_version
+    if end < older.version:
+        return None
+    found.append(Stretch(ref=ref, begin=int(older.version), end=end))
+    return tuple(stretch for stretch in reversed(found) if stretch.begin < stretch.end)
+
+
+def row_versions_tell(objects: ControlStore, location: str, stretches: tuple[Stretch, ...]) -> bool:
+    """Whether every version on the way keeps row versions truthful; one that cannot be read does not count as such."""
+    files = TableDirectory(objects, location)
+    try:
+        return all(
+            operation(files, ref=stretch.ref, version=version).name in _TELLING_OPERATIONS
+            for stretch in stretches
+            for version in range(stretch.begin + 1, stretch.end + 1)
+        )
+    except HistoryUnreadable:
+        return False
