@@ -21,6 +21,7 @@ COMMANDS = [
     ("branch", "list"),
     ("branch", "create", "review"),
     ("branch", "delete", "review"),
+    ("optimize",),
     ("recover",),
     ("repair",),
     ("load", "--data", "crew.jsonl", "--mode", "append"),

@@ -13,7 +13,7 @@ import click
 from click.core import ParameterSource
 
 from omnigraph import errors
-from omnigraph.base.units import parse_duration
+from omnigraph.base.units import parse_bytes, parse_duration
 from omnigraph.cli.capabilities import AddressFlag
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.operator_config import ENGINES
@@ -136,6 +136,19 @@ def wait_option(function: CallbackT) -> CallbackT:
     return click.option(
         "--wait", default="0", callback=_duration, metavar="DUR", help="Wait this long for another maintenance run."
     )(function)
+
+
+def size_option(spelling: str, *, help_text: str, default: str | None = None) -> Callable[[CallbackT], CallbackT]:
+    """Take a number of bytes, plain or with KiB, MiB, GiB or TiB."""
+    return click.option(spelling, default=default, callback=_size, metavar="SIZE", help=help_text)
+
+
+def _size(context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
+    del context
+    try:
+        return None if value is None else parse_bytes(value)
+    except ValueError as error:
+        raise errors.Usage(f"{parameter.opts[0]}: {error}.", flag=parameter.opts[0]) from error
 
 
 def _duration(context: click.Context, parameter: click.Parameter, value: str) -> timedelta:

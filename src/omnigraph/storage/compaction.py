@@ -46,6 +46,7 @@ class RewriteOutcome:
     key: str
     result: str | None = None
     """Lance's own description of the new files, as JSON; None when the task was not carried out."""
+    fragments_added: int = 0
     bytes_written: int = 0
     seconds: float = 0.0
     error: str | None = None
@@ -103,6 +104,7 @@ def run_rewrite(task: RewriteTask) -> RewriteOutcome:
     return RewriteOutcome(
         key=task.key,
         result=result,
+        fragments_added=len(made["new_fragments"]),
         bytes_written=sum(file["file_size_bytes"] or 0 for new in made["new_fragments"] for file in new["files"]),
         seconds=clock.monotonic_seconds() - started,
         error=problem,
