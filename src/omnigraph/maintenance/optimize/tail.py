@@ -61,6 +61,14 @@ class Tail:
     """Tables of which something changed meanwhile; when this is not empty, nothing was committed at all."""
     drifted: dict[TableKey, int] = field(default_factory=dict)
     """Tables that moved without the graph, with their HEAD."""
+    closed_seconds: float = 0.0
+    """How long the branch was closed to other writers."""
+
+    def share_pause(self) -> None:
+        """Divide the time that the branch was closed among the tables, which were committed side by side."""
+        total = sum(found.pause_seconds for found in self.commits)
+        for found in self.commits:
+            found.pause_seconds *= self.closed_seconds / total if total else 0.0
 
 
 def run_tail(
@@ -81,6 +89,7 @@ def run_tail(
     identity = WriteIdentity.mint(SidecarKind.OPTIMIZE, CommitKind.MAINTENANCE, MAINTENANCE_ACTOR)
     tail = Tail()
     with hold_branches(context, [branch], operation=f"optimize {identity.operation_id}") as lock:
+        closed_at = clock.monotonic_seconds()
         faults.reach("write.after_gates")
         _refuse_pending(context, branch)
         snapshot = context.manifest.load(branch).snapshot
@@ -108,6 +117,8 @@ def run_tail(
             preconditions,
             events,
         )
+    tail.closed_seconds = clock.monotonic_seconds() - closed_at
+    tail.share_pause()
     return tail
 
 
