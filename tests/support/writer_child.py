@@ -73,6 +73,10 @@ BRANCH_KINDS = {
 """Writers that need, make or remove the branch `review`."""
 
 
+MAINTENANCE_KINDS = {"optimize": lambda graph: graph.optimize(events=collect).commit}
+"""Runs that change no row, and are rolled forward from wherever they stopped."""
+
+
 def recover(graph: omnigraph.Graph) -> object:
     """Settle everything; on S3 the lease of a dead writer has to run out first."""
     result = graph.recover()
@@ -89,7 +93,7 @@ def main() -> None:
     uri, kind = sys.argv[1:3]
     graph = harbor.open_with_short_leases(uri)
     try:
-        commit = recover(graph) if kind == "recover" else {**KINDS, **BRANCH_KINDS}[kind](graph)
+        commit = recover(graph) if kind == "recover" else {**KINDS, **BRANCH_KINDS, **MAINTENANCE_KINDS}[kind](graph)
     except (OmniError, OSError) as error:
         print(json.dumps({"ok": False, "error": getattr(error, "kind", "oserror"), "message": str(error)}))
     else:
