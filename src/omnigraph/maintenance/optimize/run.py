@@ -69,6 +69,7 @@ class _Run:
         self._concurrency = concurrency
         self._events = events
         self._started = clock.monotonic_seconds()
+        self._started_at_us = clock.now_us()
 
     def preview(self) -> OptimizeResult:
         capture = capture_branch(self._context, self._branch)
