@@ -19,6 +19,8 @@ from omnigraph.writes.sidecar import PendingOperation, list_pending
 
 if TYPE_CHECKING:
     from omnigraph.branches.verbs import Branches
+    from omnigraph.maintenance.cleanup.policy import CleanupPolicy
+    from omnigraph.maintenance.cleanup.run import CleanupReport
     from omnigraph.maintenance.repair.run import RepairReport
     from omnigraph.pipeline.export.run import ExportResult
     from omnigraph.pipeline.load.run import LoadResult
@@ -209,6 +211,21 @@ class Graph:
             self._refuse_read_only()
         consent = (Consent.ANYTHING if force else Consent.VERIFIED) if confirm else Consent.PREVIEW
         return run_repair(self._context, consent=consent, branch=branch, tables=tables, wait_seconds=wait_seconds)
+
+    def cleanup(
+        self,
+        policy: "CleanupPolicy",
+        *,
+        confirm: bool = False,
+        wait_seconds: float = 0.0,
+        events: Events = ignore_events,
+    ) -> "CleanupReport":
+        """Remove old versions that nobody needs; without `confirm`, say exactly what would go and change nothing."""
+        from omnigraph.maintenance.cleanup.run import run_cleanup
+
+        if confirm:
+            self._refuse_read_only()
+        return run_cleanup(self._context, policy, confirm=confirm, wait_seconds=wait_seconds, events=events)
 
     def abandon(self, operation_id: str) -> SweepResult:
         """Give up an operation that recovery cannot settle: its sidecar goes, the tables stay as they are."""

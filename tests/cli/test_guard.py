@@ -24,6 +24,7 @@ ACCEPTED = {
     "branch list": DATA_READ,
     "branch delete": {*DATA_READ, "--as"},
     "repair": MAINTENANCE,
+    "cleanup": MAINTENANCE,
     "recover": MAINTENANCE,
     "profile list": set(),
     "profile show": set(),
@@ -31,7 +32,7 @@ ACCEPTED = {
     "completion": set(),
     "version": set(),
 }
-CLASS_PHRASE = dict.fromkeys(("init", "repair", "recover"), "direct (storage-native)") | dict.fromkeys(
+CLASS_PHRASE = dict.fromkeys(("init", "repair", "cleanup", "recover"), "direct (storage-native)") | dict.fromkeys(
     (
         "load",
         "export",

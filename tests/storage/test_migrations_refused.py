@@ -23,6 +23,7 @@ COMMANDS = [
     ("branch", "delete", "review"),
     ("recover",),
     ("repair",),
+    ("cleanup",),
     ("load", "--data", "crew.jsonl", "--mode", "append"),
     ("init", "--force", "--schema", "harbor.pg"),
 ]

@@ -13,7 +13,7 @@ from omnigraph.manifest.commits import Commit
 from omnigraph.manifest.root import refuse_moved
 from omnigraph.manifest.rows import MANIFEST
 from omnigraph.manifest.state import ManifestState
-from omnigraph.storage.locks import PinnedVersion, put_reader_lease
+from omnigraph.reads.holding import hold_versions
 from omnigraph.storage.refs import create_ref, drop_leftover_tree, list_refs
 from omnigraph.storage.tables import Table
 from omnigraph.writes.context import GraphContext
@@ -47,8 +47,7 @@ def _fork(context: GraphContext, manifest: Table, name: str) -> None:
 def _fork_from_the_past(context: GraphContext, state: ManifestState, at: Commit, name: str) -> None:
     """Fork an older state; a lease keeps a running cleanup from the versions it pins until the branch itself does."""
     snapshot = state.snapshot_at(at.graph_version, at.graph_commit_id)
-    pinned = [PinnedVersion(location=pin.location, ref=pin.ref, version=pin.version) for pin in snapshot.pins.values()]
-    with put_reader_lease(context.store.objects, pinned, operation=f"branch create {name}"):
+    with hold_versions(context, snapshot.pins.values(), operation=f"branch create {name}"):
         for pin in snapshot.pins.values():
             context.store.tables.open(pin.address, pin.version)
         _fork(context, _manifest_at(context, state, at), name)

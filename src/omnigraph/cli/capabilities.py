@@ -101,6 +101,7 @@ CAPABILITIES = (
     Capability(words="branch list", command_class=CommandClass.ANY, uri=UriForm.POSITIONAL, accepts=_READ),
     Capability(words="branch delete", command_class=CommandClass.ANY, uri=UriForm.FLAG, accepts=_WRITE),
     Capability(words="repair", command_class=CommandClass.DIRECT, uri=UriForm.POSITIONAL, accepts=_MAINTENANCE),
+    Capability(words="cleanup", command_class=CommandClass.DIRECT, uri=UriForm.POSITIONAL, accepts=_MAINTENANCE),
     Capability(words="recover", command_class=CommandClass.DIRECT, uri=UriForm.POSITIONAL, accepts=_MAINTENANCE),
     Capability(words="profile list", command_class=CommandClass.LOCAL),
     Capability(words="profile show", command_class=CommandClass.LOCAL),

@@ -133,13 +133,18 @@ def _trim_branch(context: click.Context, parameter: click.Parameter, value: str)
 
 def wait_option(function: CallbackT) -> CallbackT:
     """Take `--wait`: how long to wait for another maintenance run; not at all by default."""
-    return click.option(
-        "--wait", default="0", callback=_duration, metavar="DUR", help="Wait this long for another maintenance run."
-    )(function)
+    return duration_option("--wait", default="0", help="Wait this long for another maintenance run.")(function)
 
 
-def _duration(context: click.Context, parameter: click.Parameter, value: str) -> timedelta:
+def duration_option(spelling: str, *, help: str, default: str | None = None) -> Callable[[CallbackT], CallbackT]:  # noqa: A002 — as click calls it
+    """Take a duration such as `90`, `15m` or `7d`."""
+    return click.option(spelling, default=default, callback=_duration, metavar="DUR", help=help)
+
+
+def _duration(context: click.Context, parameter: click.Parameter, value: str | None) -> timedelta | None:
     del context
+    if value is None:
+        return None
     try:
         return parse_duration(value)
     except ValueError as error:

@@ -95,9 +95,7 @@ def _plan_of(writer: MergeWriter) -> MergePlan:
     return writer.plan
 
 
-def _delete_source(
-    context: GraphContext, name: str, merged: CommitId, events: Events
-) -> tuple[bool, str | None]:
+def _delete_source(context: GraphContext, name: str, merged: CommitId, events: Events) -> tuple[bool, str | None]:
     """Delete the merged branch if nothing was added to it since; the merge stands whatever comes of it."""
     try:
         delete_branch(context, name, events, expected_head=merged)
