@@ -23,6 +23,7 @@ ACCEPTED = {
     "branch create": {*DATA_READ, "--as"},
     "branch list": DATA_READ,
     "branch delete": {*DATA_READ, "--as"},
+    "branch merge": {*DATA_READ, "--as"},
     "recover": MAINTENANCE,
     "profile list": set(),
     "profile show": set(),
@@ -42,6 +43,7 @@ CLASS_PHRASE = dict.fromkeys(("init", "recover"), "direct (storage-native)") | d
         "branch create",
         "branch list",
         "branch delete",
+        "branch merge",
     ),
     "data",
 )
@@ -138,7 +140,7 @@ def test_the_error_document_of_a_refusal_names_command_class_and_flag(run):
 
 
 @pytest.mark.parametrize("flag", [("--engine", "local"), ("--spark-master", "local[2]"), ("--spark-ui",)])
-@pytest.mark.parametrize("command", [name for name in ACCEPTED if name not in {"load", "export"}])
+@pytest.mark.parametrize("command", [name for name in ACCEPTED if name not in {"load", "export", "branch merge"}])
 def test_engine_flags_are_for_bulk_commands(command, flag, run):
     ran = run(*command.split(), *flag)
 

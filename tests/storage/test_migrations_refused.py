@@ -21,6 +21,8 @@ COMMANDS = [
     ("branch", "list"),
     ("branch", "create", "review"),
     ("branch", "delete", "review"),
+    ("branch", "merge", "review"),
+    ("branch", "merge", "review", "--dry-run"),
     ("recover",),
     ("load", "--data", "crew.jsonl", "--mode", "append"),
     ("init", "--force", "--schema", "harbor.pg"),

@@ -25,9 +25,7 @@ from omnigraph.writes.context import GraphContext
 from omnigraph.writes.recovery.sweep import settle_branch
 
 
-def delete_branch(
-    context: GraphContext, name: str, events: Events, *, expected_head: CommitId | None = None
-) -> None:
+def delete_branch(context: GraphContext, name: str, events: Events, *, expected_head: CommitId | None = None) -> None:
     """Delete a branch that no other branch depends on; with `expected_head`, only if that still is its head."""
     trimmed = check_branch_name(name)
     if trimmed == MAIN_BRANCH:
