@@ -118,7 +118,7 @@ class Graph:
 
     @property
     def branches(self) -> "Branches":
-        """The branches of this graph: create, list and delete them."""
+        """The branches of this graph: create, list, merge and delete them."""
         from omnigraph.branches.verbs import Branches
 
         return Branches(self._context, self._refuse_read_only)

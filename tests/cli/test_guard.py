@@ -25,6 +25,7 @@ ACCEPTED = {
     "branch delete": {*DATA_READ, "--as"},
     "repair": MAINTENANCE,
     "cleanup": MAINTENANCE,
+    "branch merge": {*DATA_READ, "--as"},
     "recover": MAINTENANCE,
     "profile list": set(),
     "profile show": set(),
@@ -44,6 +45,7 @@ CLASS_PHRASE = dict.fromkeys(("init", "repair", "cleanup", "recover"), "direct (
         "branch create",
         "branch list",
         "branch delete",
+        "branch merge",
     ),
     "data",
 )
@@ -140,7 +142,7 @@ def test_the_error_document_of_a_refusal_names_command_class_and_flag(run):
 
 
 @pytest.mark.parametrize("flag", [("--engine", "local"), ("--spark-master", "local[2]"), ("--spark-ui",)])
-@pytest.mark.parametrize("command", [name for name in ACCEPTED if name not in {"load", "export"}])
+@pytest.mark.parametrize("command", [name for name in ACCEPTED if name not in {"load", "export", "branch merge"}])
 def test_engine_flags_are_for_bulk_commands(command, flag, run):
     ran = run(*command.split(), *flag)
 

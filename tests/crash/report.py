@@ -31,6 +31,7 @@ _TITLES = {
     "init": "Init",
     "migrate": "Migrations",
     "branch": "Creating and deleting branches",
+    "merge": "Merging branches",
 }
 BROKEN_REQUESTS = "broken_requests"
 """The test property that says how many requests of the store one test has broken."""

@@ -21,6 +21,8 @@ COMMANDS = [
     ("branch", "list"),
     ("branch", "create", "review"),
     ("branch", "delete", "review"),
+    ("branch", "merge", "review"),
+    ("branch", "merge", "review", "--dry-run"),
     ("recover",),
     ("repair",),
     ("cleanup",),

@@ -67,6 +67,16 @@ BRANCH_KINDS = {
         graph.load(harbor.lines(CHANGES), mode="merge", branch="review", actor="act-test", events=collect).commit
     ),
     "branch_mutation": branch_mutate,
+    "branch_merge": lambda graph: graph.branches.merge("review", actor="act-test", events=collect).commit,
+    "branch_merge_first_touch": lambda graph: (
+        graph.branches.merge("review", into="trial", actor="act-test", events=collect).commit
+    ),
+    "branch_merge_pointer": lambda graph: (
+        graph.branches.merge("main", into="review", actor="act-test", events=collect).commit
+    ),
+    "branch_merge_delete": lambda graph: (
+        graph.branches.merge("review", delete_branch=True, actor="act-test", events=collect).commit
+    ),
     "branch_create": lambda graph: graph.branches.create("review"),
     "branch_delete": lambda graph: graph.branches.delete("review", events=collect),
 }

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from omnigraph.base.events import Events, Warned
+from omnigraph.base.units import counted
 from omnigraph.branches.delete import delete_branch
 from omnigraph.branches.merge.plan import MergePlan, TableCounts, plan_merge
 from omnigraph.branches.merge.sides import MergeOutcome, observe_sides
@@ -83,11 +84,16 @@ def run_merge(
         tables=plan.tables,
         actor_id=actor_id,
         engine=context.engine.name,
-        engine_reason="only the changes of both sides are compared",
+        engine_reason=_extent(plan),
         commit=commit,
         branch_deleted=is_deleted,
         branch_delete_error=why_not,
     )
+
+
+def _extent(plan: MergePlan) -> str:
+    changed = sum(table.inserted + table.updated + table.deleted for table in plan.tables)
+    return f"{counted(changed, 'change')} of entities"
 
 
 def _plan_of(writer: MergeWriter) -> MergePlan:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.base.units import shorten
 from omnigraph.branches.merge.conflicts import KIND_BY_OUTCOME, MergeConflict
@@ -44,9 +45,7 @@ class TableMerge:
     def conflicts(self, *, at_most: int) -> Iterator[MergeConflict]:
         """Word the first conflicts by id."""
         undecided = self.resolution.filter(
-            pa.compute.is_in(
-                self.resolution["outcome"], value_set=pa.array([outcome.value for outcome in KIND_BY_OUTCOME])
-            )
+            pc.is_in(self.resolution["outcome"], value_set=pa.array([outcome.value for outcome in KIND_BY_OUTCOME]))
         )
         for row in undecided.sort_by("id").slice(0, at_most).to_pylist():
             outcome = Outcome(row["outcome"])
