@@ -21,6 +21,7 @@ LAYERS = {
     "manifest": 4,
     "writes": 5,
     "reads": 6,
+    "evolution": 6,
     "branches": 7,
     "pipeline": 8,
     "cluster": 10,

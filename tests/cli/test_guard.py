@@ -20,6 +20,8 @@ ACCEPTED = {
     "commit show": DATA_READ,
     "schema show": DATA_READ,
     "schema get": DATA_READ,
+    "schema plan": {"--store", "--profile"},
+    "schema apply": {*DATA_READ, "--as"},
     "branch create": {*DATA_READ, "--as"},
     "branch list": DATA_READ,
     "branch delete": {*DATA_READ, "--as"},
@@ -30,7 +32,7 @@ ACCEPTED = {
     "completion": set(),
     "version": set(),
 }
-CLASS_PHRASE = dict.fromkeys(("init", "recover"), "direct (storage-native)") | dict.fromkeys(
+CLASS_PHRASE = dict.fromkeys(("init", "recover", "schema plan"), "direct (storage-native)") | dict.fromkeys(
     (
         "load",
         "export",
@@ -39,6 +41,7 @@ CLASS_PHRASE = dict.fromkeys(("init", "recover"), "direct (storage-native)") | d
         "commit show",
         "schema show",
         "schema get",
+        "schema apply",
         "branch create",
         "branch list",
         "branch delete",

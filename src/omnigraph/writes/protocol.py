@@ -9,13 +9,13 @@ to an end, by this process or by whoever recovers it: there is no silent retry p
 """
 
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from omnigraph.base import clock, faults, ids
 from omnigraph.base.events import Events, Warned
-from omnigraph.catalog.model import TableKey
+from omnigraph.catalog.model import TableIdentity, TableKey
 from omnigraph.errors import (
     DriftNeedsRepair,
     Effect,
@@ -26,14 +26,18 @@ from omnigraph.errors import (
     StaleView,
 )
 from omnigraph.manifest.commits import Commit, CommitId, CommitKind
-from omnigraph.manifest.publish import ManifestChanges, PinMove, check_preconditions
+from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions, check_preconditions
 from omnigraph.manifest.snapshot import TablePin
 from omnigraph.storage.locks import HeldLock
 from omnigraph.storage.refs import create_ref, list_refs
 from omnigraph.storage.staging import CommitInterleaved, StagedCommit, commit_staged
 from omnigraph.storage.tables import Table, TableAddress
 from omnigraph.writes.authority import Capture, capture_branch, head_at_pin
+from omnigraph.writes.completion import complete_schema_change
 from omnigraph.writes.context import GraphContext
+from omnigraph.writes.creation import NewTable, expect_absent_table
+from omnigraph.writes.manifest_delta import ManifestDelta
+from omnigraph.writes.purge import Purge
 from omnigraph.writes.recovery.sweep import settle_branch, settle_own
 from omnigraph.writes.sidecar import (
     EffectKind,
@@ -61,6 +65,18 @@ class PreparedTable:
     target: TableAddress
     """Where the chain lands: where the pin is, or the branch's own ref, forked from the pin by this very write."""
     chain: tuple[StagedCommit, ...]
+    renamed_to: TableKey | None = None
+    """What the table is called once the write is published, if that is another name."""
+
+    @property
+    def table_key(self) -> TableKey:
+        """What the table is called once the write is published."""
+        return self.renamed_to or self.pin.table_key
+
+    @property
+    def identity(self) -> TableIdentity:
+        """What names the table for ever."""
+        return self.pin.identity
 
     @property
     def is_first_touch(self) -> bool:
@@ -74,6 +90,17 @@ class PreparedWrite:
 
     tables: tuple[PreparedTable, ...]
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    created: tuple[NewTable, ...] = ()
+    manifest: ManifestDelta = field(default_factory=ManifestDelta)
+    purges: tuple[Purge, ...] = ()
+    """What is removed for good once the write is published."""
+    last_check: Callable[[], None] | None = None
+    """Looks under the gates at what the branch itself does not show, and raises to refuse; nothing is touched yet."""
+
+    @property
+    def effects(self) -> tuple[NewTable | PreparedTable, ...]:
+        """Everything that is committed to tables, in the order in which it happens."""
+        return (*self.created, *self.tables)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,6 +214,8 @@ def _run_gated(
     ) as lock:
         faults.reach("write.after_gates")
         _revalidate(context, capture, prepared, lock)
+        if prepared.last_check is not None:
+            prepared.last_check()
         sidecar = _sidecar(capture, identity, prepared)
         lock.ensure_seconds_left()
         context.sidecars.arm(sidecar)
@@ -213,6 +242,8 @@ def _revalidate(context: GraphContext, capture: Capture, prepared: PreparedWrite
         check_preconditions(state.branch.incarnation, state.snapshot, _preconditions(capture, prepared))
     except StaleView as stale:
         raise _Moved(stale) from stale
+    for new in prepared.created:
+        expect_absent_table(context, new)
     for table in prepared.tables:
         if table.is_first_touch:
             _expect_absent_ref(context, table)
@@ -220,8 +251,10 @@ def _revalidate(context: GraphContext, capture: Capture, prepared: PreparedWrite
             head_at_pin(context, table.pin)
 
 
-def _preconditions(capture: Capture, prepared: PreparedWrite) -> Any:
-    return capture.preconditions(tuple(table.pin.table_key for table in prepared.tables))
+def _preconditions(capture: Capture, prepared: PreparedWrite) -> Preconditions:
+    captured = capture.preconditions(tuple(table.pin.table_key for table in prepared.tables))
+    unknown = {new.identity: None for new in prepared.created}
+    return replace(captured, expected_pins={**captured.expected_pins, **unknown})
 
 
 def _sidecar(capture: Capture, identity: WriteIdentity, prepared: PreparedWrite) -> Sidecar:
@@ -242,13 +275,17 @@ def _sidecar(capture: Capture, identity: WriteIdentity, prepared: PreparedWrite)
         commit_created_at_us=now,
         commit_metadata=prepared.metadata,
         rollback_commit_id=CommitId(ids.new_ulid()),
-        effects=tuple(_effect(table) for table in prepared.tables),
+        effects=tuple(_effect(table) for table in prepared.effects),
+        manifest=prepared.manifest,
+        purges=prepared.purges,
     )
 
 
-def _effect(table: PreparedTable) -> SidecarEffect:
+def _effect(table: NewTable | PreparedTable) -> SidecarEffect:
+    if isinstance(table, NewTable):
+        return table.effect()
     return SidecarEffect(
-        table_key=table.pin.table_key,
+        table_key=table.table_key,
         stable_table_id=f"{table.pin.identity.type_id:016x}",
         table_incarnation_id=f"{table.pin.identity.incarnation_id:016x}",
         location=table.pin.location,
@@ -266,17 +303,20 @@ def _effect(table: PreparedTable) -> SidecarEffect:
 
 def _apply_effects(context: GraphContext, prepared: PreparedWrite, lock: HeldLock) -> dict[TableKey, Table]:
     achieved: dict[TableKey, Table] = {}
-    for position, table in enumerate(prepared.tables):
+    for position, table in enumerate(prepared.effects):
         if position:
             faults.reach("write.between_tables")
-        if table.is_first_touch:
+        fork = table if isinstance(table, PreparedTable) and table.is_first_touch else None
+        if fork is not None:
             lock.ensure_seconds_left()
-            _fork(context, table)
+            _fork(context, fork)
         for staged in table.chain:
             lock.ensure_seconds_left()
-            achieved[table.pin.table_key] = commit_staged(context.store.tables, table.target, staged)
-        if table.is_first_touch:
+            achieved[table.table_key] = commit_staged(context.store.tables, table.target, staged)
+        if fork is not None:
             faults.reach("fork.after_commit")
+        if isinstance(table, NewTable):
+            faults.reach("schema.after_create_table")
     return achieved
 
 
@@ -299,15 +339,15 @@ def _expect_absent_ref(context: GraphContext, table: PreparedTable) -> None:
 
 
 def _changes(prepared: PreparedWrite, achieved: Mapping[TableKey, Table]) -> ManifestChanges:
-    return ManifestChanges(
-        pins=tuple(
+    return prepared.manifest.with_pins(
+        tuple(
             PinMove.to(
-                achieved[table.pin.table_key],
-                table_key=table.pin.table_key,
-                identity=table.pin.identity,
+                achieved[table.table_key],
+                table_key=table.table_key,
+                identity=table.identity,
                 transaction_uuid=table.chain[-1].uuid,
             )
-            for table in prepared.tables
+            for table in prepared.effects
         )
     )
 
@@ -348,6 +388,12 @@ def _finish(context: GraphContext, sidecar: Sidecar, commit: Commit, events: Eve
     except (OmniError, OSError) as error:
         events(Warned(message=f"commit {commit.graph_commit_id} is published but not logged yet: {error}"))
     faults.reach("write.after_log")
+    try:
+        complete_schema_change(context, sidecar)
+    except (OmniError, OSError) as error:
+        # The sidecar stays, and with it the knowledge of what is left to do.
+        events(Warned(message=f"commit {commit.graph_commit_id} is published but not completed yet: {error}"))
+        return
     try:
         faults.reach("write.delete_fails")
         context.sidecars.forget(sidecar.operation_id)

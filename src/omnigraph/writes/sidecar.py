@@ -19,6 +19,8 @@ from omnigraph.errors import ReadSetConflict, StorageError
 from omnigraph.manifest.commits import Commit, CommitId, CommitKind
 from omnigraph.storage.objects import ControlStore, ObjectChanged
 from omnigraph.storage.tables import TableAddress
+from omnigraph.writes.manifest_delta import ManifestDelta
+from omnigraph.writes.purge import Purge
 
 RECOVERY_PREFIX: Final = "__recovery/"
 SIDECAR_SCHEMA_VERSION: Final = 1
@@ -30,12 +32,16 @@ class SidecarKind(StrEnum):
 
     MUTATION = "mutation"
     LOAD = "load"
+    SCHEMA_APPLY = "schema_apply"
 
 
 class EffectKind(StrEnum):
     """What a writer does to one table."""
 
     COMMIT = "commit"
+    """A chain of commits on top of what the graph pins."""
+    CREATE = "create"
+    """The first version of a table that does not exist yet."""
 
 
 class UnreadableSidecar(Exception):
@@ -75,8 +81,15 @@ class SidecarEffect:
     fork: Fork | None = None
 
     @property
-    def expected_pin(self) -> tuple[str | None, int]:
-        """What the graph pins before the operation is published."""
+    def creates_its_target(self) -> bool:
+        """Whether the table, or the ref of it, is made by the operation itself: undoing removes it."""
+        return self.fork is not None or self.effect is EffectKind.CREATE
+
+    @property
+    def expected_pin(self) -> tuple[str | None, int] | None:
+        """What the graph pins before the operation is published; None when it must not know the table."""
+        if self.effect is EffectKind.CREATE:
+            return None
         return (self.ref if self.fork is None else self.fork.from_ref, self.expected_version)
 
     @property
@@ -120,6 +133,8 @@ class Sidecar:
     commit_metadata: Mapping[str, Any]
     rollback_commit_id: CommitId
     effects: tuple[SidecarEffect, ...]
+    manifest: ManifestDelta = field(default_factory=ManifestDelta)
+    purges: tuple[Purge, ...] = ()
     rollback: RollbackRecord | None = None
     unknown_fields: Mapping[str, Any] = field(default_factory=dict)
 
@@ -194,9 +209,7 @@ def sidecar_bytes(sidecar: Sidecar) -> bytes:
         "rollback_commit_id": sidecar.rollback_commit_id,
         "effects": [asdict(effect) for effect in sidecar.effects],
         "manifest": {
-            "register": [],
-            "rename": [],
-            "tombstone": [],
+            **sidecar.manifest.document(),
             "update": [
                 {
                     "table_key": effect.table_key,
@@ -205,9 +218,10 @@ def sidecar_bytes(sidecar: Sidecar) -> bytes:
                     "ref": effect.ref,
                 }
                 for effect in sidecar.effects
+                if effect.effect is not EffectKind.CREATE
             ],
-            "schema": None,
         },
+        "purge": [purge.document() for purge in sidecar.purges],
         "rollback": asdict(sidecar.rollback) if sidecar.rollback else None,
     }
     return (json.dumps(document, indent=1) + "\n").encode()
@@ -227,6 +241,7 @@ _KNOWN = frozenset(
         "rollback_commit_id",
         "effects",
         "manifest",
+        "purge",
         "rollback",
     }
 )
@@ -277,6 +292,8 @@ def _from_document(document: Mapping[str, Any]) -> Sidecar:
         commit_metadata=document["commit"]["metadata"],
         rollback_commit_id=document["rollback_commit_id"],
         effects=tuple(_effect(effect) for effect in document["effects"]),
+        manifest=ManifestDelta.from_document(document["manifest"]),
+        purges=tuple(Purge.from_document(purge) for purge in document.get("purge", ())),
         rollback=RollbackRecord(**rollback) if rollback is not None else None,
         unknown_fields={key: value for key, value in document.items() if key not in _KNOWN},
     )
