@@ -19,6 +19,8 @@ from omnigraph.writes.sidecar import PendingOperation, list_pending
 
 if TYPE_CHECKING:
     from omnigraph.branches.verbs import Branches
+    from omnigraph.evolution.plan import SchemaPlan
+    from omnigraph.evolution.run import AppliedSchema
     from omnigraph.maintenance.cleanup.policy import CleanupPolicy
     from omnigraph.maintenance.cleanup.run import CleanupReport
     from omnigraph.maintenance.repair.run import RepairReport
@@ -37,25 +39,20 @@ def init(
     consent: bool = False,
     actor: str | None = None,
     storage_options: Mapping[str, str] | None = None,
+    events: Events = ignore_events,
 ) -> "Graph":
     """Create a graph at `uri` from schema text and open it.
 
     Refuses an existing graph, always. `force` clears what an interrupted `init` left; on an object store, taking over
     the claim of another process also needs `consent`. `schema_source` names the text in error messages.
     """
-    from omnigraph.cluster.ledger import cluster_root_for_graph_uri
     from omnigraph.manifest.birth import create_graph
 
-    root = cluster_root_for_graph_uri(uri)
-    if root is not None:
-        raise ClusterManaged(
-            f"{uri} belongs to the cluster at {root}: declare the graph in cluster.yaml and run "
-            "`omnigraph cluster apply`. Nothing was created.",
-            uri=uri,
-            root=root,
-        )
+    _refuse_cluster_managed(uri, remedy="declare the graph in cluster.yaml")
     store = GraphStore.open(uri, storage_options)
-    create_graph(store, schema, schema_source=schema_source, force=force, has_consent=consent, actor_id=actor)
+    create_graph(
+        store, schema, schema_source=schema_source, force=force, has_consent=consent, actor_id=actor, events=events
+    )
     return Graph(GraphContext.over(store, LocalEngine()), read_only=False)
 
 
@@ -76,6 +73,18 @@ def open_graph(
     if recover and not read_only:
         settle_on_open(context, events)
     return Graph(context, read_only=read_only)
+
+
+def _refuse_cluster_managed(uri: str, *, remedy: str) -> None:
+    from omnigraph.cluster.ledger import cluster_root_for_graph_uri
+
+    root = cluster_root_for_graph_uri(uri)
+    if root is not None:
+        raise ClusterManaged(
+            f"{uri} belongs to the cluster at {root}: {remedy} and run `omnigraph cluster apply`. Nothing was changed.",
+            uri=uri,
+            root=root,
+        )
 
 
 class Graph:
@@ -183,6 +192,39 @@ class Graph:
 
         self._refuse_read_only()
         return WriteBatch(self._context, branch=branch, actor_id=actor, expected_head=expected_head, events=events)
+
+    def plan_schema(
+        self, schema: str, *, schema_source: str = "<schema>", allow_data_loss: bool = False
+    ) -> "SchemaPlan":
+        """Say what giving the graph this schema would do, step by step; writes nothing and reads no data.
+
+        With `allow_data_loss` drops are shown as hard. `schema_source` names the text in error messages.
+        """
+        from omnigraph.evolution.plan import SchemaText, plan_schema
+
+        desired = SchemaText(text=schema, source=schema_source)
+        return plan_schema(self._context, desired, allow_data_loss=allow_data_loss)
+
+    def apply_schema(
+        self,
+        schema: str,
+        *,
+        schema_source: str = "<schema>",
+        allow_data_loss: bool = False,
+        actor: str | None = None,
+        events: Events = ignore_events,
+    ) -> "AppliedSchema":
+        """Give the graph this schema as one commit, or raise and change nothing; without steps there is no commit.
+
+        Earlier graph versions keep what is dropped, unless `allow_data_loss` gives it up for good right away.
+        """
+        from omnigraph.evolution.plan import SchemaText
+        from omnigraph.evolution.run import apply_schema
+
+        self._refuse_read_only()
+        _refuse_cluster_managed(self.uri, remedy="change its schema file there")
+        desired = SchemaText(text=schema, source=schema_source)
+        return apply_schema(self._context, desired, allow_data_loss=allow_data_loss, actor_id=actor, events=events)
 
     def recover(self) -> SweepResult:
         """Settle all interrupted writes, oldest first, and say what was done, what is in use and what is blocked."""

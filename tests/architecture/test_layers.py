@@ -22,6 +22,7 @@ LAYERS = {
     "writes": 5,
     "reads": 6,
     "changes": 6,
+    "evolution": 6,
     "branches": 7,
     "pipeline": 8,
     "maintenance": 9,

@@ -20,6 +20,8 @@ ACCEPTED = {
     "commit show": DATA_READ,
     "schema show": DATA_READ,
     "schema get": DATA_READ,
+    "schema plan": {"--store", "--profile"},
+    "schema apply": {*DATA_READ, "--as"},
     "branch create": {*DATA_READ, "--as"},
     "branch list": DATA_READ,
     "branch delete": {*DATA_READ, "--as"},
@@ -33,7 +35,9 @@ ACCEPTED = {
     "completion": set(),
     "version": set(),
 }
-CLASS_PHRASE = dict.fromkeys(("init", "repair", "cleanup", "recover"), "direct (storage-native)") | dict.fromkeys(
+CLASS_PHRASE = dict.fromkeys(
+    ("init", "repair", "cleanup", "recover", "schema plan"), "direct (storage-native)"
+) | dict.fromkeys(
     (
         "load",
         "export",
@@ -42,6 +46,7 @@ CLASS_PHRASE = dict.fromkeys(("init", "repair", "cleanup", "recover"), "direct (
         "commit show",
         "schema show",
         "schema get",
+        "schema apply",
         "branch create",
         "branch list",
         "branch delete",

@@ -18,6 +18,8 @@ COMMANDS = [
     ("commit", "list"),
     ("commit", "show", old_graphs.GENESIS),
     ("schema", "show"),
+    ("schema", "plan", "--schema", "harbor.pg"),
+    ("schema", "apply", "--schema", "harbor.pg"),
     ("branch", "list"),
     ("branch", "create", "review"),
     ("branch", "delete", "review"),

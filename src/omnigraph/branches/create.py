@@ -17,13 +17,16 @@ from omnigraph.reads.holding import hold_versions
 from omnigraph.storage.refs import create_ref, drop_leftover_tree, list_refs
 from omnigraph.storage.tables import Table
 from omnigraph.writes.context import GraphContext
+from omnigraph.writes.recovery.sweep import settle_branch
 
 
 def create_branch(context: GraphContext, name: str, *, source: Located) -> str:
     """Create a branch from a commit; return its name. The head of a branch is read again under the gates."""
     refuse_moved(context.store.tables, context.store.root)
     trimmed = check_new_name(name, context.manifest.branch_names())
-    with hold_branches(context, [source.branch, trimmed], operation=f"branch create {trimmed}"):
+    with hold_branches(context, [source.branch, trimmed], operation=f"branch create {trimmed}") as lock:
+        # A branch forked while a schema change is unsettled would keep the old schema when that is rolled forward.
+        settle_branch(context, source.branch, lock=lock)
         existing = list_refs(context.store.tables, MANIFEST.location)
         if trimmed in existing:
             raise BranchExists(f"Branch '{trimmed}' exists already.", branch=trimmed)

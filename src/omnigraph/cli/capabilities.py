@@ -97,6 +97,13 @@ CAPABILITIES = (
     Capability(words="commit list", command_class=CommandClass.ANY, uri=UriForm.POSITIONAL, accepts=_READ),
     Capability(words="commit show", command_class=CommandClass.ANY, uri=UriForm.FLAG, accepts=_READ),
     Capability(words="schema show", command_class=CommandClass.ANY, uri=UriForm.POSITIONAL, accepts=_READ, alias="get"),
+    Capability(
+        words="schema plan",
+        command_class=CommandClass.DIRECT,
+        uri=UriForm.POSITIONAL,
+        accepts=frozenset({AddressFlag.STORE, AddressFlag.PROFILE}),
+    ),
+    Capability(words="schema apply", command_class=CommandClass.ANY, uri=UriForm.POSITIONAL, accepts=_WRITE),
     Capability(words="branch create", command_class=CommandClass.ANY, uri=UriForm.FLAG, accepts=_WRITE),
     Capability(words="branch list", command_class=CommandClass.ANY, uri=UriForm.POSITIONAL, accepts=_READ),
     Capability(words="branch merge", command_class=CommandClass.ANY, uri=UriForm.FLAG, accepts=_WRITE, is_bulk=True),
@@ -115,7 +122,7 @@ GROUP_SUMMARIES = {
     "branch": "Work on a copy of the whole graph that costs nothing.",
     "commit": "Look at the history of a graph.",
     "profile": "Look at the named scopes of the operator config.",
-    "schema": "Look at the schema of a graph.",
+    "schema": "Look at the schema of a graph, and change it.",
 }
 
 

@@ -22,7 +22,7 @@ def commit_document(commit: "Commit") -> dict[str, Json]:
         "kind": commit.kind.value,
         "manifest_branch": branch,
         "graph_branch": branch,
-        **_graph_version(commit.graph_version),
+        **graph_version_members(commit.graph_version),
         "parent_commit_id": commit.parent_commit_id,
         "merged_parent_commit_id": commit.merged_parent_commit_id,
         "actor_id": commit.actor_id,
@@ -62,7 +62,7 @@ def snapshot_document(snapshot: "Snapshot") -> Json:
     """Describe the tables that make up one graph version."""
     return {
         "branch": snapshot.branch,
-        **_graph_version(snapshot.graph_version),
+        **graph_version_members(snapshot.graph_version),
         "internal_schema_version": snapshot.internal_schema_version,
         "tables": [
             {
@@ -79,7 +79,8 @@ def snapshot_document(snapshot: "Snapshot") -> Json:
     }
 
 
-def _graph_version(version: int) -> dict[str, Json]:
+def graph_version_members(version: int) -> dict[str, Json]:
+    """Give a graph version under both of its names."""
     return {"manifest_version": version, "graph_manifest_version": version}
 
 

@@ -256,6 +256,12 @@ class TableStore:
             for key in [key for key in self._handles if key[0] == address]:
                 del self._handles[key]
 
+    def forget_table(self, location: str) -> None:
+        """Close all states of a table, on every ref: some of them, or all, are being removed."""
+        with self._lock:
+            for key in [key for key in self._handles if key[0].location == location]:
+                del self._handles[key]
+
     def _dataset(self, address: TableAddress, version: int | None) -> Any:
         import lance
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from omnigraph.catalog.model import TableKey
 from omnigraph.storage.operations import OperationName, TableOperation
 from omnigraph.writes.recovery.facts import EffectFacts, SidecarFacts
-from omnigraph.writes.sidecar import SidecarEffect
+from omnigraph.writes.sidecar import EffectKind, SidecarEffect
 
 
 class EffectClass(StrEnum):
@@ -62,7 +62,7 @@ OURS = frozenset({EffectClass.COMPLETE, EffectClass.PARTIAL, EffectClass.COMPENS
 def classify(facts: EffectFacts) -> EffectClass:
     """Say how far one table got, by the uuids of its transactions; a version number alone is never evidence."""
     effect = facts.effect
-    if effect.fork is not None and facts.head_version is None:
+    if effect.creates_its_target and facts.head_version is None:
         return EffectClass.UNTOUCHED
     if facts.head_version is None or facts.head_version < effect.expected_version:
         return EffectClass.BEHIND
@@ -110,7 +110,7 @@ def decide(facts: SidecarFacts) -> Decision:
     if blocked:
         return chosen(Action.BLOCK, blocked)
     found = set(classes.values())
-    if found <= {EffectClass.COMPLETE} and facts.authority_holds:
+    if found <= {EffectClass.COMPLETE} and facts.authority_holds and facts.schema_is_stored:
         return chosen(Action.ROLL_FORWARD)
     if found <= _NOTHING_OURS:
         return chosen(Action.DROP)
@@ -125,6 +125,8 @@ def _blocked_by(facts: SidecarFacts, classes: Mapping[TableKey, EffectClass]) ->
                 f"{found.effect.table_key}: {_NEVER_TOUCH[effect_class]} "
                 f"(expected version {found.effect.expected_version}, found HEAD {found.head_version})"
             )
+        if effect_class is EffectClass.FOREIGN and found.effect.effect is EffectKind.CREATE:
+            return f"{found.effect.table_key}: somebody else's table lies where the operation was to create one"
         if effect_class in OURS and not facts.pin_is_expected(found.effect):
             return f"{found.effect.table_key}: the graph already pins another version than the operation started from"
     return ""
