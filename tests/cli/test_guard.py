@@ -24,13 +24,14 @@ ACCEPTED = {
     "branch list": DATA_READ,
     "branch delete": {*DATA_READ, "--as"},
     "recover": MAINTENANCE,
+    "embed": {*MAINTENANCE, "--as"},
     "profile list": set(),
     "profile show": set(),
     "doctor": set(),
     "completion": set(),
     "version": set(),
 }
-CLASS_PHRASE = dict.fromkeys(("init", "recover"), "direct (storage-native)") | dict.fromkeys(
+CLASS_PHRASE = dict.fromkeys(("init", "recover", "embed"), "direct (storage-native)") | dict.fromkeys(
     (
         "load",
         "export",
@@ -138,7 +139,7 @@ def test_the_error_document_of_a_refusal_names_command_class_and_flag(run):
 
 
 @pytest.mark.parametrize("flag", [("--engine", "local"), ("--spark-master", "local[2]"), ("--spark-ui",)])
-@pytest.mark.parametrize("command", [name for name in ACCEPTED if name not in {"load", "export"}])
+@pytest.mark.parametrize("command", [name for name in ACCEPTED if name not in {"load", "export", "embed"}])
 def test_engine_flags_are_for_bulk_commands(command, flag, run):
     ran = run(*command.split(), *flag)
 

@@ -22,6 +22,7 @@ COMMANDS = [
     ("branch", "create", "review"),
     ("branch", "delete", "review"),
     ("recover",),
+    ("embed",),
     ("load", "--data", "crew.jsonl", "--mode", "append"),
     ("init", "--force", "--schema", "harbor.pg"),
 ]

@@ -101,6 +101,13 @@ CAPABILITIES = (
     Capability(words="branch list", command_class=CommandClass.ANY, uri=UriForm.POSITIONAL, accepts=_READ),
     Capability(words="branch delete", command_class=CommandClass.ANY, uri=UriForm.FLAG, accepts=_WRITE),
     Capability(words="recover", command_class=CommandClass.DIRECT, uri=UriForm.POSITIONAL, accepts=_MAINTENANCE),
+    Capability(
+        words="embed",
+        command_class=CommandClass.DIRECT,
+        uri=UriForm.POSITIONAL,
+        accepts=_MAINTENANCE | {AddressFlag.AS},
+        is_bulk=True,
+    ),
     Capability(words="profile list", command_class=CommandClass.LOCAL),
     Capability(words="profile show", command_class=CommandClass.LOCAL),
     Capability(words="doctor", command_class=CommandClass.LOCAL),

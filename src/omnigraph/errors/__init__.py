@@ -25,6 +25,7 @@ from omnigraph.errors.conflicts import (
     StateConflict,
 )
 from omnigraph.errors.control import ClusterDiagnostics, DoctorFailed
+from omnigraph.errors.embedding import EmbeddingConfig, EmbeddingProvider
 from omnigraph.errors.missing import (
     BranchNotFound,
     ClusterStateMissing,
@@ -69,6 +70,8 @@ __all__ = [
     "DoctorFailed",
     "DriftNeedsRepair",
     "Effect",
+    "EmbeddingConfig",
+    "EmbeddingProvider",
     "EngineUnavailable",
     "EntityNotFound",
     "GraphCorrupt",

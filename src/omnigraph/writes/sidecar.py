@@ -30,6 +30,7 @@ class SidecarKind(StrEnum):
 
     MUTATION = "mutation"
     LOAD = "load"
+    EMBED = "embed"
 
 
 class EffectKind(StrEnum):
