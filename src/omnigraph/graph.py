@@ -1,5 +1,6 @@
 """The object users hold: wiring and delegation, no decisions."""
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Self
@@ -19,11 +20,14 @@ from omnigraph.writes.sidecar import PendingOperation, list_pending
 
 if TYPE_CHECKING:
     from omnigraph.branches.verbs import Branches
+    from omnigraph.embedding.config import EmbedConfig
     from omnigraph.evolution.plan import SchemaPlan
     from omnigraph.evolution.run import AppliedSchema
     from omnigraph.maintenance.cleanup.policy import CleanupPolicy
     from omnigraph.maintenance.cleanup.run import CleanupReport
     from omnigraph.maintenance.repair.run import RepairReport
+    from omnigraph.pipeline.embed.result import EmbedResult
+    from omnigraph.pipeline.embed.spec import EmbedSpec
     from omnigraph.pipeline.export.run import ExportResult
     from omnigraph.pipeline.load.run import LoadResult
     from omnigraph.pipeline.load.writer import LoadMode
@@ -85,6 +89,42 @@ def _refuse_cluster_managed(uri: str, *, remedy: str) -> None:
             uri=uri,
             root=root,
         )
+
+
+def embed_files(
+    input: str | Path,  # noqa: A002 — the word of the command line
+    output: str | Path,
+    *,
+    spec: "EmbedSpec | Mapping[str, object] | str | Path",
+    reembed_all: bool = False,
+    clean: bool = False,
+    types: Sequence[str] = (),
+    select: Sequence[str] = (),
+    config: "EmbedConfig | None" = None,
+    events: Events = ignore_events,
+) -> "EmbedResult":
+    """Embed the records of load files, no graph needed: a file gives a file, a directory a directory.
+
+    `spec` is a mapping like the JSON spec, the path of one, or a parsed one. The provider comes from `config`, or from
+    the environment, and is asked only if a record needs a vector.
+    """
+    from omnigraph.embedding.config import EmbedConfig
+    from omnigraph.pipeline.embed.files import run_embed_files
+    from omnigraph.pipeline.embed.spec import EmbedSpec
+
+    if isinstance(spec, (str, Path)):
+        spec = EmbedSpec.read(spec)
+    return run_embed_files(
+        input,
+        output,
+        spec=spec if isinstance(spec, EmbedSpec) else EmbedSpec.parse(spec, source="<spec>"),
+        reembed_all=reembed_all,
+        clean=clean,
+        types=types,
+        select=select,
+        config=lambda: config or EmbedConfig.from_environ(os.environ),
+        events=events,
+    )
 
 
 class Graph:
@@ -175,6 +215,34 @@ class Graph:
 
         pinned = self.snapshot_at(snapshot) if snapshot is not None else self.snapshot(branch)
         return run_export(pinned, out, uri=self.uri, types=types, events=events)
+
+    def embed(
+        self,
+        *,
+        types: Sequence[str] = (),
+        branch: str = MAIN_BRANCH,
+        reembed_all: bool = False,
+        actor: str | None = None,
+        config: "EmbedConfig | None" = None,
+        events: Events = ignore_events,
+    ) -> "EmbedResult":
+        """Fill the pending `@embed` vectors of node types (all, if none is named) as one commit.
+
+        The provider comes from `config`, or from the environment. Nothing to embed makes no request and no commit.
+        """
+        from omnigraph.embedding.config import EmbedConfig
+        from omnigraph.pipeline.embed.graph import run_embed
+
+        self._refuse_read_only()
+        return run_embed(
+            self._context,
+            types=types,
+            branch=branch,
+            reembed_all=reembed_all,
+            actor_id=actor,
+            config=config or EmbedConfig.from_environ(os.environ),
+            events=events,
+        )
 
     def write(
         self,

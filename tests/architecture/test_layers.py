@@ -18,6 +18,7 @@ LAYERS = {
     "records": 3,
     "storage": 3,
     "engine": 3,
+    "embedding": 3,
     "manifest": 4,
     "writes": 5,
     "reads": 6,

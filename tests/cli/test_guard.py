@@ -29,6 +29,7 @@ ACCEPTED = {
     "cleanup": MAINTENANCE,
     "branch merge": {*DATA_READ, "--as"},
     "recover": MAINTENANCE,
+    "embed": {*MAINTENANCE, "--as"},
     "profile list": set(),
     "profile show": set(),
     "doctor": set(),
@@ -36,7 +37,7 @@ ACCEPTED = {
     "version": set(),
 }
 CLASS_PHRASE = dict.fromkeys(
-    ("init", "repair", "cleanup", "recover", "schema plan"), "direct (storage-native)"
+    ("init", "repair", "cleanup", "recover", "embed", "schema plan"), "direct (storage-native)"
 ) | dict.fromkeys(
     (
         "load",
@@ -147,7 +148,9 @@ def test_the_error_document_of_a_refusal_names_command_class_and_flag(run):
 
 
 @pytest.mark.parametrize("flag", [("--engine", "local"), ("--spark-master", "local[2]"), ("--spark-ui",)])
-@pytest.mark.parametrize("command", [name for name in ACCEPTED if name not in {"load", "export", "branch merge"}])
+@pytest.mark.parametrize(
+    "command", [name for name in ACCEPTED if name not in {"load", "export", "embed", "branch merge"}]
+)
 def test_engine_flags_are_for_bulk_commands(command, flag, run):
     ran = run(*command.split(), *flag)
 

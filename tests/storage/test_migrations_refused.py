@@ -28,6 +28,7 @@ COMMANDS = [
     ("recover",),
     ("repair",),
     ("cleanup",),
+    ("embed",),
     ("load", "--data", "crew.jsonl", "--mode", "append"),
     ("init", "--force", "--schema", "harbor.pg"),
 ]

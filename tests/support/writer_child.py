@@ -6,6 +6,7 @@ import sys
 import omnigraph
 from omnigraph.base import clock
 from omnigraph.base.events import Event, Warned
+from omnigraph.embedding.config import EmbedConfig
 from omnigraph.errors import OmniError, RecoveryRequired
 from support import harbor
 
@@ -83,6 +84,25 @@ BRANCH_KINDS = {
 """Writers that need, make or remove the branch `review`."""
 
 
+EMBED_SCHEMA = """
+node Doc { slug: String @key  title: String  vec: Vector(4) @embed(title) }
+node Page { slug: String @key  text: String  vec: Vector(8)? @embed(text) }
+"""
+EMBED_RECORDS = [
+    {"type": kind, "data": {"slug": str(number), text: f"text {number}"}}
+    for kind, text in (("Doc", "title"), ("Page", "text"))
+    for number in range(5)
+]
+EMBED_KINDS = {
+    "embed": lambda graph: (
+        graph.embed(
+            actor="act-test", config=EmbedConfig.from_environ({"OMNIGRAPH_EMBEDDINGS_MOCK": "1"}), events=collect
+        ).commit
+    ),
+}
+"""Writers that need the graph of `EMBED_SCHEMA`."""
+
+
 def recover(graph: omnigraph.Graph) -> object:
     """Settle everything; on S3 the lease of a dead writer has to run out first."""
     result = graph.recover()
@@ -99,7 +119,7 @@ def main() -> None:
     uri, kind = sys.argv[1:3]
     graph = harbor.open_with_short_leases(uri)
     try:
-        commit = recover(graph) if kind == "recover" else {**KINDS, **BRANCH_KINDS}[kind](graph)
+        commit = recover(graph) if kind == "recover" else {**KINDS, **BRANCH_KINDS, **EMBED_KINDS}[kind](graph)
     except (OmniError, OSError) as error:
         print(json.dumps({"ok": False, "error": getattr(error, "kind", "oserror"), "message": str(error)}))
     else:

@@ -111,6 +111,13 @@ CAPABILITIES = (
     Capability(words="repair", command_class=CommandClass.DIRECT, uri=UriForm.POSITIONAL, accepts=_MAINTENANCE),
     Capability(words="cleanup", command_class=CommandClass.DIRECT, uri=UriForm.POSITIONAL, accepts=_MAINTENANCE),
     Capability(words="recover", command_class=CommandClass.DIRECT, uri=UriForm.POSITIONAL, accepts=_MAINTENANCE),
+    Capability(
+        words="embed",
+        command_class=CommandClass.DIRECT,
+        uri=UriForm.POSITIONAL,
+        accepts=_MAINTENANCE | {AddressFlag.AS},
+        is_bulk=True,
+    ),
     Capability(words="profile list", command_class=CommandClass.LOCAL),
     Capability(words="profile show", command_class=CommandClass.LOCAL),
     Capability(words="doctor", command_class=CommandClass.LOCAL),

@@ -10,6 +10,7 @@ from omnigraph.cli.output import Json
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
     from omnigraph.manifest.commits import Commit
+    from omnigraph.pipeline.embed.result import EmbedResult
     from omnigraph.pipeline.load.run import LoadResult
     from omnigraph.reads.snapshot import Snapshot
 
@@ -56,6 +57,26 @@ def load_document(result: "LoadResult") -> Json:
         "engine_reason": result.engine_reason,
         "commit": commit_document(result.commit) if result.commit else None,
     }
+
+
+def embed_document(result: "EmbedResult") -> Json:
+    """Describe an embed run; only one over a graph has a commit, which is null when nothing was missing."""
+    document: dict[str, Json] = {
+        "input": result.input,
+        "output": result.output,
+        "records": result.records,
+        "selected_records": result.selected_records,
+        "embedded_records": result.embedded_records,
+        "cleaned_records": result.cleaned_records,
+        "mode": result.mode.value,
+        "dimension": result.dimension,
+        "model": result.model,
+        "engine": result.engine,
+        "engine_reason": result.engine_reason,
+    }
+    if result.is_graph:
+        document["commit"] = commit_document(result.commit) if result.commit else None
+    return document
 
 
 def snapshot_document(snapshot: "Snapshot") -> Json:

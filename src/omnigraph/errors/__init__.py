@@ -30,6 +30,7 @@ from omnigraph.errors.conflicts import (
     StateConflict,
 )
 from omnigraph.errors.control import ClusterDiagnostics, DoctorFailed
+from omnigraph.errors.embedding import EmbeddingConfig, EmbeddingProvider
 from omnigraph.errors.maintenance import CleanupPartial, MaintenanceLocked, OptimizePartial, RepairRefused
 from omnigraph.errors.missing import (
     BranchNotFound,
@@ -76,6 +77,8 @@ __all__ = [
     "DoctorFailed",
     "DriftNeedsRepair",
     "Effect",
+    "EmbeddingConfig",
+    "EmbeddingProvider",
     "EngineUnavailable",
     "EntityNotFound",
     "GraphCorrupt",

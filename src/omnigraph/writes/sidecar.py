@@ -33,6 +33,7 @@ class SidecarKind(StrEnum):
 
     MUTATION = "mutation"
     LOAD = "load"
+    EMBED = "embed"
     BRANCH_MERGE = "branch_merge"
     SCHEMA_APPLY = "schema_apply"
 
