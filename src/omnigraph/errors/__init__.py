@@ -31,7 +31,13 @@ from omnigraph.errors.conflicts import (
 )
 from omnigraph.errors.control import ClusterDiagnostics, DoctorFailed
 from omnigraph.errors.embedding import EmbeddingConfig, EmbeddingProvider
-from omnigraph.errors.maintenance import CleanupPartial, MaintenanceLocked, OptimizePartial, RepairRefused
+from omnigraph.errors.maintenance import (
+    CleanupPartial,
+    MaintenanceContention,
+    MaintenanceLocked,
+    OptimizePartial,
+    RepairRefused,
+)
 from omnigraph.errors.missing import (
     BranchNotFound,
     ClusterStateMissing,
@@ -95,6 +101,7 @@ __all__ = [
     "InvalidTarget",
     "Io",
     "KeyConflict",
+    "MaintenanceContention",
     "MaintenanceLocked",
     "ManifestConflict",
     "MergeConflicts",

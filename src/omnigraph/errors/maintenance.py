@@ -13,6 +13,16 @@ class MaintenanceLocked(OmniError):
     retry = Retry.LATER
 
 
+class MaintenanceContention(OmniError):
+    """An internal table lost every rebase against live writers; what the data tables published stands."""
+
+    kind = "maintenance_contention"
+    http_status = None
+    code = None
+    exit_code = 5
+    retry = Retry.LATER
+
+
 class OptimizePartial(OmniError):
     """Some tables failed and nothing of them was published; the rest was."""
 

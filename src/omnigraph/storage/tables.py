@@ -242,6 +242,11 @@ class TableStore:
                 return None
             raise storage_error(error, doing=f"opening {address.path}", uri=address.path) from error
 
+    def fresh_head(self, address: TableAddress) -> Table:
+        """Open the newest version on a handle of its own, which a commit may move on; raise when there is no table."""
+        with translated(doing=f"opening {address.path}", uri=address.path):
+            return Table(address, self._dataset(address, None))
+
     def remember(self, table: Table) -> Table:
         """Keep a state open for later readers."""
         with self._lock:

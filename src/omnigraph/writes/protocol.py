@@ -26,8 +26,8 @@ from omnigraph.errors import (
     StaleView,
 )
 from omnigraph.manifest.commits import Commit, CommitId, CommitKind
-from omnigraph.manifest.publish import PinMove, Preconditions, check_preconditions
-from omnigraph.manifest.snapshot import TablePin
+from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions, check_preconditions
+from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
 from omnigraph.storage.locks import Claim, HeldLock
 from omnigraph.storage.refs import create_ref, list_refs
 from omnigraph.storage.staging import CommitInterleaved, StagedCommit, commit_staged
@@ -233,24 +233,57 @@ def _run_gated(
         if prepared.last_check is not None:
             prepared.last_check()
         pointed = pointer_moves(context.store.tables, prepared.pointers)
-        sidecar = _sidecar(capture, identity, prepared)
-        lock.ensure_seconds_left()
-        context.sidecars.arm(sidecar)
-        try:
-            faults.reach("write.after_arm")
+
+        def effects() -> Achieved:
             achieved = _apply_effects(context, prepared, lock)
-            faults.reach("write.after_effects")
-            lock.ensure_seconds_left()
-            commit = context.publisher.publish(
-                writer.branch,
-                prepared.manifest.with_pins((*_moves(prepared, achieved), *pointed)),
-                sidecar.commit(),
-                _preconditions(capture, prepared),
-            )
-        except (OmniError, OSError, CommitInterleaved) as error:
-            commit = _settle_after_failure(context, sidecar, lock, error)
-        _finish(context, sidecar, commit, events)
+            return Achieved(changes=prepared.manifest.with_pins((*_moves(prepared, achieved), *pointed)))
+
+        sidecar = _sidecar(capture, identity, prepared)
+        commit = carry_out(context, sidecar, lock, effects, _preconditions(capture, prepared), events)
+        assert commit is not None
         return commit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Achieved:
+    """What the effects of an armed operation came to, ready to be published."""
+
+    changes: ManifestChanges
+    metadata: Mapping[str, Any] | None = None
+    """What the commit says about itself, when that shows only now; None keeps what was armed."""
+
+
+def carry_out(
+    context: GraphContext,
+    sidecar: Sidecar,
+    lock: HeldLock,
+    effects: Callable[[], Achieved | None],
+    preconditions: Preconditions,
+    events: Events,
+) -> Commit | None:
+    """Arm an operation under the gates it holds, let it make its effects, publish what they came to, and forget it.
+
+    Returns None when `effects` did, which says that no table moved: there is nothing to publish then.
+    """
+    lock.ensure_seconds_left()
+    context.sidecars.arm(sidecar)
+    commit: Commit | None
+    try:
+        faults.reach("write.after_arm")
+        achieved = effects()
+        faults.reach("write.after_effects")
+        lock.ensure_seconds_left()
+        if achieved is None:
+            context.sidecars.forget(sidecar.operation_id)
+            return None
+        draft = sidecar.commit()
+        if achieved.metadata is not None:
+            draft = replace(draft, metadata=achieved.metadata)
+        commit = context.publisher.publish(sidecar.branch_name, achieved.changes, draft, preconditions)
+    except (OmniError, OSError, CommitInterleaved) as error:
+        commit = _settle_after_failure(context, sidecar, lock, error)
+    _finish(context, sidecar, commit, events)
+    return commit
 
 
 def _revalidate(context: GraphContext, capture: Capture, prepared: PreparedWrite) -> None:
@@ -276,6 +309,20 @@ def _preconditions(capture: Capture, prepared: PreparedWrite) -> Preconditions:
 
 
 def _sidecar(capture: Capture, identity: WriteIdentity, prepared: PreparedWrite) -> Sidecar:
+    effects = tuple(_effect(table) for table in prepared.effects)
+    return replace(
+        describe_operation(capture.snapshot, identity, effects, prepared.metadata),
+        merged_parent_commit_id=prepared.merged_parent,
+        pointers=prepared.pointers,
+        manifest=prepared.manifest,
+        purges=prepared.purges,
+    )
+
+
+def describe_operation(
+    snapshot: GraphSnapshot, identity: WriteIdentity, effects: tuple[SidecarEffect, ...], metadata: Mapping[str, Any]
+) -> Sidecar:
+    """Write down what an operation is about to do to a branch as it is now."""
     now = clock.now_us()
     return Sidecar(
         operation_id=identity.operation_id,
@@ -283,21 +330,17 @@ def _sidecar(capture: Capture, identity: WriteIdentity, prepared: PreparedWrite)
         started_at_us=now,
         writer=this_writer(),
         actor_id=identity.actor_id,
-        branch_name=capture.snapshot.branch,
-        branch_incarnation=capture.snapshot.incarnation,
-        head=capture.snapshot.commit_id,
-        graph_version=capture.snapshot.graph_version,
-        ir_hash=capture.snapshot.schema.ir_hash,
+        branch_name=snapshot.branch,
+        branch_incarnation=snapshot.incarnation,
+        head=snapshot.commit_id,
+        graph_version=snapshot.graph_version,
+        ir_hash=snapshot.schema.ir_hash,
         commit_id=identity.commit_id,
         commit_kind=identity.commit_kind,
         commit_created_at_us=now,
-        commit_metadata=prepared.metadata,
+        commit_metadata=metadata,
         rollback_commit_id=CommitId(ids.new_ulid()),
-        effects=tuple(_effect(table) for table in prepared.effects),
-        merged_parent_commit_id=prepared.merged_parent,
-        pointers=prepared.pointers,
-        manifest=prepared.manifest,
-        purges=prepared.purges,
+        effects=effects,
     )
 
 

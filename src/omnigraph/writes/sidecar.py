@@ -34,6 +34,7 @@ class SidecarKind(StrEnum):
     MUTATION = "mutation"
     LOAD = "load"
     EMBED = "embed"
+    OPTIMIZE = "optimize"
     BRANCH_MERGE = "branch_merge"
     SCHEMA_APPLY = "schema_apply"
 
@@ -42,9 +43,11 @@ class EffectKind(StrEnum):
     """What a writer does to one table."""
 
     COMMIT = "commit"
-    """A chain of commits on top of what the graph pins."""
+    """A chain of planned transactions on top of what the graph pins, each known by its uuid."""
     CREATE = "create"
     """The first version of a table that does not exist yet."""
+    MAINTENANCE = "maintenance"
+    """Commits of Lance's own making that change no row: how many and under which uuids shows only afterwards."""
 
 
 class UnreadableSidecar(Exception):

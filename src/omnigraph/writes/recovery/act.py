@@ -19,7 +19,7 @@ from omnigraph.writes.recovery.audit import record_recovery
 from omnigraph.writes.recovery.decide import OURS, Action, Decision, EffectClass, classify
 from omnigraph.writes.recovery.facts import SidecarFacts, observe_effect
 from omnigraph.writes.recovery.forks import remove_target, targets_to_remove
-from omnigraph.writes.sidecar import RollbackRecord, Sidecar, SidecarEffect
+from omnigraph.writes.sidecar import RollbackRecord, Sidecar, SidecarEffect, SidecarKind
 
 RECOVERY_ACTOR = "omnigraph:recovery"
 
@@ -43,7 +43,8 @@ def act(context: GraphContext, facts: SidecarFacts, decision: Decision, lock: He
             return _finish_forward(context, facts, decision)
         case Action.ROLL_FORWARD:
             faults.reach("recover.before_forward_publish")
-            _roll_forward(context, facts)
+            if not _roll_forward(context, facts, decision):
+                return _close(context, facts, decision, outcome="finished", commit=None, recovery_kind="rolled_forward")
             faults.reach("recover.after_forward_publish")
             return _finish_forward(context, facts, decision, outcome="rolled_forward")
         case Action.FINISH_BACK:
@@ -75,9 +76,11 @@ def blocked(context: GraphContext, operation_id: str, branch: str | None, reason
     )
 
 
-def _roll_forward(context: GraphContext, facts: SidecarFacts) -> Commit:
+def _roll_forward(context: GraphContext, facts: SidecarFacts, decision: Decision) -> bool:
+    """Publish what the operation reached, as its own commit; return whether there was anything left to publish."""
     sidecar = facts.sidecar
-    assert facts.snapshot is not None
+    if sidecar.kind is SidecarKind.OPTIMIZE:
+        return _publish_maintenance(context, facts, decision)
     moves = tuple(
         PinMove.to(
             context.store.tables.open(effect.address, effect.expected_version + len(effect.planned)),
@@ -87,7 +90,7 @@ def _roll_forward(context: GraphContext, facts: SidecarFacts) -> Commit:
         )
         for effect in sidecar.effects
     )
-    return context.publisher.publish(
+    context.publisher.publish(
         sidecar.branch_name,
         sidecar.manifest.with_pins((*moves, *pointer_moves(context.store.tables, sidecar.pointers))),
         sidecar.commit(),
@@ -98,6 +101,43 @@ def _roll_forward(context: GraphContext, facts: SidecarFacts) -> Commit:
             expected_pins={effect.identity: effect.expected_pin for effect in sidecar.effects},
         ),
     )
+    return True
+
+
+def _publish_maintenance(context: GraphContext, facts: SidecarFacts, decision: Decision) -> bool:
+    """Pin the tables that maintenance moved at the version they reached, on whatever head there is."""
+    sidecar = facts.sidecar
+    reached = [found for found in facts.effects if decision.classes[found.effect.table_key] is EffectClass.COMPLETE]
+    if not reached:
+        return False
+    moves = []
+    for found in reached:
+        assert found.head_version is not None
+        table = context.store.tables.open(found.effect.address, found.head_version)
+        moves.append(
+            PinMove.to(
+                table,
+                table_key=found.effect.table_key,
+                identity=found.effect.identity,
+                transaction_uuid=table.transaction_uuid,
+            )
+        )
+    context.publisher.publish(
+        sidecar.branch_name,
+        ManifestChanges(pins=tuple(moves)),
+        sidecar.commit(),
+        Preconditions(
+            incarnation=sidecar.branch_incarnation,
+            exact_head=None,
+            ir_hash=None,
+            expected_pins={
+                found.effect.identity: (found.effect.ref, found.pinned_version)
+                for found in reached
+                if found.pinned_version is not None
+            },
+        ),
+    )
+    return True
 
 
 def _roll_back(context: GraphContext, facts: SidecarFacts, decision: Decision, lock: HeldLock) -> Commit | None:
