@@ -73,6 +73,10 @@ class CommitLog:
         """Return every commit that is in the log, in no particular order."""
         return self._read(None)
 
+    def history(self, *heads: Commit) -> dict[CommitId, Commit]:
+        """Return every commit by id: what is logged, and heads that may stand in their manifest only."""
+        return {commit.graph_commit_id: commit for commit in (*self.logged(), *heads)}
+
     def at_version(self, graph_version: int, *, head: Commit) -> Commit:
         """Return the commit that made a graph version on the head's first-parent line."""
         return next(commit for commit in self.first_parents(head) if commit.graph_version == graph_version)
