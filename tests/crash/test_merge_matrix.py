@@ -215,6 +215,20 @@ def test_row_53_a_target_that_moves_after_the_effects_wins(local_root: str) -> N
     assert graph.snapshot().table("Note").count_rows() == 2
 
 
+def test_row_53_a_target_that_moves_before_the_gates_is_left_to_the_caller(local_root: str) -> None:
+    graph = two_sides(local_root)
+    with paused_child(local_root, "branch_merge", "write.after_stage") as child:
+        with graph.write() as batch:
+            batch.insert("Ship", [{"hull": "S9", "title": "first"}])
+
+        said = resume(child)
+
+    assert (said["ok"], said["error"]) == (False, "read_set_conflict")
+    assert harbor.pending(graph) == []
+    assert graph.branches.merge("review").outcome == "merged"
+    assert graph.snapshot().table("Ship").count_rows() == 4
+
+
 def test_row_54_a_source_that_advances_is_merged_as_it_was_captured(local_root: str) -> None:
     graph = two_sides(local_root)
     captured = graph.snapshot("review").commit_id

@@ -88,7 +88,7 @@ class ManifestReader:
             return BranchHandle(name=MAIN_BRANCH, incarnation=MAIN_BRANCH, manifest=MANIFEST)
         ref = list_refs(self._tables, MANIFEST.location).get(branch)
         if ref is None:
-            raise BranchNotFound(f"Branch '{branch}' was not found in {self._uri}.", branch=branch)
+            raise self._no_such_branch(branch)
         refuse_moved(self._tables, GraphRoot.parse(self._uri))
         return BranchHandle(name=branch, incarnation=ref.incarnation, manifest=TableAddress(MANIFEST.location, branch))
 
@@ -113,9 +113,14 @@ class ManifestReader:
             self._states[branch] = state
         return state
 
+    def _no_such_branch(self, branch: str) -> BranchNotFound:
+        return BranchNotFound(f"Branch '{branch}' was not found in {self._uri}.", branch=branch)
+
     def _read(self, handle: BranchHandle, known: ManifestState | None) -> ManifestState:
         table = self._tables.head(handle.manifest)
         if table is None:
+            if handle.name != MAIN_BRANCH:
+                raise self._no_such_branch(handle.name)
             raise GraphNotFound(f"There is no graph at {self._uri}. Create one with `omnigraph init`.", uri=self._uri)
         stamp = read_stamp(table.schema_metadata, table.schema.names, uri=self._uri)
         if not stamp.is_current:

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from omnigraph.base.events import Events, Warned
-from omnigraph.base.units import counted
 from omnigraph.branches.delete import delete_branch
 from omnigraph.branches.merge.plan import MergePlan, TableCounts, plan_merge
 from omnigraph.branches.merge.sides import MergeOutcome, observe_sides
@@ -93,7 +92,7 @@ def run_merge(
 
 def _extent(plan: MergePlan) -> str:
     changed = sum(table.inserted + table.updated + table.deleted for table in plan.tables)
-    return f"{counted(changed, 'change')} of entities"
+    return "1 entity changes" if changed == 1 else f"{changed:,} entities change"
 
 
 def _plan_of(writer: MergeWriter) -> MergePlan:

@@ -72,7 +72,7 @@ def branch_delete(invocation: Invocation, *, name: str) -> None:
     ),
 )
 @click.argument("source", metavar="SOURCE")
-@click.option("--into", "target", metavar="TARGET", default="main", help="The branch that changes; default main.")
+@click.option("--into", metavar="TARGET", default="main", help="The branch that changes; default main.")
 @click.option("--delete-branch", is_flag=True, help="Delete SOURCE afterwards.")
 @click.option("--dry-run", is_flag=True, help="Say what would change or conflict; write nothing.")
 @click.option("--message", metavar="TEXT", help="Recorded on the commit.")
@@ -82,7 +82,7 @@ def branch_merge(
     invocation: Invocation,
     *,
     source: str,
-    target: str,
+    into: str,
     delete_branch: bool,
     dry_run: bool,
     message: str | None,
@@ -93,20 +93,20 @@ def branch_merge(
     What only one side changed since the two parted is kept. What both changed differently is a conflict, and so is a
     rule that both together would break: then nothing is written, and exit code 5 comes with the list.
     """
-    storage = resolve_storage(invocation)
+    target = resolve_storage(invocation)
     actor = invocation.actor()
     require_local_engine(resolve_engine(invocation))
     if delete_branch and not dry_run:
-        require_consent(invocation, storage)
-    echo_target(invocation, storage)
+        require_consent(invocation, target)
+    echo_target(invocation, target)
     import omnigraph
 
     with follow_progress(invocation) as events:
-        graph = omnigraph.open(storage.uri, read_only=dry_run, events=events)
+        graph = omnigraph.open(target.uri, read_only=dry_run, events=events)
         try:
             result = graph.branches.merge(
                 source,
-                into=target,
+                into=into,
                 delete_branch=delete_branch,
                 dry_run=dry_run,
                 message=message,
