@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from omnigraph.evolution.run import AppliedSchema
     from omnigraph.maintenance.cleanup.policy import CleanupPolicy
     from omnigraph.maintenance.cleanup.run import CleanupReport
+    from omnigraph.maintenance.optimize.report import OptimizeResult
     from omnigraph.maintenance.repair.run import RepairReport
     from omnigraph.pipeline.embed.result import EmbedResult
     from omnigraph.pipeline.embed.spec import EmbedSpec
@@ -298,6 +299,48 @@ class Graph:
         """Settle all interrupted writes, oldest first, and say what was done, what is in use and what is blocked."""
         self._refuse_read_only()
         return settle_all(self._context)
+
+    def optimize(
+        self,
+        *,
+        branch: str = MAIN_BRANCH,
+        tables: Sequence[str] = (),
+        target_rows: int = 1 << 20,
+        max_bytes_per_file: int = 1 << 30,
+        deleted_ratio: float = 0.10,
+        reindex: bool = True,
+        verify: bool = False,
+        max_seconds: float | None = None,
+        max_bytes: int | None = None,
+        max_memory: int = 1 << 30,
+        dry_run: bool = False,
+        wait_seconds: float = 0.0,
+        events: Events = ignore_events,
+    ) -> "OptimizeResult":
+        """Merge small fragments, bring indexes up to date and build declared ones, for all tables as one commit.
+
+        No row changes and no version is removed. Writers wait only while finished files are committed. `failure` of
+        the result says what could not be done; everything else is published.
+        """
+        from omnigraph.maintenance.optimize.options import OptimizeOptions
+        from omnigraph.maintenance.optimize.run import run_optimize
+
+        if not dry_run:
+            self._refuse_read_only()
+        options = OptimizeOptions(
+            target_rows=target_rows,
+            max_bytes_per_file=max_bytes_per_file,
+            deleted_ratio=deleted_ratio,
+            tables=tuple(tables),
+            reindex=reindex,
+            verify=verify,
+            max_seconds=max_seconds,
+            max_bytes=max_bytes,
+            max_memory=max_memory,
+            dry_run=dry_run,
+            wait_seconds=wait_seconds,
+        )
+        return run_optimize(self._context, branch=branch, options=options, events=events)
 
     def repair(
         self,

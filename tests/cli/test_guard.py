@@ -28,6 +28,7 @@ ACCEPTED = {
     "repair": MAINTENANCE,
     "cleanup": MAINTENANCE,
     "branch merge": {*DATA_READ, "--as"},
+    "optimize": MAINTENANCE,
     "recover": MAINTENANCE,
     "embed": {*MAINTENANCE, "--as"},
     "profile list": set(),
@@ -36,8 +37,9 @@ ACCEPTED = {
     "completion": set(),
     "version": set(),
 }
+BULK = {"load", "export", "embed", "branch merge", "optimize"}
 CLASS_PHRASE = dict.fromkeys(
-    ("init", "repair", "cleanup", "recover", "embed", "schema plan"), "direct (storage-native)"
+    ("init", "optimize", "repair", "cleanup", "recover", "embed", "schema plan"), "direct (storage-native)"
 ) | dict.fromkeys(
     (
         "load",
@@ -148,9 +150,7 @@ def test_the_error_document_of_a_refusal_names_command_class_and_flag(run):
 
 
 @pytest.mark.parametrize("flag", [("--engine", "local"), ("--spark-master", "local[2]"), ("--spark-ui",)])
-@pytest.mark.parametrize(
-    "command", [name for name in ACCEPTED if name not in {"load", "export", "embed", "branch merge"}]
-)
+@pytest.mark.parametrize("command", [name for name in ACCEPTED if name not in BULK])
 def test_engine_flags_are_for_bulk_commands(command, flag, run):
     ran = run(*command.split(), *flag)
 

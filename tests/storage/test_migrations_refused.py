@@ -25,6 +25,7 @@ COMMANDS = [
     ("branch", "delete", "review"),
     ("branch", "merge", "review"),
     ("branch", "merge", "review", "--dry-run"),
+    ("optimize",),
     ("recover",),
     ("repair",),
     ("cleanup",),

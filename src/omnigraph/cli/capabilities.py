@@ -110,6 +110,9 @@ CAPABILITIES = (
     Capability(words="branch delete", command_class=CommandClass.ANY, uri=UriForm.FLAG, accepts=_WRITE),
     Capability(words="repair", command_class=CommandClass.DIRECT, uri=UriForm.POSITIONAL, accepts=_MAINTENANCE),
     Capability(words="cleanup", command_class=CommandClass.DIRECT, uri=UriForm.POSITIONAL, accepts=_MAINTENANCE),
+    Capability(
+        words="optimize", command_class=CommandClass.DIRECT, uri=UriForm.POSITIONAL, accepts=_MAINTENANCE, is_bulk=True
+    ),
     Capability(words="recover", command_class=CommandClass.DIRECT, uri=UriForm.POSITIONAL, accepts=_MAINTENANCE),
     Capability(
         words="embed",

@@ -6,10 +6,10 @@ compares every original fragment with HEAD first.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from omnigraph.base import clock
 from omnigraph.storage.access import TableAccess
@@ -46,6 +46,7 @@ class RewriteOutcome:
     key: str
     result: str | None = None
     """Lance's own description of the new files, as JSON; None when the task was not carried out."""
+    fragments_added: int = 0
     bytes_written: int = 0
     seconds: float = 0.0
     error: str | None = None
@@ -103,6 +104,7 @@ def run_rewrite(task: RewriteTask) -> RewriteOutcome:
     return RewriteOutcome(
         key=task.key,
         result=result,
+        fragments_added=len(made["new_fragments"]),
         bytes_written=sum(file["file_size_bytes"] or 0 for new in made["new_fragments"] for file in new["files"]),
         seconds=clock.monotonic_seconds() - started,
         error=problem,
@@ -133,24 +135,21 @@ def originals_of(result: str) -> tuple[int, ...]:
 
 def is_unchanged(result: str, head: Table) -> bool:
     """Whether every original fragment is in HEAD with the same data files and the same deletion file."""
-    present = {fragment.fragment_id: fragment.metadata.to_json() for fragment in head.dataset.get_fragments()}
-    return all(
-        old["id"] in present and _state(old) == _state(present[old["id"]])
-        for old in json.loads(result)["original_fragments"]
-    )
+    made = json.loads(result)
+    if made["read_version"] == head.version:
+        return True  # A version never changes, so there is nothing to compare.
+    originals = {old["id"]: _recorded_state(old) for old in made["original_fragments"]}
+    return originals == _states(head, originals.keys())
 
 
 def same_files(older: Table, newer: Table, fragment_ids: frozenset[int]) -> bool:
     """Whether fragments consist of the same data files in two states; what is deleted in them may differ."""
-    states = [
-        {
-            fragment.fragment_id: _files(fragment.metadata.to_json())
-            for fragment in table.dataset.get_fragments()
-            if fragment.fragment_id in fragment_ids
-        }
-        for table in (older, newer)
+    if older.version == newer.version and older.address == newer.address:
+        return True
+    files = [
+        {number: state.files for number, state in _states(table, fragment_ids).items()} for table in (older, newer)
     ]
-    return states[0] == states[1]
+    return files[0] == files[1]
 
 
 def commit_rewrites(store: TableStore, address: TableAddress, results: Sequence[str]) -> Table:
@@ -171,12 +170,40 @@ def commit_rewrites(store: TableStore, address: TableAddress, results: Sequence[
     return store.fresh_head(address)
 
 
-def _state(fragment: Mapping[str, Any]) -> tuple[Any, ...]:
-    return (_files(fragment), fragment.get("deletion_file"), fragment.get("overlays") or [])
+class _State(NamedTuple):
+    """What a fragment consists of: its files are never written twice under one name, so equal names are equal rows."""
+
+    files: tuple[tuple[Any, ...], ...]
+    deletions: tuple[Any, ...] | None
+    overlays: int
 
 
-def _files(fragment: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    return [(file["path"], tuple(file["fields"]), file.get("base_id")) for file in fragment["files"]]
+def _states(table: Table, fragment_ids: Collection[int]) -> dict[int, _State]:
+    """Return the states of those fragments that the table has."""
+    return {
+        fragment.fragment_id: _present_state(fragment.metadata)
+        for fragment in table.dataset.get_fragments()
+        if fragment.fragment_id in fragment_ids
+    }
+
+
+def _present_state(fragment: Any) -> _State:
+    # Spelled out by attribute: turning the metadata of thousands of fragments into JSON would be felt under the gates.
+    deletions = fragment.deletion_file
+    return _State(
+        files=tuple((file.path, tuple(file.fields), file.base_id) for file in fragment.files),
+        deletions=None if deletions is None else (deletions.read_version, deletions.id, deletions.base_id),
+        overlays=len(fragment.overlays or ()),
+    )
+
+
+def _recorded_state(fragment: Mapping[str, Any]) -> _State:
+    deletions = fragment.get("deletion_file")
+    return _State(
+        files=tuple((file["path"], tuple(file["fields"]), file.get("base_id")) for file in fragment["files"]),
+        deletions=None if deletions is None else (deletions["read_version"], deletions["id"], deletions.get("base_id")),
+        overlays=len(fragment.get("overlays") or ()),
+    )
 
 
 @cache

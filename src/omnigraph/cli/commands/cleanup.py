@@ -24,7 +24,7 @@ _KEEP_DEFAULT = 10
     ),
 )
 @click.option("--keep", type=click.IntRange(min=1), metavar="N", help="Keep the newest N versions of every table.")
-@duration_option("--older-than", help="Keep versions younger than this, such as 36h or 7d.")
+@duration_option("--older-than", help_text="Keep versions younger than this, such as 36h or 7d.")
 @click.option("--confirm", is_flag=True, help="Really remove.")
 @wait_option
 @json_option

@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from omnigraph.errors import Usage
 
-CONCURRENCY_VARIABLE: Final = "OMNIGRAPH_MAINTENANCE_CONCURRENCY"
+CONCURRENCY_VARIABLE = "OMNIGRAPH_MAINTENANCE_CONCURRENCY"
 _CONCURRENCY_DEFAULT = 8
 
 
@@ -45,7 +44,7 @@ class OptimizeOptions:
 
 def concurrency_from(environ: Mapping[str, str]) -> int:
     """Read how many tables may be in flight at once."""
-    text = environ.get(CONCURRENCY_VARIABLE, "").strip()
+    text = (environ.get(CONCURRENCY_VARIABLE) or "").strip()
     if not text:
         return _CONCURRENCY_DEFAULT
     if not text.isdecimal() or int(text) < 1:

@@ -67,6 +67,7 @@ class TablePlan:
     folds: tuple[IndexLayout, ...] = ()
     builds: tuple[IndexBuild, ...] = ()
     pending: tuple[PendingIndex, ...] = ()
+    reindex: bool = True
     skipped: str | None = None
 
     @property
@@ -124,7 +125,7 @@ def plan_table(facts: TableFacts, options: OptimizeOptions) -> TablePlan:
     if facts.layout.has_blobs and not LANCE_SUPPORTS_BLOB_COMPACTION:
         return TablePlan(facts=facts, skipped=BLOBS)
     if not options.reindex:
-        return TablePlan(facts=facts, groups=_groups_as_covered(facts.layout, options))
+        return TablePlan(facts=facts, groups=_groups_as_covered(facts.layout, options), reindex=False)
     groups = group_fragments(facts.layout.fragments, options, column_count=facts.layout.column_count)
     missing, pending = _missing_indexes(facts)
     folds, rebuilds = _stale_indexes(facts, groups)
