@@ -22,12 +22,25 @@ from omnigraph.writes.context import GraphContext
 
 _BATCH_ROWS = 100_000
 
-CHANGES_SCHEMA: Final = pa.schema([pa.field("id", pa.string()), pa.field("op", pa.string())])
-_DIGESTS_SCHEMA: Final = pa.schema([pa.field("id", pa.string()), pa.field("digest", DIGEST_TYPE)])
+BEFORE_ROW: Final = "before_row"
+AFTER_ROW: Final = "after_row"
+
+CHANGES_SCHEMA: Final = pa.schema(
+    [
+        pa.field("id", pa.string()),
+        pa.field("op", pa.string()),
+        pa.field(BEFORE_ROW, pa.uint64()),
+        pa.field(AFTER_ROW, pa.uint64()),
+    ]
+)
+_DIGESTS_SCHEMA: Final = pa.schema(
+    [pa.field("id", pa.string()), pa.field("row", pa.uint64()), pa.field("digest", DIGEST_TYPE)]
+)
 
 _CLASSIFY = """
     SELECT coalesce(after.id, before.id) AS id,
-           CASE WHEN before.id IS NULL THEN 'insert' WHEN after.id IS NULL THEN 'delete' ELSE 'update' END AS op
+           CASE WHEN before.id IS NULL THEN 'insert' WHEN after.id IS NULL THEN 'delete' ELSE 'update' END AS op,
+           before.row AS before_row, after.row AS after_row
     FROM before FULL OUTER JOIN after ON before.id = after.id
     WHERE before.digest IS DISTINCT FROM after.digest
 """
@@ -59,10 +72,15 @@ class TableState:
         found = self.table.lookup("id", ids, ["id", *self.columns])
         return found.drop_columns([ROW_ID, ROW_ADDRESS])
 
+    def images_at(self, row_ids: pa.Array) -> pa.Table:
+        """Return the same by the row ids that `changed_entities` found, which needs no search; in no order."""
+        return self.table.take(row_ids, ["id", *self.columns]).drop_columns([ROW_ID, ROW_ADDRESS])
+
 
 def changed_entities(context: GraphContext, before: TableState | None, after: TableState | None) -> pa.Table:
-    """Return `(id, op)` of every entity that differs by value, in no particular order; None is a table without rows.
+    """Return every entity that differs by value, in no particular order; None is a table without rows.
 
+    Each row has the `id`, the `op`, and the row ids by which either state finds the entity (`images_at`).
     Both states belong to one identity and have the same columns. They may lie on any two refs, in either direction.
     """
     if before is None or after is None:
@@ -93,8 +111,12 @@ def changed_by_content(context: GraphContext, before: TableState, after: TableSt
 
 
 def _all_of(state: TableState | None, op: Op) -> pa.Table:
-    ids = state.table.read(["id"])["id"].combine_chunks() if state is not None else pa.array([], pa.string())
-    return pa.Table.from_arrays([ids, pa.repeat(op.value, len(ids))], schema=CHANGES_SCHEMA)
+    if state is None:
+        return CHANGES_SCHEMA.empty_table()
+    found = state.table.read(["id"], with_row_ids=True)
+    ops, none = pa.repeat(op.value, found.num_rows), pa.nulls(found.num_rows, pa.uint64())
+    rows = [none, found[ROW_ID]] if op is Op.INSERT else [found[ROW_ID], none]
+    return pa.Table.from_arrays([found["id"], ops, *rows], schema=CHANGES_SCHEMA)
 
 
 def _telling_way(context: GraphContext, older: Table, newer: Table) -> tuple[Stretch, ...] | None:
@@ -126,7 +148,7 @@ def _touched(
 def _digests(state: TableState, fragment_ids: list[int]) -> pa.RecordBatchReader:
     def batches() -> Iterator[pa.RecordBatch]:
         if fragment_ids:
-            for batch in state.table.scan(["id", *state.columns], fragment_ids=fragment_ids):
+            for batch in state.table.scan(["id", *state.columns], with_row_ids=True, fragment_ids=fragment_ids):
                 yield from _digested(batch, state.columns).to_batches()
 
     return pa.RecordBatchReader.from_batches(_DIGESTS_SCHEMA, batches())
@@ -134,8 +156,7 @@ def _digests(state: TableState, fragment_ids: list[int]) -> pa.RecordBatchReader
 
 def _digested(rows: pa.Table | pa.RecordBatch, columns: tuple[str, ...]) -> pa.Table:
     table = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
-    digests = row_digests(table, columns)
-    return pa.Table.from_arrays([table["id"], digests], schema=_DIGESTS_SCHEMA)
+    return pa.Table.from_arrays([table["id"], table[ROW_ID], row_digests(table, columns)], schema=_DIGESTS_SCHEMA)
 
 
 def _concatenated(pieces: Iterable[pa.Table]) -> pa.Table:

@@ -96,9 +96,13 @@ CAPABILITIES = (
     Capability(words="snapshot", command_class=CommandClass.ANY, uri=UriForm.POSITIONAL, accepts=_READ),
     Capability(words="commit list", command_class=CommandClass.ANY, uri=UriForm.POSITIONAL, accepts=_READ),
     Capability(words="commit show", command_class=CommandClass.ANY, uri=UriForm.FLAG, accepts=_READ),
+    Capability(words="commit changes", command_class=CommandClass.ANY, uri=UriForm.FLAG, accepts=_READ),
+    Capability(words="changes poll", command_class=CommandClass.ANY, uri=UriForm.FLAG, accepts=_READ),
+    Capability(words="changes baseline", command_class=CommandClass.ANY, uri=UriForm.FLAG, accepts=_READ),
     Capability(words="schema show", command_class=CommandClass.ANY, uri=UriForm.POSITIONAL, accepts=_READ, alias="get"),
     Capability(words="branch create", command_class=CommandClass.ANY, uri=UriForm.FLAG, accepts=_WRITE),
     Capability(words="branch list", command_class=CommandClass.ANY, uri=UriForm.POSITIONAL, accepts=_READ),
+    Capability(words="branch diff", command_class=CommandClass.ANY, uri=UriForm.FLAG, accepts=_READ),
     Capability(words="branch delete", command_class=CommandClass.ANY, uri=UriForm.FLAG, accepts=_WRITE),
     Capability(words="recover", command_class=CommandClass.DIRECT, uri=UriForm.POSITIONAL, accepts=_MAINTENANCE),
     Capability(words="profile list", command_class=CommandClass.LOCAL),
@@ -110,6 +114,7 @@ CAPABILITIES = (
 
 GROUP_SUMMARIES = {
     "branch": "Work on a copy of the whole graph that costs nothing.",
+    "changes": "Follow what changes in a graph.",
     "commit": "Look at the history of a graph.",
     "profile": "Look at the named scopes of the operator config.",
     "schema": "Look at the schema of a graph.",

@@ -1,6 +1,14 @@
 """The kinds of failure, each declared once; `docs/guide/errors.md` lists them for users."""
 
 from omnigraph.errors.base import Effect, Internal, Io, OmniError, Retry, StorageError
+from omnigraph.errors.changes import (
+    ChangeCursorRejected,
+    ChangeDiffRefusal,
+    ChangeFeedGap,
+    OutputReplaced,
+    ParentlessCommit,
+    SchemaBoundary,
+)
 from omnigraph.errors.conflicts import (
     AlreadyInitialized,
     BranchBusy,
@@ -61,6 +69,9 @@ __all__ = [
     "BranchHasDependents",
     "BranchNameOverlap",
     "BranchNotFound",
+    "ChangeCursorRejected",
+    "ChangeDiffRefusal",
+    "ChangeFeedGap",
     "ClusterDiagnostics",
     "ClusterManaged",
     "ClusterStateMissing",
@@ -90,6 +101,8 @@ __all__ = [
     "NotConfirmed",
     "OmniError",
     "OperatorConfig",
+    "OutputReplaced",
+    "ParentlessCommit",
     "ParseError",
     "PreconditionFailed",
     "PublishContended",
@@ -98,6 +111,7 @@ __all__ = [
     "RequestError",
     "ResourceLimit",
     "Retry",
+    "SchemaBoundary",
     "SchemaContractMissing",
     "SchemaDrift",
     "SnapshotNotFound",
