@@ -16,11 +16,14 @@ from omnigraph.catalog.model import EdgeType, EntityType
 from omnigraph.errors import Internal
 from omnigraph.records.contents import DIGEST_TYPE, row_digests
 from omnigraph.storage.lineage import Stretch, row_versions_tell, stretches_between
-from omnigraph.storage.row_changes import deleted_row_ids, rows_written_since, unshared_fragments
+from omnigraph.storage.row_changes import UnsharedRows, deleted_row_ids, rows_written_since, unshared_rows
 from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID, Table
 from omnigraph.writes.context import GraphContext
 
 _BATCH_ROWS = 100_000
+_VERSIONS_READ_MIN = 64
+_ROWS_PER_VERSION = 1_000
+"""Finding out which operation made a version costs about as much as comparing this many rows."""
 
 BEFORE_ROW: Final = "before_row"
 AFTER_ROW: Final = "after_row"
@@ -106,7 +109,7 @@ def changed_by_history(context: GraphContext, before: TableState, after: TableSt
 
 def changed_by_content(context: GraphContext, before: TableState, after: TableState) -> pa.Table:
     """Find the changes by joining all rows that lie in files which the states do not share."""
-    of_before, of_after = unshared_fragments(before.table, after.table)
+    of_before, of_after = unshared_rows(before.table, after.table)
     return _classified(context, _digests(before, of_before), _digests(after, of_after))
 
 
@@ -122,6 +125,9 @@ def _all_of(state: TableState | None, op: Op) -> pa.Table:
 def _telling_way(context: GraphContext, older: Table, newer: Table) -> tuple[Stretch, ...] | None:
     stretches = stretches_between(context.store.tables, older, newer)
     if stretches is None:
+        return None
+    versions = sum(stretch.end - stretch.begin for stretch in stretches)
+    if versions > _VERSIONS_READ_MIN + newer.count_rows() // _ROWS_PER_VERSION:
         return None
     tells = row_versions_tell(context.store.objects, older.address.location, stretches)
     return stretches if tells else None
@@ -139,19 +145,26 @@ def _touched(
         row_ids.append(batch[ROW_ID])
         now.append(_digested(batch, newer.columns))
     # Row ids are stable along the way, so that the rows as they were need no search by id.
-    wanted = pa.concat_arrays(row_ids).unique()
-    chunks = (wanted.slice(start, _BATCH_ROWS) for start in range(0, len(wanted), _BATCH_ROWS))
-    then = [_digested(older.table.take(chunk, ["id", *older.columns]), older.columns) for chunk in chunks]
+    then = _digests_at(older, pa.concat_arrays(row_ids).unique())
     return _concatenated(then), _concatenated(now)
 
 
-def _digests(state: TableState, fragment_ids: list[int]) -> pa.RecordBatchReader:
-    def batches() -> Iterator[pa.RecordBatch]:
-        if fragment_ids:
-            for batch in state.table.scan(["id", *state.columns], with_row_ids=True, fragment_ids=fragment_ids):
-                yield from _digested(batch, state.columns).to_batches()
+def _digests(state: TableState, rows: UnsharedRows) -> pa.RecordBatchReader:
+    def tables() -> Iterator[pa.Table]:
+        if rows.fragment_ids:
+            columns = ["id", *state.columns]
+            for batch in state.table.scan(columns, with_row_ids=True, fragment_ids=rows.fragment_ids):
+                yield _digested(batch, state.columns)
+        yield from _digests_at(state, rows.row_ids)
 
-    return pa.RecordBatchReader.from_batches(_DIGESTS_SCHEMA, batches())
+    batches = (batch for table in tables() for batch in table.to_batches())
+    return pa.RecordBatchReader.from_batches(_DIGESTS_SCHEMA, batches)
+
+
+def _digests_at(state: TableState, row_ids: pa.Array) -> Iterator[pa.Table]:
+    for start in range(0, len(row_ids), _BATCH_ROWS):
+        rows = state.table.take(row_ids.slice(start, _BATCH_ROWS), ["id", *state.columns])
+        yield _digested(rows, state.columns)
 
 
 def _digested(rows: pa.Table | pa.RecordBatch, columns: tuple[str, ...]) -> pa.Table:
