@@ -10,6 +10,7 @@ from omnigraph.engine.local import LocalEngine
 from omnigraph.errors import ClusterManaged, InvalidTarget
 from omnigraph.manifest.addresses import Located
 from omnigraph.manifest.commits import MAIN_BRANCH, Commit
+from omnigraph.manifest.topological import newest_first
 from omnigraph.reads.snapshot import Snapshot
 from omnigraph.storage.store import GraphStore
 from omnigraph.writes.context import GraphContext
@@ -20,6 +21,8 @@ from omnigraph.writes.sidecar import PendingOperation, list_pending
 
 if TYPE_CHECKING:
     from omnigraph.branches.verbs import Branches
+    from omnigraph.changes.diff import Diff
+    from omnigraph.changes.verbs import Changes
     from omnigraph.embedding.config import EmbedConfig
     from omnigraph.evolution.plan import SchemaPlan
     from omnigraph.evolution.run import AppliedSchema
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from omnigraph.maintenance.repair.run import RepairReport
     from omnigraph.pipeline.embed.result import EmbedResult
     from omnigraph.pipeline.embed.spec import EmbedSpec
+    from omnigraph.pipeline.export.baseline import BaselineResult
     from omnigraph.pipeline.export.run import ExportResult
     from omnigraph.pipeline.load.run import LoadResult
     from omnigraph.pipeline.load.writer import LoadMode
@@ -156,10 +160,33 @@ class Graph:
         """Pin the snapshot that a written address means: a branch, `branch@N`, `branch~N` or a commit id."""
         return Snapshot(self._context, self._context.addresses.resolve(address).snapshot)
 
-    def commits(self, branch: str = MAIN_BRANCH, *, limit: int | None = None) -> list[Commit]:
-        """Return the history of a branch, newest first along the first parents."""
+    def diff(
+        self,
+        before: str,
+        after: str,
+        *,
+        kinds: Sequence[str] = (),
+        types: Sequence[str] = (),
+        ops: Sequence[str] = (),
+    ) -> "Diff":
+        """Compare two snapshots, each a branch, `branch@N`, `branch~N` or a commit id; iterate over the result."""
+        from omnigraph.changes.snapshots import diff_snapshots
+
+        sides = (self._context.addresses.resolve(address) for address in (before, after))
+        return diff_snapshots(self._context, *sides, kinds=kinds, types=types, ops=ops)
+
+    @property
+    def changes(self) -> "Changes":
+        """The changes of this graph: of one commit, or along a branch."""
+        from omnigraph.changes.verbs import Changes
+
+        return Changes(self._context)
+
+    def commits(self, branch: str = MAIN_BRANCH, *, limit: int | None = None, merged: bool = False) -> list[Commit]:
+        """Return the history of a branch, newest first along the first parents, or with all that was merged into it."""
         head = self._context.manifest.load(branch).head
-        history = self._context.log.first_parents(head)
+        log = self._context.log
+        history = newest_first(log.history(head), head.graph_commit_id) if merged else log.first_parents(head)
         return [commit for _, commit in zip(range(limit), history, strict=False)] if limit is not None else [*history]
 
     def commit(self, commit_id: str) -> Commit:
@@ -244,6 +271,21 @@ class Graph:
             config=config or EmbedConfig.from_environ(os.environ),
             events=events,
         )
+
+    def baseline(
+        self,
+        out: str | Path,
+        *,
+        branch: str = MAIN_BRANCH,
+        kinds: Sequence[str] = (),
+        types: Sequence[str] = (),
+        ops: Sequence[str] = (),
+        events: Events = ignore_events,
+    ) -> "BaselineResult":
+        """Write the head of a branch to a file, with the cursor at which `changes.poll` goes on behind it."""
+        from omnigraph.pipeline.export.baseline import write_baseline
+
+        return write_baseline(self._context, out, branch=branch, kinds=kinds, types=types, ops=ops, events=events)
 
     def write(
         self,

@@ -1,6 +1,14 @@
 """The kinds of failure, each declared once; `docs/guide/errors.md` lists them for users."""
 
 from omnigraph.errors.base import Effect, Internal, Io, OmniError, Retry, StorageError
+from omnigraph.errors.changes import (
+    ChangeCursorRejected,
+    ChangeDiffRefusal,
+    ChangeFeedGap,
+    OutputReplaced,
+    ParentlessCommit,
+    SchemaBoundary,
+)
 from omnigraph.errors.conflicts import (
     AlreadyInitialized,
     BranchBusy,
@@ -74,6 +82,9 @@ __all__ = [
     "BranchHasDependents",
     "BranchNameOverlap",
     "BranchNotFound",
+    "ChangeCursorRejected",
+    "ChangeDiffRefusal",
+    "ChangeFeedGap",
     "CleanupPartial",
     "ClusterDiagnostics",
     "ClusterManaged",
@@ -111,6 +122,8 @@ __all__ = [
     "OmniError",
     "OperatorConfig",
     "OptimizePartial",
+    "OutputReplaced",
+    "ParentlessCommit",
     "ParseError",
     "PreconditionFailed",
     "PublishContended",
@@ -122,6 +135,7 @@ __all__ = [
     "Retry",
     "SchemaApplyBlocked",
     "SchemaApplyLocked",
+    "SchemaBoundary",
     "SchemaContractMissing",
     "SchemaDiverged",
     "SchemaDrift",

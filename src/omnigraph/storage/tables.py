@@ -134,10 +134,15 @@ class Table:
         where: str | None = None,
         with_row_ids: bool = False,
         with_row_addresses: bool = False,
+        fragment_ids: Sequence[int] | None = None,
     ) -> pa.Table:
         """Read rows into memory; see `scan`."""
         return self.scan(
-            columns, where=where, with_row_ids=with_row_ids, with_row_addresses=with_row_addresses
+            columns,
+            where=where,
+            with_row_ids=with_row_ids,
+            with_row_addresses=with_row_addresses,
+            fragment_ids=fragment_ids,
         ).read_all()
 
     def read_added_since(self, older: "Table") -> pa.Table:
