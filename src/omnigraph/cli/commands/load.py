@@ -30,7 +30,7 @@ MODE_MEANINGS = (
         "cat more.jsonl | omnigraph load art.omni --data - --mode append --as act-ines",
     ),
 )
-@click.option("--data", metavar="PATH", help="Required: a file, glob or directory; - reads stdin.")
+@click.option("--data", metavar="PATH", help="Required: a file, glob or directory, here or on s3://; - reads stdin.")
 @click.option("--mode", type=click.Choice(get_args(Mode)), help=f"Required: {MODE_MEANINGS}.")
 @click.option("--type", "type_name", metavar="TYPE", help="The input is a table of this type, not records.")
 @click.option(

@@ -8,6 +8,7 @@ from omnigraph.base.events import Events
 from omnigraph.catalog.model import Catalog
 from omnigraph.errors import Io, Usage
 from omnigraph.pipeline.load.parse import ParsedInput, parse_input
+from omnigraph.pipeline.load.places import store_of
 from omnigraph.pipeline.load.sources import STDIN, InputFile, InputStore, LocalInputs, find_inputs
 from omnigraph.pipeline.load.table_files import find_exported, find_tables, is_table_path
 from omnigraph.pipeline.load.tables import ColumnMap, TableFile, parse_tables
@@ -65,9 +66,10 @@ def find_input(data: str | Path | BinaryIO, *, type_name: str | None, columns: C
     if not isinstance(data, (str, Path)):
         if type_name is not None:
             raise Usage("A stream of bytes holds records; give the path of a table, or its rows.", flag="--type")
-        store = LocalInputs(data)
-        return RecordInput(files=find_inputs(STDIN, store=store), store=store)
-    path, store = str(data), LocalInputs()
+        stream = LocalInputs(data)
+        return RecordInput(files=find_inputs(STDIN, store=stream), store=stream)
+    path = str(data)
+    store = store_of(path)
     if type_name is not None:
         return TableInput(files=find_tables(path, type_name, store=store), columns=columns)
     if columns.property_by_column:
