@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from omnigraph.pipeline.export.baseline import BaselineResult
     from omnigraph.pipeline.export.run import ExportResult
     from omnigraph.pipeline.load.run import LoadResult
+    from omnigraph.pipeline.load.table_files import ArrowRows
     from omnigraph.pipeline.load.writer import LoadMode
     from omnigraph.writes.batch import WriteBatch
 
@@ -205,22 +206,64 @@ class Graph:
         data: str | Path | BinaryIO,
         *,
         mode: "LoadMode",
+        type: str | None = None,  # noqa: A002 — the word of the command line
+        map: Mapping[str, str | None] | None = None,  # noqa: A002 — the same
         branch: str = MAIN_BRANCH,
         from_branch: str | None = None,
         actor: str | None = None,
         max_errors: int = 20,
         events: Events = ignore_events,
     ) -> "LoadResult":
-        """Load graph NDJSON (a file, directory, glob or open stream) as one commit, or raise and change nothing.
+        """Load a file, directory, glob or open stream as one commit, or raise and change nothing.
 
-        With `from_branch`, a branch that does not exist yet is created from it; if the load fails, it does not remain.
+        The input is graph NDJSON. With `type` it is a table of that type (Parquet, CSV, Arrow, Lance), whose columns
+        `map` renames; None leaves a column out. With `from_branch`, a branch that does not exist yet is created from
+        it; if the load fails, it does not remain.
         """
+        from omnigraph.pipeline.load.inputs import find_input
         from omnigraph.pipeline.load.run import run_load
+        from omnigraph.pipeline.load.tables import ColumnMap
 
         self._refuse_read_only()
+        columns = ColumnMap(property_by_column=map or {})
         return run_load(
             self._context,
-            data,
+            lambda: find_input(data, type_name=type, columns=columns),
+            mode=mode,
+            branch=branch,
+            from_branch=from_branch,
+            actor_id=actor,
+            max_errors=max_errors,
+            events=events,
+        )
+
+    def load_table(
+        self,
+        rows: "ArrowRows",
+        *,
+        type: str,  # noqa: A002 — the word of the command line
+        mode: "LoadMode",
+        map: Mapping[str, str | None] | None = None,  # noqa: A002 — the same
+        branch: str = MAIN_BRANCH,
+        from_branch: str | None = None,
+        actor: str | None = None,
+        max_errors: int = 20,
+        events: Events = ignore_events,
+    ) -> "LoadResult":
+        """Load rows of one type from memory: an Arrow table, batch or reader, or a frame that speaks Arrow.
+
+        Everything else is as in `load`.
+        """
+        from omnigraph.pipeline.load.inputs import TableInput
+        from omnigraph.pipeline.load.run import run_load
+        from omnigraph.pipeline.load.table_files import RowsInMemory
+        from omnigraph.pipeline.load.tables import ColumnMap
+
+        self._refuse_read_only()
+        given = TableInput(files=(RowsInMemory.of(rows, type),), columns=ColumnMap(property_by_column=map or {}))
+        return run_load(
+            self._context,
+            lambda: given,
             mode=mode,
             branch=branch,
             from_branch=from_branch,
