@@ -25,9 +25,7 @@ from omnigraph.writes.context import GraphContext
 from omnigraph.writes.recovery.sweep import settle_branch
 
 
-def delete_branch(
-    context: GraphContext, name: str, events: Events, *, expected_head: CommitId | None = None
-) -> None:
+def delete_branch(context: GraphContext, name: str, events: Events, *, expected_head: CommitId | None = None) -> None:
     """Delete a branch that no other branch depends on; with `expected_head`, only if that still is its head."""
     trimmed = check_branch_name(name)
     if trimmed == MAIN_BRANCH:
@@ -65,7 +63,7 @@ def _refuse_dependents(context: GraphContext, name: str, refs: dict[str, Ref], s
     dependents = {other.name for other in refs.values() if other.parent == name}
     own_ref = state.snapshot.own_ref
     for other in (MAIN_BRANCH, *refs):
-        if other != name and any(pin.ref == own_ref for pin in context.manifest.load(other).snapshot.pins.values()):
+        if other != name and own_ref in _refs_read_by(context, other):
             dependents.add(other)
     if dependents:
         listed = ", ".join(sorted(dependents))
@@ -75,6 +73,15 @@ def _refuse_dependents(context: GraphContext, name: str, refs: dict[str, Ref], s
             branch=name,
             dependents=sorted(dependents),
         )
+
+
+def _refs_read_by(context: GraphContext, branch: str) -> set[str | None]:
+    try:
+        return {pin.ref for pin in context.manifest.load(branch).snapshot.pins.values()}
+    except OmniError:
+        if branch != MAIN_BRANCH and branch not in list_refs(context.store.tables, MANIFEST.location):
+            return set()  # It was deleted while we looked at it.
+        raise
 
 
 def _delete_authority(context: GraphContext, ref: Ref) -> None:

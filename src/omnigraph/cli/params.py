@@ -133,9 +133,7 @@ def _trim_branch(context: click.Context, parameter: click.Parameter, value: str)
 
 def wait_option(function: CallbackT) -> CallbackT:
     """Take `--wait`: how long to wait for another maintenance run; not at all by default."""
-    return click.option(
-        "--wait", default="0", callback=_duration, metavar="DUR", help="Wait this long for another maintenance run."
-    )(function)
+    return duration_option("--wait", default="0", help_text="Wait this long for another maintenance run.")(function)
 
 
 def size_option(spelling: str, *, help_text: str, default: str | None = None) -> Callable[[CallbackT], CallbackT]:
@@ -151,8 +149,15 @@ def _size(context: click.Context, parameter: click.Parameter, value: str | None)
         raise errors.Usage(f"{parameter.opts[0]}: {error}.", flag=parameter.opts[0]) from error
 
 
-def _duration(context: click.Context, parameter: click.Parameter, value: str) -> timedelta:
+def duration_option(spelling: str, *, help_text: str, default: str | None = None) -> Callable[[CallbackT], CallbackT]:
+    """Take a duration such as `90`, `15m` or `7d`."""
+    return click.option(spelling, default=default, callback=_duration, metavar="DUR", help=help_text)
+
+
+def _duration(context: click.Context, parameter: click.Parameter, value: str | None) -> timedelta | None:
     del context
+    if value is None:
+        return None
     try:
         return parse_duration(value)
     except ValueError as error:

@@ -1,6 +1,14 @@
 """The kinds of failure, each declared once; `docs/guide/errors.md` lists them for users."""
 
 from omnigraph.errors.base import Effect, Internal, Io, OmniError, Retry, StorageError
+from omnigraph.errors.changes import (
+    ChangeCursorRejected,
+    ChangeDiffRefusal,
+    ChangeFeedGap,
+    OutputReplaced,
+    ParentlessCommit,
+    SchemaBoundary,
+)
 from omnigraph.errors.conflicts import (
     AlreadyInitialized,
     BranchBusy,
@@ -22,12 +30,15 @@ from omnigraph.errors.conflicts import (
     PublishContended,
     ReadSetConflict,
     RecoveryRequired,
+    SchemaApplyBlocked,
+    SchemaApplyLocked,
     SchemaDiverged,
     SchemaDrift,
     StaleView,
     StateConflict,
 )
 from omnigraph.errors.control import ClusterDiagnostics, DoctorFailed
+from omnigraph.errors.embedding import EmbeddingConfig, EmbeddingProvider
 from omnigraph.errors.maintenance import (
     CleanupPartial,
     MaintenanceContention,
@@ -71,6 +82,9 @@ __all__ = [
     "BranchHasDependents",
     "BranchNameOverlap",
     "BranchNotFound",
+    "ChangeCursorRejected",
+    "ChangeDiffRefusal",
+    "ChangeFeedGap",
     "CleanupPartial",
     "ClusterDiagnostics",
     "ClusterManaged",
@@ -80,6 +94,8 @@ __all__ = [
     "DoctorFailed",
     "DriftNeedsRepair",
     "Effect",
+    "EmbeddingConfig",
+    "EmbeddingProvider",
     "EngineUnavailable",
     "EntityNotFound",
     "GraphCorrupt",
@@ -106,6 +122,8 @@ __all__ = [
     "OmniError",
     "OperatorConfig",
     "OptimizePartial",
+    "OutputReplaced",
+    "ParentlessCommit",
     "ParseError",
     "PreconditionFailed",
     "PublishContended",
@@ -115,6 +133,9 @@ __all__ = [
     "RequestError",
     "ResourceLimit",
     "Retry",
+    "SchemaApplyBlocked",
+    "SchemaApplyLocked",
+    "SchemaBoundary",
     "SchemaContractMissing",
     "SchemaDiverged",
     "SchemaDrift",

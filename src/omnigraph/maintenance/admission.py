@@ -6,11 +6,11 @@ from contextlib import contextmanager
 from omnigraph.base import clock
 from omnigraph.base.units import counted
 from omnigraph.errors import BranchBusy, MaintenanceLocked, RecoveryRequired
+from omnigraph.reads.holding import MAINTENANCE_LOCK
 from omnigraph.storage.locks import HeldLock
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.sidecar import PendingOperation, list_pending
 
-MAINTENANCE_LOCK = "maintenance"
 _PATIENCE_SECONDS = 10.0
 _PAUSE_SECONDS = 0.1
 

@@ -54,9 +54,7 @@ def relationship_changes(
     target_changes = rows_without(target_changes, _both_ids(stand_ins))
     added = _with_op(source_changes, Op.INSERT)
     added_there = _with_op(target_changes, Op.INSERT)
-    twins = _pairs(
-        engine, source, _without(added, added_there), target, _without(added_there, added)
-    )
+    twins = _pairs(engine, source, _without(added, added_there), target, _without(added_there, added))
     return RelationshipChanges(
         source=rows_without(source_changes, twins["left_id"].combine_chunks()),
         target=target_changes,
@@ -88,9 +86,7 @@ def _replaced(engine: Engine, base: TableState, side: TableState, changes: pa.Ta
     return _pairs(engine, base, _with_op(changes, Op.DELETE), side, _with_op(changes, Op.INSERT))
 
 
-def _pairs(
-    engine: Engine, left: TableState, left_ids: pa.Array, right: TableState, right_ids: pa.Array
-) -> pa.Table:
+def _pairs(engine: Engine, left: TableState, left_ids: pa.Array, right: TableState, right_ids: pa.Array) -> pa.Table:
     if len(left_ids) == 0 or len(right_ids) == 0:
         return _PAIRS_SCHEMA.empty_table()
     relations = {"left_edges": _digests(left, left_ids), "right_edges": _digests(right, right_ids)}

@@ -83,11 +83,16 @@ def run_merge(
         tables=plan.tables,
         actor_id=actor_id,
         engine=context.engine.name,
-        engine_reason="only the changes of both sides are compared",
+        engine_reason=_extent(plan),
         commit=commit,
         branch_deleted=is_deleted,
         branch_delete_error=why_not,
     )
+
+
+def _extent(plan: MergePlan) -> str:
+    changed = sum(table.inserted + table.updated + table.deleted for table in plan.tables)
+    return "1 entity changes" if changed == 1 else f"{changed:,} entities change"
 
 
 def _plan_of(writer: MergeWriter) -> MergePlan:
@@ -95,9 +100,7 @@ def _plan_of(writer: MergeWriter) -> MergePlan:
     return writer.plan
 
 
-def _delete_source(
-    context: GraphContext, name: str, merged: CommitId, events: Events
-) -> tuple[bool, str | None]:
+def _delete_source(context: GraphContext, name: str, merged: CommitId, events: Events) -> tuple[bool, str | None]:
     """Delete the merged branch if nothing was added to it since; the merge stands whatever comes of it."""
     try:
         delete_branch(context, name, events, expected_head=merged)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.base.units import shorten
 from omnigraph.branches.merge.conflicts import KIND_BY_OUTCOME, MergeConflict
@@ -43,9 +44,9 @@ class TableMerge:
 
     def conflicts(self, *, at_most: int) -> Iterator[MergeConflict]:
         """Word the first conflicts by id."""
-        undecided = self.resolution.filter(pa.compute.is_in(
-            self.resolution["outcome"], value_set=pa.array([outcome.value for outcome in KIND_BY_OUTCOME])
-        ))
+        undecided = self.resolution.filter(
+            pc.is_in(self.resolution["outcome"], value_set=pa.array([outcome.value for outcome in KIND_BY_OUTCOME]))
+        )
         for row in undecided.sort_by("id").slice(0, at_most).to_pylist():
             outcome = Outcome(row["outcome"])
             yield MergeConflict(
@@ -92,9 +93,7 @@ def _resolved(sides: MergeSides, base: TableState, entity: EntityType, chosen: R
     is_three_way = chosen is Route.THREE_WAY
     target_changes = changed_entities(context, base, target) if is_three_way else CHANGES_SCHEMA.empty_table()
     if not isinstance(entity, EdgeType):
-        return resolve(
-            context.engine, source, target, source_changes=source_changes, target_changes=target_changes
-        )
+        return resolve(context.engine, source, target, source_changes=source_changes, target_changes=target_changes)
     changes = relationship_changes(
         context.engine,
         base=base,
@@ -103,7 +102,5 @@ def _resolved(sides: MergeSides, base: TableState, entity: EntityType, chosen: R
         source_changes=source_changes,
         target_changes=target_changes,
     )
-    resolution = resolve(
-        context.engine, source, target, source_changes=changes.source, target_changes=changes.target
-    )
+    resolution = resolve(context.engine, source, target, source_changes=changes.source, target_changes=changes.target)
     return on_stand_ins(resolution, changes.stand_ins)

@@ -127,7 +127,9 @@ def _refuse_pending(context: GraphContext, branch: str) -> None:
     pending = [
         operation.operation_id
         for operation in list_pending(context.sidecars)
-        if operation.sidecar is None or operation.sidecar.branch_name == branch
+        if operation.sidecar is None
+        or operation.sidecar.branch_name == branch
+        or operation.sidecar.kind is SidecarKind.SCHEMA_APPLY
     ]
     if pending:
         raise RecoveryRequired(

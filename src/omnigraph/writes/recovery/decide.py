@@ -66,7 +66,7 @@ OURS = frozenset({EffectClass.COMPLETE, EffectClass.PARTIAL, EffectClass.COMPENS
 def classify(facts: EffectFacts) -> EffectClass:
     """Say how far one table got, by the uuids of its transactions; a version number alone is never evidence."""
     effect = facts.effect
-    if effect.fork is not None and facts.head_version is None:
+    if effect.creates_its_target and facts.head_version is None:
         return EffectClass.UNTOUCHED
     if facts.head_version is None or facts.head_version < effect.expected_version:
         return EffectClass.BEHIND
@@ -132,7 +132,7 @@ def decide(facts: SidecarFacts) -> Decision:
     if facts.sidecar.kind in _NEVER_UNDONE:
         advanced = found & {EffectClass.COMPLETE, EffectClass.PUBLISHED}
         return chosen(Action.ROLL_FORWARD if advanced else Action.DROP)
-    if found <= {EffectClass.COMPLETE} and facts.authority_holds:
+    if found <= {EffectClass.COMPLETE} and facts.authority_holds and facts.schema_is_stored:
         return chosen(Action.ROLL_FORWARD)
     if found <= _NOTHING_OURS:
         return chosen(Action.DROP)
@@ -147,7 +147,9 @@ def _blocked_by(facts: SidecarFacts, classes: Mapping[TableKey, EffectClass]) ->
                 f"{found.effect.table_key}: {_NEVER_TOUCH[effect_class]} "
                 f"(expected version {found.effect.expected_version}, found HEAD {found.head_version})"
             )
-        is_exact = found.effect.effect is EffectKind.COMMIT
+        if effect_class is EffectClass.FOREIGN and found.effect.effect is EffectKind.CREATE:
+            return f"{found.effect.table_key}: somebody else's table lies where the operation was to create one"
+        is_exact = found.effect.effect is not EffectKind.MAINTENANCE
         if is_exact and effect_class in OURS and not facts.pin_is_expected(found.effect):
             return f"{found.effect.table_key}: the graph already pins another version than the operation started from"
     return ""

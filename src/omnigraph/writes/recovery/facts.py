@@ -20,7 +20,7 @@ class EffectFacts:
 
     effect: SidecarEffect
     head_version: int | None
-    """None when the table is gone, or the ref that the operation was to create does not exist."""
+    """None when the table is gone, or the table or ref that the operation was to create does not exist."""
     operations: tuple[TableOperation, ...] | None
     """What made each version in (expected, HEAD]; None when one of them cannot be read."""
     pinned_version: int | None = None
@@ -39,6 +39,8 @@ class SidecarFacts:
     rollback_commit: Commit | None
     """The commit that undid the operation, if it is visible."""
     effects: tuple[EffectFacts, ...]
+    schema_is_stored: bool = True
+    """Whether the objects of the schema that the operation accepts, if it does, are there and intact."""
 
     @property
     def authority_holds(self) -> bool:
@@ -54,7 +56,7 @@ class SidecarFacts:
     def pin_is_expected(self, effect: SidecarEffect) -> bool:
         """Whether the visible pin of a table is the one that the writer started from."""
         pin = self.snapshot.pin_of(effect.identity) if self.snapshot is not None else None
-        return pin is not None and (pin.ref, pin.version) == effect.expected_pin
+        return effect.expected_pin == ((pin.ref, pin.version) if pin is not None else None)
 
 
 def observe(context: GraphContext, sidecar: Sidecar) -> SidecarFacts:
@@ -71,6 +73,7 @@ def observe(context: GraphContext, sidecar: Sidecar) -> SidecarFacts:
         forward_commit=_visible(context, state.head, sidecar.commit_id),
         rollback_commit=_visible(context, state.head, sidecar.rollback_commit_id),
         effects=tuple(_observe_under_pin(context, effect, state.snapshot) for effect in sidecar.effects),
+        schema_is_stored=sidecar.manifest.schema is None or context.schemas.holds(sidecar.manifest.schema),
     )
 
 
