@@ -1,12 +1,13 @@
 """`graph.branches`: what users do with branches."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from omnigraph.base.events import Events, ignore_events
 from omnigraph.branches.create import create_branch
 from omnigraph.branches.delete import delete_branch
 from omnigraph.branches.listing import BranchSummary, list_branches
 from omnigraph.branches.merge.run import MergeResult, run_merge
+from omnigraph.changes.snapshots import BranchDiff, diff_branches
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.writes.context import GraphContext
 
@@ -29,6 +30,19 @@ class Branches:
     def list(self) -> list[BranchSummary]:
         """Describe every branch, sorted by name."""
         return list_branches(self._context)
+
+    def diff(
+        self,
+        source: str,
+        *,
+        into: str = MAIN_BRANCH,
+        kinds: Sequence[str] = (),
+        types: Sequence[str] = (),
+        ops: Sequence[str] = (),
+    ) -> BranchDiff:
+        """Compare a branch with the commit at which it parted from another: what merging it would bring."""
+        resolve = self._context.addresses.resolve
+        return diff_branches(self._context, resolve(source), resolve(into), kinds=kinds, types=types, ops=ops)
 
     def merge(
         self,

@@ -16,18 +16,34 @@ from omnigraph.catalog.model import EdgeType, EntityType
 from omnigraph.errors import Internal
 from omnigraph.records.contents import DIGEST_TYPE, row_digests
 from omnigraph.storage.lineage import Stretch, row_versions_tell, stretches_between
-from omnigraph.storage.row_changes import deleted_row_ids, rows_written_since, unshared_fragments
+from omnigraph.storage.row_changes import UnsharedRows, deleted_row_ids, rows_written_since, unshared_rows
 from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID, Table
 from omnigraph.writes.context import GraphContext
 
 _BATCH_ROWS = 100_000
+_VERSIONS_READ_MIN = 64
+_ROWS_PER_VERSION = 1_000
+"""Finding out which operation made a version costs about as much as comparing this many rows."""
 
-CHANGES_SCHEMA: Final = pa.schema([pa.field("id", pa.string()), pa.field("op", pa.string())])
-_DIGESTS_SCHEMA: Final = pa.schema([pa.field("id", pa.string()), pa.field("digest", DIGEST_TYPE)])
+BEFORE_ROW: Final = "before_row"
+AFTER_ROW: Final = "after_row"
+
+CHANGES_SCHEMA: Final = pa.schema(
+    [
+        pa.field("id", pa.string()),
+        pa.field("op", pa.string()),
+        pa.field(BEFORE_ROW, pa.uint64()),
+        pa.field(AFTER_ROW, pa.uint64()),
+    ]
+)
+_DIGESTS_SCHEMA: Final = pa.schema(
+    [pa.field("id", pa.string()), pa.field("row", pa.uint64()), pa.field("digest", DIGEST_TYPE)]
+)
 
 _CLASSIFY = """
     SELECT coalesce(after.id, before.id) AS id,
-           CASE WHEN before.id IS NULL THEN 'insert' WHEN after.id IS NULL THEN 'delete' ELSE 'update' END AS op
+           CASE WHEN before.id IS NULL THEN 'insert' WHEN after.id IS NULL THEN 'delete' ELSE 'update' END AS op,
+           before.row AS before_row, after.row AS after_row
     FROM before FULL OUTER JOIN after ON before.id = after.id
     WHERE before.digest IS DISTINCT FROM after.digest
 """
@@ -59,10 +75,15 @@ class TableState:
         found = self.table.lookup("id", ids, ["id", *self.columns])
         return found.drop_columns([ROW_ID, ROW_ADDRESS])
 
+    def images_at(self, row_ids: pa.Array) -> pa.Table:
+        """Return the same by the row ids that `changed_entities` found, which needs no search; in no order."""
+        return self.table.take(row_ids, ["id", *self.columns]).drop_columns([ROW_ID, ROW_ADDRESS])
+
 
 def changed_entities(context: GraphContext, before: TableState | None, after: TableState | None) -> pa.Table:
-    """Return `(id, op)` of every entity that differs by value, in no particular order; None is a table without rows.
+    """Return every entity that differs by value, in no particular order; None is a table without rows.
 
+    Each row has the `id`, the `op`, and the row ids by which either state finds the entity (`images_at`).
     Both states belong to one identity and have the same columns. They may lie on any two refs, in either direction.
     """
     if before is None or after is None:
@@ -88,18 +109,25 @@ def changed_by_history(context: GraphContext, before: TableState, after: TableSt
 
 def changed_by_content(context: GraphContext, before: TableState, after: TableState) -> pa.Table:
     """Find the changes by joining all rows that lie in files which the states do not share."""
-    of_before, of_after = unshared_fragments(before.table, after.table)
+    of_before, of_after = unshared_rows(before.table, after.table)
     return _classified(context, _digests(before, of_before), _digests(after, of_after))
 
 
 def _all_of(state: TableState | None, op: Op) -> pa.Table:
-    ids = state.table.read(["id"])["id"].combine_chunks() if state is not None else pa.array([], pa.string())
-    return pa.Table.from_arrays([ids, pa.repeat(op.value, len(ids))], schema=CHANGES_SCHEMA)
+    if state is None:
+        return CHANGES_SCHEMA.empty_table()
+    found = state.table.read(["id"], with_row_ids=True)
+    ops, none = pa.repeat(op.value, found.num_rows), pa.nulls(found.num_rows, pa.uint64())
+    rows = [none, found[ROW_ID]] if op is Op.INSERT else [found[ROW_ID], none]
+    return pa.Table.from_arrays([found["id"], ops, *rows], schema=CHANGES_SCHEMA)
 
 
 def _telling_way(context: GraphContext, older: Table, newer: Table) -> tuple[Stretch, ...] | None:
     stretches = stretches_between(context.store.tables, older, newer)
     if stretches is None:
+        return None
+    versions = sum(stretch.end - stretch.begin for stretch in stretches)
+    if versions > _VERSIONS_READ_MIN + newer.count_rows() // _ROWS_PER_VERSION:
         return None
     tells = row_versions_tell(context.store.objects, older.address.location, stretches)
     return stretches if tells else None
@@ -117,25 +145,31 @@ def _touched(
         row_ids.append(batch[ROW_ID])
         now.append(_digested(batch, newer.columns))
     # Row ids are stable along the way, so that the rows as they were need no search by id.
-    wanted = pa.concat_arrays(row_ids).unique()
-    chunks = (wanted.slice(start, _BATCH_ROWS) for start in range(0, len(wanted), _BATCH_ROWS))
-    then = [_digested(older.table.take(chunk, ["id", *older.columns]), older.columns) for chunk in chunks]
+    then = _digests_at(older, pa.concat_arrays(row_ids).unique())
     return _concatenated(then), _concatenated(now)
 
 
-def _digests(state: TableState, fragment_ids: list[int]) -> pa.RecordBatchReader:
-    def batches() -> Iterator[pa.RecordBatch]:
-        if fragment_ids:
-            for batch in state.table.scan(["id", *state.columns], fragment_ids=fragment_ids):
-                yield from _digested(batch, state.columns).to_batches()
+def _digests(state: TableState, rows: UnsharedRows) -> pa.RecordBatchReader:
+    def tables() -> Iterator[pa.Table]:
+        if rows.fragment_ids:
+            columns = ["id", *state.columns]
+            for batch in state.table.scan(columns, with_row_ids=True, fragment_ids=rows.fragment_ids):
+                yield _digested(batch, state.columns)
+        yield from _digests_at(state, rows.row_ids)
 
-    return pa.RecordBatchReader.from_batches(_DIGESTS_SCHEMA, batches())
+    batches = (batch for table in tables() for batch in table.to_batches())
+    return pa.RecordBatchReader.from_batches(_DIGESTS_SCHEMA, batches)
+
+
+def _digests_at(state: TableState, row_ids: pa.Array) -> Iterator[pa.Table]:
+    for start in range(0, len(row_ids), _BATCH_ROWS):
+        rows = state.table.take(row_ids.slice(start, _BATCH_ROWS), ["id", *state.columns])
+        yield _digested(rows, state.columns)
 
 
 def _digested(rows: pa.Table | pa.RecordBatch, columns: tuple[str, ...]) -> pa.Table:
     table = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
-    digests = row_digests(table, columns)
-    return pa.Table.from_arrays([table["id"], digests], schema=_DIGESTS_SCHEMA)
+    return pa.Table.from_arrays([table["id"], table[ROW_ID], row_digests(table, columns)], schema=_DIGESTS_SCHEMA)
 
 
 def _concatenated(pieces: Iterable[pa.Table]) -> pa.Table:

@@ -1,6 +1,14 @@
 """The kinds of failure, each declared once; `docs/guide/errors.md` lists them for users."""
 
 from omnigraph.errors.base import Effect, Internal, Io, OmniError, Retry, StorageError
+from omnigraph.errors.changes import (
+    ChangeCursorRejected,
+    ChangeDiffRefusal,
+    ChangeFeedGap,
+    OutputReplaced,
+    ParentlessCommit,
+    SchemaBoundary,
+)
 from omnigraph.errors.conflicts import (
     AlreadyInitialized,
     BranchBusy,
@@ -22,12 +30,22 @@ from omnigraph.errors.conflicts import (
     PublishContended,
     ReadSetConflict,
     RecoveryRequired,
+    SchemaApplyBlocked,
+    SchemaApplyLocked,
     SchemaDiverged,
     SchemaDrift,
     StaleView,
     StateConflict,
 )
 from omnigraph.errors.control import ClusterDiagnostics, DoctorFailed
+from omnigraph.errors.embedding import EmbeddingConfig, EmbeddingProvider
+from omnigraph.errors.maintenance import (
+    CleanupPartial,
+    MaintenanceContention,
+    MaintenanceLocked,
+    OptimizePartial,
+    RepairRefused,
+)
 from omnigraph.errors.missing import (
     BranchNotFound,
     ClusterStateMissing,
@@ -64,6 +82,10 @@ __all__ = [
     "BranchHasDependents",
     "BranchNameOverlap",
     "BranchNotFound",
+    "ChangeCursorRejected",
+    "ChangeDiffRefusal",
+    "ChangeFeedGap",
+    "CleanupPartial",
     "ClusterDiagnostics",
     "ClusterManaged",
     "ClusterStateMissing",
@@ -72,6 +94,8 @@ __all__ = [
     "DoctorFailed",
     "DriftNeedsRepair",
     "Effect",
+    "EmbeddingConfig",
+    "EmbeddingProvider",
     "EngineUnavailable",
     "EntityNotFound",
     "GraphCorrupt",
@@ -88,6 +112,8 @@ __all__ = [
     "InvalidTarget",
     "Io",
     "KeyConflict",
+    "MaintenanceContention",
+    "MaintenanceLocked",
     "ManifestConflict",
     "MergeConflicts",
     "MissingError",
@@ -95,14 +121,21 @@ __all__ = [
     "NotConfirmed",
     "OmniError",
     "OperatorConfig",
+    "OptimizePartial",
+    "OutputReplaced",
+    "ParentlessCommit",
     "ParseError",
     "PreconditionFailed",
     "PublishContended",
     "ReadSetConflict",
     "RecoveryRequired",
+    "RepairRefused",
     "RequestError",
     "ResourceLimit",
     "Retry",
+    "SchemaApplyBlocked",
+    "SchemaApplyLocked",
+    "SchemaBoundary",
     "SchemaContractMissing",
     "SchemaDiverged",
     "SchemaDrift",

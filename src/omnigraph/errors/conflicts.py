@@ -144,6 +144,20 @@ class SchemaDrift(StateConflict):
     kind = "schema_drift"
 
 
+class SchemaApplyBlocked(StateConflict):
+    """Other branches are alive (`OG-NL-101`); details have `branches`."""
+
+    kind = "schema_apply_blocked"
+    retry = Retry.AFTER_CHANGE
+
+
+class SchemaApplyLocked(StateConflict):
+    """Another process is applying a schema (`OG-LK-101`)."""
+
+    kind = "schema_apply_locked"
+    retry = Retry.LATER
+
+
 class PublishContended(StateConflict):
     """Publication lost every attempt."""
 

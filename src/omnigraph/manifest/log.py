@@ -92,6 +92,23 @@ class CommitLog:
                 raise GraphCorrupt(f"Commit {parent}, the parent of {current.graph_commit_id}, is in no log.")
             current = by_id[parent] if parent is not None else None
 
+    def line_after(self, version: int, *, head: Commit) -> list[Commit]:
+        """Return the commits of the head's first-parent line that made later graph versions, oldest first.
+
+        Reads only those, so that following a branch costs what happened on it and not all of its past.
+        """
+        newer = self._read(filters.Comparison("graph_version", ">", version).sql())
+        by_id = {commit.graph_commit_id: commit for commit in newer}
+        line: list[Commit] = []
+        current: Commit | None = head
+        while current is not None and current.graph_version > version:
+            line.append(current)
+            parent = current.parent_commit_id
+            if parent is not None and parent not in by_id and current.graph_version > version + 1:
+                raise GraphCorrupt(f"Commit {parent}, the parent of {current.graph_commit_id}, is in no log.")
+            current = by_id.get(parent) if parent is not None else None
+        return line[::-1]
+
     def _insert(self, address: TableAddress, schema: pa.Schema, row: Mapping[str, Any]) -> None:
         table = self._tables.head(address) or create_keyed_table(self._tables, address, schema)
         insert_missing(table, "graph_commit_id", pa.Table.from_pylist([dict(row)], schema=schema))
@@ -100,12 +117,18 @@ class CommitLog:
         commits = self._head_or_none(COMMITS)
         if commits is None:
             return []
-        records = commits.read(where=where).to_pylist()
+        found = commits.read(where=where)
+        actor_by_id = self._actors(found["graph_commit_id"].combine_chunks() if where is not None else None)
+        return [_commit(record, actor_by_id.get(record["graph_commit_id"])) for record in found.to_pylist()]
+
+    def _actors(self, commit_ids: pa.Array | None) -> dict[str, str]:
+        """Return the actors of these commits, or of all."""
         actors = self._head_or_none(ACTORS)
-        actor_by_id = (
-            {row["graph_commit_id"]: row["actor_id"] for row in actors.read(where=where).to_pylist()} if actors else {}
-        )
-        return [_commit(record, actor_by_id.get(record["graph_commit_id"])) for record in records]
+        if actors is None:
+            return {}
+        columns = ["graph_commit_id", "actor_id"]
+        found = actors.read(columns) if commit_ids is None else actors.lookup(columns[0], commit_ids, columns)
+        return dict(zip(found["graph_commit_id"].to_pylist(), found["actor_id"].to_pylist(), strict=True))
 
     def _head_or_none(self, address: TableAddress) -> Table | None:
         try:

@@ -1,5 +1,6 @@
 """The state of one branch's `__manifest`, read once at one Lance version."""
 
+import json
 from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
@@ -10,7 +11,7 @@ import pyarrow.compute as pc
 from omnigraph.errors import BranchNotFound, GraphCorrupt, GraphNotFound, SnapshotNotFound
 from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId
 from omnigraph.manifest.root import refuse_moved
-from omnigraph.manifest.rows import HEAD_OBJECT_ID, MANIFEST
+from omnigraph.manifest.rows import HEAD_OBJECT_ID, MANIFEST, ObjectType
 from omnigraph.manifest.schemas import SchemaStore
 from omnigraph.manifest.snapshot import GraphSnapshot, fold
 from omnigraph.manifest.stamp import Stamp, read_stamp
@@ -60,6 +61,11 @@ class ManifestState:
             graph_version=graph_version,
             commit_id=commit_id,
         )
+
+    def accepted_sources(self) -> frozenset[str]:
+        """Return the hashes of all schema sources that this branch has ever accepted."""
+        schemas = self.rows.filter(pc.equal(self.rows["object_type"], ObjectType.SCHEMA.value))["metadata"]
+        return frozenset(json.loads(metadata)["source_sha256"] for metadata in schemas.to_pylist())
 
     def mentions_commit(self, commit_id: CommitId) -> bool:
         """Whether a publish of this commit has landed: it is the head, or a row carries it."""

@@ -134,10 +134,15 @@ class Table:
         where: str | None = None,
         with_row_ids: bool = False,
         with_row_addresses: bool = False,
+        fragment_ids: Sequence[int] | None = None,
     ) -> pa.Table:
         """Read rows into memory; see `scan`."""
         return self.scan(
-            columns, where=where, with_row_ids=with_row_ids, with_row_addresses=with_row_addresses
+            columns,
+            where=where,
+            with_row_ids=with_row_ids,
+            with_row_addresses=with_row_addresses,
+            fragment_ids=fragment_ids,
         ).read_all()
 
     def read_added_since(self, older: "Table") -> pa.Table:
@@ -242,6 +247,11 @@ class TableStore:
                 return None
             raise storage_error(error, doing=f"opening {address.path}", uri=address.path) from error
 
+    def fresh_head(self, address: TableAddress) -> Table:
+        """Open the newest version on a handle of its own, which a commit may move on; raise when there is no table."""
+        with translated(doing=f"opening {address.path}", uri=address.path):
+            return Table(address, self._dataset(address, None))
+
     def remember(self, table: Table) -> Table:
         """Keep a state open for later readers."""
         with self._lock:
@@ -254,6 +264,12 @@ class TableStore:
         """Close all states of a ref that is being deleted: its name may come back with other content."""
         with self._lock:
             for key in [key for key in self._handles if key[0] == address]:
+                del self._handles[key]
+
+    def forget_table(self, location: str) -> None:
+        """Close all states of a table, on every ref: some of them, or all, are being removed."""
+        with self._lock:
+            for key in [key for key in self._handles if key[0].location == location]:
                 del self._handles[key]
 
     def _dataset(self, address: TableAddress, version: int | None) -> Any:

@@ -20,6 +20,8 @@ from omnigraph.manifest.commits import Commit, CommitId, CommitKind
 from omnigraph.manifest.snapshot import TablePin
 from omnigraph.storage.objects import ControlStore, ObjectChanged
 from omnigraph.storage.tables import TableAddress
+from omnigraph.writes.manifest_delta import ManifestDelta
+from omnigraph.writes.purge import Purge
 
 RECOVERY_PREFIX: Final = "__recovery/"
 SIDECAR_SCHEMA_VERSION: Final = 1
@@ -31,13 +33,21 @@ class SidecarKind(StrEnum):
 
     MUTATION = "mutation"
     LOAD = "load"
+    EMBED = "embed"
+    OPTIMIZE = "optimize"
     BRANCH_MERGE = "branch_merge"
+    SCHEMA_APPLY = "schema_apply"
 
 
 class EffectKind(StrEnum):
     """What a writer does to one table."""
 
     COMMIT = "commit"
+    """A chain of planned transactions on top of what the graph pins, each known by its uuid."""
+    CREATE = "create"
+    """The first version of a table that does not exist yet."""
+    MAINTENANCE = "maintenance"
+    """Commits of Lance's own making that change no row: how many and under which uuids shows only afterwards."""
 
 
 class UnreadableSidecar(Exception):
@@ -77,8 +87,15 @@ class SidecarEffect:
     fork: Fork | None = None
 
     @property
-    def expected_pin(self) -> tuple[str | None, int]:
-        """What the graph pins before the operation is published."""
+    def creates_its_target(self) -> bool:
+        """Whether the table, or the ref of it, is made by the operation itself: undoing removes it."""
+        return self.fork is not None or self.effect is EffectKind.CREATE
+
+    @property
+    def expected_pin(self) -> tuple[str | None, int] | None:
+        """What the graph pins before the operation is published; None when it must not know the table."""
+        if self.effect is EffectKind.CREATE:
+            return None
         return (self.ref if self.fork is None else self.fork.from_ref, self.expected_version)
 
     @property
@@ -126,6 +143,8 @@ class Sidecar:
     """The second parent of a merge."""
     pointers: tuple[TablePin, ...] = ()
     """Pins that move to a state which exists already: without a table effect, the evidence cannot tell them."""
+    manifest: ManifestDelta = field(default_factory=ManifestDelta)
+    purges: tuple[Purge, ...] = ()
     rollback: RollbackRecord | None = None
     unknown_fields: Mapping[str, Any] = field(default_factory=dict)
 
@@ -201,9 +220,7 @@ def sidecar_bytes(sidecar: Sidecar) -> bytes:
         "rollback_commit_id": sidecar.rollback_commit_id,
         "effects": [asdict(effect) for effect in sidecar.effects],
         "manifest": {
-            "register": [],
-            "rename": [],
-            "tombstone": [],
+            **sidecar.manifest.document(),
             "update": [
                 *(
                     {
@@ -213,11 +230,12 @@ def sidecar_bytes(sidecar: Sidecar) -> bytes:
                         "ref": effect.ref,
                     }
                     for effect in sidecar.effects
+                    if effect.effect is not EffectKind.CREATE
                 ),
                 *(_pointer_document(pin) for pin in sidecar.pointers),
             ],
-            "schema": None,
         },
+        "purge": [purge.document() for purge in sidecar.purges],
         "rollback": asdict(sidecar.rollback) if sidecar.rollback else None,
     }
     return (json.dumps(document, indent=1) + "\n").encode()
@@ -237,6 +255,7 @@ _KNOWN = frozenset(
         "rollback_commit_id",
         "effects",
         "manifest",
+        "purge",
         "rollback",
     }
 )
@@ -289,6 +308,8 @@ def _from_document(document: Mapping[str, Any]) -> Sidecar:
         effects=tuple(_effect(effect) for effect in document["effects"]),
         merged_parent_commit_id=document["commit"]["merged_parent_commit_id"],
         pointers=tuple(_pointer(update) for update in document["manifest"]["update"] if "version" in update),
+        manifest=ManifestDelta.from_document(document["manifest"]),
+        purges=tuple(Purge.from_document(purge) for purge in document.get("purge", ())),
         rollback=RollbackRecord(**rollback) if rollback is not None else None,
         unknown_fields={key: value for key, value in document.items() if key not in _KNOWN},
     )

@@ -3,7 +3,8 @@
 import click
 
 from omnigraph import errors
-from omnigraph.cli import branch_view, merge_view
+from omnigraph.cli import branch_view, change_view, merge_view
+from omnigraph.cli.change_flags import Filters, filter_options, page_options, read_pages
 from omnigraph.cli.command import command
 from omnigraph.cli.consent import require_consent
 from omnigraph.cli.engine_choice import require_local_engine, resolve_engine
@@ -42,6 +43,62 @@ def branch_list(invocation: Invocation) -> None:
     """Show the branches of a graph."""
     branches = open_to_read(invocation).branches.list()
     invocation.output.show(branches, document=branch_view.branches_document, text=branch_view.branches_text)
+
+
+@command(
+    "branch diff",
+    examples=(
+        "omnigraph branch diff --store art.omni main",
+        "omnigraph branch diff --store art.omni main --from main~1 --stat",
+    ),
+)
+@click.argument("source", metavar="SOURCE")
+@click.option("--into", "target", metavar="TARGET", default="main", help="Where it would be merged; default main.")
+@click.option("--from", "before", metavar="ADDRESS", help="Compare with exactly this state instead.")
+@click.option("--stat", is_flag=True, help="Only how much changed, table by table.")
+@page_options
+@filter_options
+@json_option
+def branch_diff(
+    invocation: Invocation,
+    *,
+    source: str,
+    target: str,
+    before: str | None,
+    stat: bool,
+    limit: int | None,
+    page_token: str | None,
+    kinds: tuple[str, ...],
+    types: tuple[str, ...],
+    ops: tuple[str, ...],
+) -> None:
+    """Show what merging a branch would bring.
+
+    SOURCE is compared with the commit at which it parted from the target; what the target did since is left out. With
+    --from it is compared with any other state. Every state is a branch, branch@N, branch~N or a commit id.
+    """
+    graph = open_to_read(invocation)
+    filters: Filters = {"kinds": kinds, "types": types, "ops": ops}
+    diff = (
+        graph.diff(before, source, **filters)
+        if before is not None
+        else graph.branches.diff(source, into=target, **filters).diff
+    )
+    commits = {"from": diff.before.commit_id, "to": diff.after.commit_id}
+    if stat:
+        invocation.output.show(
+            diff.counts(),
+            document=lambda counts: {**commits, "tables": change_view.counts_document(counts)},
+            text=change_view.counts_text,
+        )
+        return
+    shown = read_pages(diff, limit=limit, page_token=page_token)
+    token = {"next_page_token": shown.next_page_token} if shown.next_page_token is not None else {}
+    invocation.output.show(
+        shown,
+        document=lambda page: {**commits, "changes": change_view.changes_document(page.changes), **token},
+        text=lambda page: [*change_view.changes_text(page.changes), *change_view.token_text(page.next_page_token)],
+    )
 
 
 @command("branch delete", examples=("omnigraph branch delete --store art.omni review",))

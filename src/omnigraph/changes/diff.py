@@ -1,0 +1,163 @@
+"""What differs between two snapshots, entity by entity.
+
+Pins are compared first: a table whose pins agree is not opened. The rest is found per type (`compare.py`) when it is
+first asked for, and images are read for one chunk of entities at a time.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.catalog.model import TableIdentity, TableKey
+from omnigraph.changes.compare import AFTER_ROW, BEFORE_ROW, Op, TableState, changed_entities
+from omnigraph.changes.entities import EntityChange, Image, images_by_id
+from omnigraph.changes.paging import ChangePage, ChangeSlice, PageLimits
+from omnigraph.changes.pairs import PinnedType, TypePair, pair_types, pinned_types
+from omnigraph.changes.position import Position
+from omnigraph.changes.selection import Selection
+from omnigraph.changes.tokens import TokenUse, refuse_other, seal, unseal
+from omnigraph.errors import ChangeCursorRejected
+from omnigraph.manifest.snapshot import GraphSnapshot
+from omnigraph.writes.context import GraphContext
+
+_CHUNK_ROWS_FIRST = 64
+_CHUNK_ROWS_MAX = 4_096
+_CHUNK_BYTES = 1 << 22
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableCounts:
+    """How many entities of one type differ."""
+
+    table_key: TableKey
+    inserted: int
+    updated: int
+    deleted: int
+
+
+class Diff:
+    """The entities that differ from one snapshot to another, ordered by kind (nodes first), type name and id."""
+
+    def __init__(
+        self, context: GraphContext, before: GraphSnapshot, after: GraphSnapshot, selection: Selection
+    ) -> None:
+        self._context = context
+        self._selection = selection
+        self._changed: dict[TableIdentity, pa.Table] = {}
+        self.before = before
+        self.after = after
+
+    def __repr__(self) -> str:
+        return f"<Diff {self.before.commit_id} → {self.after.commit_id}>"
+
+    def __iter__(self) -> Iterator[EntityChange]:
+        """Yield every change; memory holds the ids of one type's changes and one chunk of images."""
+        for change, _ in self._changes_behind(None):
+            yield change
+
+    def counts(self) -> tuple[TableCounts, ...]:
+        """Count the changes of every type that has any, in order; reads no images."""
+        found = ((pair.table_key, self._changes_of(pair)["op"]) for pair in self._pairs)
+        return tuple(_counted(table_key, ops) for table_key, ops in found if len(ops))
+
+    def page(self, *, page_token: str | None = None, limits: PageLimits | None = None) -> ChangePage:
+        """Return one page: the first, or the one that a token of this very answer names."""
+        bound = {"from": self.before.commit_id, "to": self.after.commit_id, "filter": self._selection.digest}
+        behind: Position | None = None
+        if page_token is not None:
+            document = unseal(page_token, TokenUse.DIFF_PAGE)
+            refuse_other(bound, document)
+            behind = Position.from_document(document["behind"])
+        found = self.slice_behind(behind, limits or PageLimits())
+        token: str | None = None
+        if found.position is not None:
+            token = seal(TokenUse.DIFF_PAGE, {**bound, "behind": found.position.to_document()})
+        return ChangePage(changes=found.changes, next_page_token=token)
+
+    def slice_behind(self, behind: Position | None, limits: PageLimits) -> ChangeSlice:
+        """Return the changes behind a position, as many as fit, at least one if there is any."""
+        taken: list[EntityChange] = []
+        size_bytes = 0
+        reached: Position | None = None
+        for change, position in self._changes_behind(behind):
+            size_bytes += change.size_bytes
+            if taken and (len(taken) == limits.changes or size_bytes > limits.size_bytes):
+                return ChangeSlice(changes=tuple(taken), position=reached)
+            taken.append(change)
+            reached = position
+        return ChangeSlice(changes=tuple(taken), position=None)
+
+    @cached_property
+    def _pairs(self) -> tuple[TypePair, ...]:
+        schemas = self._context.schemas
+        before, after = (
+            pinned_types(snapshot, schemas.catalog(snapshot.schema), self._selection)
+            for snapshot in (self.before, self.after)
+        )
+        catalog = schemas.catalog(self.after.schema)
+        return pair_types(before, after, catalog=catalog, commit_id=self.after.commit_id)
+
+    def _changes_behind(self, position: Position | None) -> Iterator[tuple[EntityChange, Position]]:
+        pairs = self._pairs
+        if position is not None:
+            at = next((at for at, pair in enumerate(pairs) if str(pair.identity) == position.identity), None)
+            if at is None:
+                raise ChangeCursorRejected("the page token names a type that is not among the changes")
+            yield from self._images_of(pairs[at], position.rows_behind(self._changes_of(pairs[at])))
+            pairs = pairs[at + 1 :]
+        for pair in pairs:
+            yield from self._images_of(pair, self._changes_of(pair))
+
+    def _changes_of(self, pair: TypePair) -> pa.Table:
+        """Find the changed entities of one type, ordered by id; they are kept for the next page."""
+        if pair.identity not in self._changed:
+            changed = changed_entities(self._context, self._state(pair.before), self._state(pair.after))
+            if self._selection.ops:
+                wanted = pa.array([op.value for op in self._selection.ops], pa.string())
+                changed = changed.filter(pc.is_in(changed["op"], value_set=wanted))
+            self._changed[pair.identity] = changed.sort_by("id")
+        return self._changed[pair.identity]
+
+    def _images_of(self, pair: TypePair, changed: pa.Table) -> Iterator[tuple[EntityChange, Position]]:
+        start, rows = 0, _CHUNK_ROWS_FIRST
+        while start < changed.num_rows:
+            chunk = changed.slice(start, rows)
+            before = self._images(pair.before, chunk[BEFORE_ROW])
+            after = self._images(pair.after, chunk[AFTER_ROW])
+            for entity_id, op in zip(chunk["id"].to_pylist(), chunk["op"].to_pylist(), strict=True):
+                change = EntityChange(
+                    type=pair.type, id=entity_id, op=Op(op), before=before.get(entity_id), after=after.get(entity_id)
+                )
+                yield change, Position.behind(pair.identity, entity_id)
+            start += chunk.num_rows
+            rows = _next_chunk_rows(chunk.num_rows, [*before.values(), *after.values()])
+
+    def _images(self, pinned: PinnedType | None, row_ids: pa.ChunkedArray) -> dict[str, Image]:
+        state = self._state(pinned)
+        wanted = row_ids.combine_chunks().drop_null()
+        return images_by_id(state.images_at(wanted), state.entity) if state is not None and len(wanted) else {}
+
+    def _state(self, pinned: PinnedType | None) -> TableState | None:
+        if pinned is None:
+            return None
+        table = self._context.store.tables.open(pinned.pin.address, pinned.pin.version)
+        return TableState(entity=pinned.entity, table=table)
+
+
+def _counted(table_key: TableKey, ops: pa.ChunkedArray) -> TableCounts:
+    counts = {pair["values"]: pair["counts"] for pair in pc.value_counts(ops).to_pylist()}
+    return TableCounts(
+        table_key=table_key,
+        inserted=counts.get(Op.INSERT, 0),
+        updated=counts.get(Op.UPDATE, 0),
+        deleted=counts.get(Op.DELETE, 0),
+    )
+
+
+def _next_chunk_rows(rows: int, images: list[Image]) -> int:
+    """Read more rows at once while they are small: entities differ by six orders of magnitude in width."""
+    size_bytes = sum(image.size_bytes for image in images) or 1
+    return max(1, min(_CHUNK_ROWS_MAX, rows * 4, rows * _CHUNK_BYTES // size_bytes))

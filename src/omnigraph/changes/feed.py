@@ -1,0 +1,285 @@
+"""Following a branch: the changes of its commits, oldest first, a poll at a time.
+
+The consumer holds the state. A cursor stands behind a complete commit and nowhere else; inside a commit that does not
+fit into a page there is only a page token, so that nobody can store half a commit as done.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow.compute as pc
+
+from omnigraph.catalog.model import TableKey
+from omnigraph.changes.commit import gap_at, snapshot_of
+from omnigraph.changes.diff import Diff
+from omnigraph.changes.entities import EntityChange
+from omnigraph.changes.paging import ChangeSlice, PageLimits, check_limit
+from omnigraph.changes.position import Position
+from omnigraph.changes.selection import Selection, resolve_selection
+from omnigraph.changes.tokens import TokenUse, refuse_other, seal, unseal
+from omnigraph.errors import ChangeCursorRejected, ChangeFeedGap, InvalidTarget, ReadSetConflict, SchemaBoundary
+from omnigraph.manifest.commits import Commit, CommitId
+from omnigraph.manifest.snapshot import GraphSnapshot
+from omnigraph.manifest.state import ManifestState
+from omnigraph.writes.context import GraphContext
+
+COMMITS_DEFAULT = 128
+COMMITS_MAX = 512
+_AFTER = "after:"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeBlock:
+    """What one commit changed: all of it, or the part that this page holds."""
+
+    cause: Commit
+    changes: tuple[EntityChange, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedPage:
+    """One answer: whole blocks and a cursor, or the beginning of a large block and a page token, never both."""
+
+    blocks: tuple[ChangeBlock, ...]
+    cursor: str | None
+    """Where the next poll goes on; store it together with what the blocks changed."""
+    caught_up: bool | None
+    """Whether the cursor stands at the head that this poll saw."""
+    next_page_token: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """A commit of the line, by id and graph version."""
+
+    commit_id: CommitId
+    version: int
+
+    @classmethod
+    def of(cls, commit: Commit) -> "_Place":
+        return cls(commit_id=commit.graph_commit_id, version=commit.graph_version)
+
+    @classmethod
+    def from_document(cls, document: Sequence[Any]) -> "_Place":
+        return cls(commit_id=CommitId(document[0]), version=document[1])
+
+    def to_document(self) -> list[Any]:
+        return [self.commit_id, self.version]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Request:
+    """What a poll has to deliver: everything behind `done`, and inside the next commit behind `inside`, up to `cut`."""
+
+    done: _Place
+    cut: _Place
+    inside: Position | None = None
+
+
+class Feed:
+    """One branch, followed with one set of filters."""
+
+    def __init__(self, context: GraphContext, state: ManifestState, selection: Selection) -> None:
+        self._context = context
+        self._state = state
+        self._selection = selection
+        self._latest: Diff | None = None
+        self._bound: Mapping[str, Any] = {
+            "graph": context.schemas.catalog(state.snapshot.schema).identity_domain,
+            "first commit": _first_commit(state),
+            "branch": state.branch.name,
+            "incarnation of the branch": state.branch.incarnation,
+            "filter": selection.digest,
+        }
+
+    @classmethod
+    def of_branch(
+        cls,
+        context: GraphContext,
+        branch: str,
+        *,
+        kinds: Sequence[str] = (),
+        types: Sequence[str] = (),
+        ops: Sequence[str] = (),
+    ) -> "Feed":
+        """Look at the head of a branch once; that is the cut of the poll that follows."""
+        state = context.manifest.load(branch)
+        catalog = context.schemas.catalog(state.snapshot.schema)
+        return cls(context, state, resolve_selection([catalog], kinds=kinds, types=types, ops=ops))
+
+    @property
+    def head_snapshot(self) -> GraphSnapshot:
+        """The state at the head."""
+        return self._state.snapshot
+
+    @property
+    def selected_types(self) -> tuple[TableKey, ...]:
+        """The types whose changes this feed delivers, as the head calls them."""
+        catalog = self._context.schemas.catalog(self._state.snapshot.schema)
+        return tuple(entity.table_key for entity in catalog.entity_types() if self._selection.takes(catalog, entity))
+
+    @property
+    def head_cursor(self) -> str:
+        """The cursor behind the head."""
+        return self._cursor(_Place.of(self._state.head))
+
+    def poll(
+        self,
+        *,
+        cursor: str | None = None,
+        start: str | None = None,
+        page_token: str | None = None,
+        limits: PageLimits | None = None,
+        commits_max: int = COMMITS_DEFAULT,
+    ) -> FeedPage:
+        """Return the next blocks; with neither cursor nor token, `start` says where to begin, by default `now`."""
+        check_limit("change_poll_commits", commits_max, COMMITS_MAX)
+        if sum(given is not None for given in (cursor, start, page_token)) > 1:
+            raise InvalidTarget("A poll goes on from a cursor, a page token or a start; give one of them.")
+        request = self._request(cursor=cursor, start=start, page_token=page_token)
+        if request.done == request.cut:
+            return self._finished((), request.done, request.cut)
+        line = self._line(request)
+        page = self._filled(request, line[: commits_max + 1], limits or PageLimits())
+        self._refuse_recreated()
+        return page
+
+    def _request(self, *, cursor: str | None, start: str | None, page_token: str | None) -> _Request:
+        head = _Place.of(self._state.head)
+        if page_token is not None:
+            document = self._unsealed(page_token, TokenUse.FEED_PAGE)
+            return _Request(
+                done=_Place.from_document(document["done"]),
+                cut=_Place.from_document(document["cut"]),
+                inside=Position.from_document(document["behind"]),
+            )
+        if cursor is not None:
+            return _Request(done=_Place.from_document(self._unsealed(cursor, TokenUse.CURSOR)["done"]), cut=head)
+        return _Request(done=self._started(start or "now", head), cut=head)
+
+    def _started(self, start: str, head: _Place) -> _Place:
+        if start == "now":
+            return head
+        if start == "beginning":
+            # The first commit has nothing before it and its tables are empty, so a feed begins right behind it.
+            return _Place.of(self._context.log.line_after(0, head=self._state.head)[0])
+        if start.startswith(_AFTER):
+            return _Place.of(self._context.addresses.commit(start.removeprefix(_AFTER)))
+        raise InvalidTarget(f"A feed starts at now, beginning or after:<commit>, not at {start!r}.")
+
+    def _line(self, request: _Request) -> list[Commit]:
+        """Return the commits from `done` up to the cut, both included."""
+        line = self._context.log.line_after(request.done.version - 1, head=self._state.head)
+        if not line or _Place.of(line[0]) != request.done:
+            raise ChangeCursorRejected(
+                f"commit {request.done.commit_id} is not in the history of branch '{self._state.branch.name}'"
+            )
+        line = [commit for commit in line if commit.graph_version <= request.cut.version]
+        if _Place.of(line[-1]) != request.cut:
+            raise ChangeCursorRejected(
+                f"commit {request.cut.commit_id} is not in the history of branch '{self._state.branch.name}'"
+            )
+        return line
+
+    def _filled(self, request: _Request, line: Sequence[Commit], limits: PageLimits) -> FeedPage:
+        """Put blocks on a page until it is full; what cannot be told ends the page before it, or is raised."""
+        filling = _Filling(limits)
+        done = request.done
+        inside = request.inside
+        before = self._snapshot(line[0], causing=line[1])
+        for cause in line[1:]:
+            if filling.is_full:
+                break
+            try:
+                after = self._snapshot(cause, causing=cause)
+                with gap_at(cause.graph_commit_id):
+                    found = self._diff(before, after).slice_behind(inside, filling.room)
+            except (ChangeFeedGap, SchemaBoundary):
+                if filling.blocks:
+                    break
+                raise
+            if filling.blocks and not filling.takes(found):
+                # It starts a page of its own, so that a consumer can store what came before.
+                break
+            filling.add(ChangeBlock(cause=cause, changes=found.changes), found.size_bytes)
+            if found.position is not None:
+                return self._unfinished(filling, done, request.cut, found.position)
+            done, before, inside = _Place.of(cause), after, None
+        return self._finished(tuple(filling.blocks), done, request.cut)
+
+    def _diff(self, before: GraphSnapshot, after: GraphSnapshot) -> Diff:
+        """Compare two snapshots, or go on with the comparison that the page before began."""
+        latest = self._latest
+        if latest is None or (latest.before, latest.after) != (before, after):
+            self._latest = latest = Diff(self._context, before, after, self._selection)
+        return latest
+
+    def _snapshot(self, commit: Commit, *, causing: Commit) -> GraphSnapshot:
+        with gap_at(causing.graph_commit_id):
+            return snapshot_of(self._state, commit)
+
+    def _finished(self, blocks: tuple[ChangeBlock, ...], done: _Place, cut: _Place) -> FeedPage:
+        return FeedPage(blocks=blocks, cursor=self._cursor(done), caught_up=done == cut, next_page_token=None)
+
+    def _unfinished(self, filling: "_Filling", done: _Place, cut: _Place, behind: Position) -> FeedPage:
+        places = {"done": done.to_document(), "cut": cut.to_document(), "behind": behind.to_document()}
+        token = seal(TokenUse.FEED_PAGE, {**self._bound, **places})
+        return FeedPage(blocks=tuple(filling.blocks), cursor=None, caught_up=None, next_page_token=token)
+
+    def _cursor(self, done: _Place) -> str:
+        return seal(TokenUse.CURSOR, {**self._bound, "done": done.to_document()})
+
+    def _unsealed(self, token: str, use: TokenUse) -> dict[str, Any]:
+        document = unseal(token, use)
+        refuse_other(self._bound, document)
+        return document
+
+    def _refuse_recreated(self) -> None:
+        """Raise `StaleView` if the branch that was read is not the one of this name any more."""
+        now = self._context.manifest.resolve(self._state.branch.name)
+        if now.incarnation != self._state.branch.incarnation:
+            raise ReadSetConflict(
+                f"stale view of branch '{now.name}': it was deleted and created again while its changes were read — "
+                "refresh and retry",
+                member="incarnation",
+                expected=self._state.branch.incarnation,
+                actual=now.incarnation,
+            )
+
+
+@dataclass(slots=True)
+class _Filling:
+    """A page being filled."""
+
+    limits: PageLimits
+    blocks: list[ChangeBlock] = field(default_factory=list)
+    changes: int = 0
+    size_bytes: int = 0
+
+    @property
+    def is_full(self) -> bool:
+        return self.changes >= self.limits.changes or self.size_bytes >= self.limits.size_bytes
+
+    @property
+    def room(self) -> PageLimits:
+        return PageLimits(
+            changes=self.limits.changes - self.changes, size_bytes=self.limits.size_bytes - self.size_bytes
+        )
+
+    def takes(self, found: ChangeSlice) -> bool:
+        """Whether the changes are a whole block that fits."""
+        return found.position is None and found.size_bytes <= self.room.size_bytes
+
+    def add(self, block: ChangeBlock, size_bytes: int) -> None:
+        self.blocks.append(block)
+        self.changes += len(block.changes)
+        self.size_bytes += size_bytes
+
+
+def _first_commit(state: ManifestState) -> str | None:
+    """Return the commit of the oldest rows; rows are never removed, so this names the graph's history for good."""
+    rows = state.rows
+    oldest = pc.min(rows["graph_version"])
+    found = rows.filter(pc.equal(rows["graph_version"], oldest))["graph_commit_id"].combine_chunks().drop_null()
+    return pc.min(found).as_py() if len(found) else None

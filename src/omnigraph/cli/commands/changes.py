@@ -1,0 +1,84 @@
+"""`omnigraph changes`."""
+
+import click
+
+from omnigraph.cli import change_view
+from omnigraph.cli.change_flags import Filters, filter_options, limit_option, page_limits
+from omnigraph.cli.command import command
+from omnigraph.cli.invocation import Invocation
+from omnigraph.cli.opening import open_to_read
+from omnigraph.cli.params import branch_option, json_option
+from omnigraph.cli.progress import follow_progress
+
+
+@command(
+    "changes poll",
+    examples=(
+        "omnigraph changes poll --store art.omni --start beginning",
+        "omnigraph changes poll --store art.omni --json",
+    ),
+)
+@branch_option
+@click.option("--cursor", metavar="CURSOR", help="Go on behind what an earlier poll delivered.")
+@click.option(
+    "--start", metavar="START", help="Where to begin: now (the default: only a cursor), beginning or after:<commit>."
+)
+@limit_option
+@filter_options
+@json_option
+def changes_poll(
+    invocation: Invocation,
+    *,
+    branch: str,
+    cursor: str | None,
+    start: str | None,
+    limit: int | None,
+    kinds: tuple[str, ...],
+    types: tuple[str, ...],
+    ops: tuple[str, ...],
+) -> None:
+    """Deliver what changed on a branch since a cursor, commit by commit, oldest first.
+
+    Store the cursor together with what the blocks changed, and poll again with it. A block may come twice, so apply
+    it by its commit id.
+    """
+    filters: Filters = {"kinds": kinds, "types": types, "ops": ops}
+    graph = open_to_read(invocation)
+    limits = page_limits(limit)
+    feed = graph.changes.feed(branch, **filters)
+    pages = [feed.poll(cursor=cursor, start=start, limits=limits)]
+    while (token := pages[-1].next_page_token) is not None:
+        pages.append(feed.poll(page_token=token, limits=limits))
+    invocation.output.show(pages, document=change_view.feed_document, text=change_view.feed_text)
+
+
+@command("changes baseline", examples=("omnigraph changes baseline --store art.omni --out art-baseline.jsonl",))
+@branch_option
+@filter_options
+@click.option("--out", metavar="PATH", required=True, help="The file to write; it appears complete or not at all.")
+@json_option
+def changes_baseline(
+    invocation: Invocation,
+    *,
+    branch: str,
+    out: str,
+    kinds: tuple[str, ...],
+    types: tuple[str, ...],
+    ops: tuple[str, ...],
+) -> None:
+    """Write one exact state of a branch to a file, with the cursor that follows it.
+
+    Install the state, then poll with the cursor: the first block is the first commit behind the state. The last line
+    of the file holds the cursor, too.
+    """
+    graph = open_to_read(invocation)
+    with follow_progress(invocation) as events:
+        result = graph.baseline(out, branch=branch, kinds=kinds, types=types, ops=ops, events=events)
+    invocation.output.show(
+        result,
+        document=lambda done: {"snapshot_commit_id": done.snapshot_commit_id, "resume_cursor": done.resume_cursor},
+        text=lambda done: [
+            f"wrote {done.total_rows} rows of commit {done.snapshot_commit_id} to {out}",
+            f"cursor: {done.resume_cursor}",
+        ],
+    )
