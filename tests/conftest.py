@@ -14,7 +14,9 @@ from hypothesis import settings
 # Tests are not a package; what they share is imported as `support.…`.
 sys.path.insert(0, str(Path(__file__).parent))
 
-from crash.report import pytest_addoption, pytest_configure  # noqa: F401 — hooks that pytest finds by name
+import crash.report
+import merge.report
+from crash.report import pytest_addoption  # noqa: F401 — a hook that pytest finds by name
 from omnigraph.base import clock, ids
 from support.faulty_s3 import FaultyS3, faulty_s3
 
@@ -25,6 +27,11 @@ _BUCKET = "graphs"
 settings.register_profile("facts", deadline=None, derandomize=True)
 settings.register_profile("search", deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "facts"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    crash.report.pytest_configure(config)
+    merge.report.pytest_configure(config)
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,8 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from omnigraph import errors as errors
-    from omnigraph.graph import Graph, init
+    from omnigraph.embedding.config import EmbedConfig
+    from omnigraph.graph import Graph, embed_files, init
     from omnigraph.graph import open_graph as open  # noqa: A004 — the verb users look for
     from omnigraph.manifest.commits import Commit
     from omnigraph.manifest.stamp import INTERNAL_SCHEMA_VERSION
@@ -24,10 +25,12 @@ if TYPE_CHECKING:
 
 _HOME = {
     "Commit": ("omnigraph.manifest.commits", "Commit"),
+    "EmbedConfig": ("omnigraph.embedding.config", "EmbedConfig"),
     "Graph": ("omnigraph.graph", "Graph"),
     "INTERNAL_SCHEMA_VERSION": ("omnigraph.manifest.stamp", "INTERNAL_SCHEMA_VERSION"),
     "Snapshot": ("omnigraph.reads.snapshot", "Snapshot"),
     "SnapshotTable": ("omnigraph.reads.snapshot", "SnapshotTable"),
+    "embed_files": ("omnigraph.graph", "embed_files"),
     "init": ("omnigraph.graph", "init"),
     "open": ("omnigraph.graph", "open_graph"),
 }
@@ -35,10 +38,12 @@ _HOME = {
 __all__ = [
     "INTERNAL_SCHEMA_VERSION",
     "Commit",
+    "EmbedConfig",
     "Graph",
     "Snapshot",
     "SnapshotTable",
     "__version__",
+    "embed_files",
     "init",
     "open",
 ]

@@ -1,5 +1,6 @@
 """The object users hold: wiring and delegation, no decisions."""
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Self
@@ -22,9 +23,19 @@ if TYPE_CHECKING:
     from omnigraph.branches.verbs import Branches
     from omnigraph.changes.diff import Diff
     from omnigraph.changes.verbs import Changes
+    from omnigraph.embedding.config import EmbedConfig
+    from omnigraph.evolution.plan import SchemaPlan
+    from omnigraph.evolution.run import AppliedSchema
+    from omnigraph.maintenance.cleanup.policy import CleanupPolicy
+    from omnigraph.maintenance.cleanup.run import CleanupReport
+    from omnigraph.maintenance.optimize.report import OptimizeResult
+    from omnigraph.maintenance.repair.run import RepairReport
+    from omnigraph.pipeline.embed.result import EmbedResult
+    from omnigraph.pipeline.embed.spec import EmbedSpec
     from omnigraph.pipeline.export.baseline import BaselineResult
     from omnigraph.pipeline.export.run import ExportResult
     from omnigraph.pipeline.load.run import LoadResult
+    from omnigraph.pipeline.load.table_files import ArrowRows
     from omnigraph.pipeline.load.writer import LoadMode
     from omnigraph.writes.batch import WriteBatch
 
@@ -38,25 +49,20 @@ def init(
     consent: bool = False,
     actor: str | None = None,
     storage_options: Mapping[str, str] | None = None,
+    events: Events = ignore_events,
 ) -> "Graph":
     """Create a graph at `uri` from schema text and open it.
 
     Refuses an existing graph, always. `force` clears what an interrupted `init` left; on an object store, taking over
     the claim of another process also needs `consent`. `schema_source` names the text in error messages.
     """
-    from omnigraph.cluster.ledger import cluster_root_for_graph_uri
     from omnigraph.manifest.birth import create_graph
 
-    root = cluster_root_for_graph_uri(uri)
-    if root is not None:
-        raise ClusterManaged(
-            f"{uri} belongs to the cluster at {root}: declare the graph in cluster.yaml and run "
-            "`omnigraph cluster apply`. Nothing was created.",
-            uri=uri,
-            root=root,
-        )
+    _refuse_cluster_managed(uri, remedy="declare the graph in cluster.yaml")
     store = GraphStore.open(uri, storage_options)
-    create_graph(store, schema, schema_source=schema_source, force=force, has_consent=consent, actor_id=actor)
+    create_graph(
+        store, schema, schema_source=schema_source, force=force, has_consent=consent, actor_id=actor, events=events
+    )
     return Graph(GraphContext.over(store, LocalEngine()), read_only=False)
 
 
@@ -77,6 +83,54 @@ def open_graph(
     if recover and not read_only:
         settle_on_open(context, events)
     return Graph(context, read_only=read_only)
+
+
+def _refuse_cluster_managed(uri: str, *, remedy: str) -> None:
+    from omnigraph.cluster.ledger import cluster_root_for_graph_uri
+
+    root = cluster_root_for_graph_uri(uri)
+    if root is not None:
+        raise ClusterManaged(
+            f"{uri} belongs to the cluster at {root}: {remedy} and run `omnigraph cluster apply`. Nothing was changed.",
+            uri=uri,
+            root=root,
+        )
+
+
+def embed_files(
+    input: str | Path,  # noqa: A002 — the word of the command line
+    output: str | Path,
+    *,
+    spec: "EmbedSpec | Mapping[str, object] | str | Path",
+    reembed_all: bool = False,
+    clean: bool = False,
+    types: Sequence[str] = (),
+    select: Sequence[str] = (),
+    config: "EmbedConfig | None" = None,
+    events: Events = ignore_events,
+) -> "EmbedResult":
+    """Embed the records of load files, no graph needed: a file gives a file, a directory a directory.
+
+    `spec` is a mapping like the JSON spec, the path of one, or a parsed one. The provider comes from `config`, or from
+    the environment, and is asked only if a record needs a vector.
+    """
+    from omnigraph.embedding.config import EmbedConfig
+    from omnigraph.pipeline.embed.files import run_embed_files
+    from omnigraph.pipeline.embed.spec import EmbedSpec
+
+    if isinstance(spec, (str, Path)):
+        spec = EmbedSpec.read(spec)
+    return run_embed_files(
+        input,
+        output,
+        spec=spec if isinstance(spec, EmbedSpec) else EmbedSpec.parse(spec, source="<spec>"),
+        reembed_all=reembed_all,
+        clean=clean,
+        types=types,
+        select=select,
+        config=lambda: config or EmbedConfig.from_environ(os.environ),
+        events=events,
+    )
 
 
 class Graph:
@@ -142,7 +196,7 @@ class Graph:
 
     @property
     def branches(self) -> "Branches":
-        """The branches of this graph: create, list and delete them."""
+        """The branches of this graph: create, list, merge and delete them."""
         from omnigraph.branches.verbs import Branches
 
         return Branches(self._context, self._refuse_read_only)
@@ -152,22 +206,64 @@ class Graph:
         data: str | Path | BinaryIO,
         *,
         mode: "LoadMode",
+        type: str | None = None,  # noqa: A002 — the word of the command line
+        map: Mapping[str, str | None] | None = None,  # noqa: A002 — the same
         branch: str = MAIN_BRANCH,
         from_branch: str | None = None,
         actor: str | None = None,
         max_errors: int = 20,
         events: Events = ignore_events,
     ) -> "LoadResult":
-        """Load graph NDJSON (a file, directory, glob or open stream) as one commit, or raise and change nothing.
+        """Load a file, directory, glob or open stream as one commit, or raise and change nothing.
 
-        With `from_branch`, a branch that does not exist yet is created from it; if the load fails, it does not remain.
+        The input is graph NDJSON. With `type` it is a table of that type (Parquet, CSV, Arrow, Lance), whose columns
+        `map` renames; None leaves a column out. With `from_branch`, a branch that does not exist yet is created from
+        it; if the load fails, it does not remain.
         """
+        from omnigraph.pipeline.load.inputs import find_input
         from omnigraph.pipeline.load.run import run_load
+        from omnigraph.pipeline.load.tables import ColumnMap
 
         self._refuse_read_only()
+        columns = ColumnMap(property_by_column=map or {})
         return run_load(
             self._context,
-            data,
+            lambda: find_input(data, type_name=type, columns=columns),
+            mode=mode,
+            branch=branch,
+            from_branch=from_branch,
+            actor_id=actor,
+            max_errors=max_errors,
+            events=events,
+        )
+
+    def load_table(
+        self,
+        rows: "ArrowRows",
+        *,
+        type: str,  # noqa: A002 — the word of the command line
+        mode: "LoadMode",
+        map: Mapping[str, str | None] | None = None,  # noqa: A002 — the same
+        branch: str = MAIN_BRANCH,
+        from_branch: str | None = None,
+        actor: str | None = None,
+        max_errors: int = 20,
+        events: Events = ignore_events,
+    ) -> "LoadResult":
+        """Load rows of one type from memory: an Arrow table, batch or reader, or a frame that speaks Arrow.
+
+        Everything else is as in `load`.
+        """
+        from omnigraph.pipeline.load.inputs import TableInput
+        from omnigraph.pipeline.load.run import run_load
+        from omnigraph.pipeline.load.table_files import RowsInMemory
+        from omnigraph.pipeline.load.tables import ColumnMap
+
+        self._refuse_read_only()
+        given = TableInput(files=(RowsInMemory.of(rows, type),), columns=ColumnMap(property_by_column=map or {}))
+        return run_load(
+            self._context,
+            lambda: given,
             mode=mode,
             branch=branch,
             from_branch=from_branch,
@@ -190,6 +286,34 @@ class Graph:
 
         pinned = self.snapshot_at(snapshot) if snapshot is not None else self.snapshot(branch)
         return run_export(pinned, out, uri=self.uri, types=types, events=events)
+
+    def embed(
+        self,
+        *,
+        types: Sequence[str] = (),
+        branch: str = MAIN_BRANCH,
+        reembed_all: bool = False,
+        actor: str | None = None,
+        config: "EmbedConfig | None" = None,
+        events: Events = ignore_events,
+    ) -> "EmbedResult":
+        """Fill the pending `@embed` vectors of node types (all, if none is named) as one commit.
+
+        The provider comes from `config`, or from the environment. Nothing to embed makes no request and no commit.
+        """
+        from omnigraph.embedding.config import EmbedConfig
+        from omnigraph.pipeline.embed.graph import run_embed
+
+        self._refuse_read_only()
+        return run_embed(
+            self._context,
+            types=types,
+            branch=branch,
+            reembed_all=reembed_all,
+            actor_id=actor,
+            config=config or EmbedConfig.from_environ(os.environ),
+            events=events,
+        )
 
     def baseline(
         self,
@@ -223,10 +347,123 @@ class Graph:
         self._refuse_read_only()
         return WriteBatch(self._context, branch=branch, actor_id=actor, expected_head=expected_head, events=events)
 
+    def plan_schema(
+        self, schema: str, *, schema_source: str = "<schema>", allow_data_loss: bool = False
+    ) -> "SchemaPlan":
+        """Say what giving the graph this schema would do, step by step; writes nothing and reads no data.
+
+        With `allow_data_loss` drops are shown as hard. `schema_source` names the text in error messages.
+        """
+        from omnigraph.evolution.plan import SchemaText, plan_schema
+
+        desired = SchemaText(text=schema, source=schema_source)
+        return plan_schema(self._context, desired, allow_data_loss=allow_data_loss)
+
+    def apply_schema(
+        self,
+        schema: str,
+        *,
+        schema_source: str = "<schema>",
+        allow_data_loss: bool = False,
+        actor: str | None = None,
+        events: Events = ignore_events,
+    ) -> "AppliedSchema":
+        """Give the graph this schema as one commit, or raise and change nothing; without steps there is no commit.
+
+        Earlier graph versions keep what is dropped, unless `allow_data_loss` gives it up for good right away.
+        """
+        from omnigraph.evolution.plan import SchemaText
+        from omnigraph.evolution.run import apply_schema
+
+        self._refuse_read_only()
+        _refuse_cluster_managed(self.uri, remedy="change its schema file there")
+        desired = SchemaText(text=schema, source=schema_source)
+        return apply_schema(self._context, desired, allow_data_loss=allow_data_loss, actor_id=actor, events=events)
+
     def recover(self) -> SweepResult:
         """Settle all interrupted writes, oldest first, and say what was done, what is in use and what is blocked."""
         self._refuse_read_only()
         return settle_all(self._context)
+
+    def optimize(
+        self,
+        *,
+        branch: str = MAIN_BRANCH,
+        tables: Sequence[str] = (),
+        target_rows: int = 1 << 20,
+        max_bytes_per_file: int = 1 << 30,
+        deleted_ratio: float = 0.10,
+        reindex: bool = True,
+        verify: bool = False,
+        max_seconds: float | None = None,
+        max_bytes: int | None = None,
+        max_memory: int = 1 << 30,
+        dry_run: bool = False,
+        wait_seconds: float = 0.0,
+        events: Events = ignore_events,
+    ) -> "OptimizeResult":
+        """Merge small fragments, bring indexes up to date and build declared ones, for all tables as one commit.
+
+        No row changes and no version is removed. Writers wait only while finished files are committed. `failure` of
+        the result says what could not be done; everything else is published.
+        """
+        from omnigraph.maintenance.optimize.options import OptimizeOptions
+        from omnigraph.maintenance.optimize.run import run_optimize
+
+        if not dry_run:
+            self._refuse_read_only()
+        options = OptimizeOptions(
+            target_rows=target_rows,
+            max_bytes_per_file=max_bytes_per_file,
+            deleted_ratio=deleted_ratio,
+            tables=tuple(tables),
+            reindex=reindex,
+            verify=verify,
+            max_seconds=max_seconds,
+            max_bytes=max_bytes,
+            max_memory=max_memory,
+            dry_run=dry_run,
+            wait_seconds=wait_seconds,
+        )
+        return run_optimize(self._context, branch=branch, options=options, events=events)
+
+    def repair(
+        self,
+        *,
+        confirm: bool = False,
+        force: bool = False,
+        branch: str | None = None,
+        tables: Sequence[str] = (),
+        wait_seconds: float = 0.0,
+    ) -> "RepairReport":
+        """Show tables whose newest version is not the one that the graph pins; with `confirm`, publish that version.
+
+        `confirm` publishes only what provably changed no row; `force` together with it also publishes what somebody
+        has reviewed. Without `confirm` nothing is written.
+        """
+        from omnigraph.maintenance.repair.run import Consent, run_repair
+
+        if force and not confirm:
+            raise InvalidTarget("force publishes drift that nobody can verify; pass confirm=True with it.")
+        if confirm:
+            self._refuse_read_only()
+        consent = (Consent.ANYTHING if force else Consent.VERIFIED) if confirm else Consent.PREVIEW
+        return run_repair(self._context, consent=consent, branch=branch, tables=tables, wait_seconds=wait_seconds)
+
+    def cleanup(
+        self,
+        policy: "CleanupPolicy",
+        *,
+        confirm: bool = False,
+        wait_seconds: float = 0.0,
+        events: Events = ignore_events,
+    ) -> "CleanupReport":
+        """Remove old versions that nobody needs; without `confirm`, say exactly what would go and change nothing."""
+        from omnigraph.maintenance.cleanup.run import run_cleanup
+
+        if confirm:
+            self._refuse_read_only()
+        return run_cleanup(self._context, policy, confirm=confirm, wait_seconds=wait_seconds, events=events)
 
     def abandon(self, operation_id: str) -> SweepResult:
         """Give up an operation that recovery cannot settle: its sidecar goes, the tables stay as they are."""

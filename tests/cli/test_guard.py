@@ -23,18 +23,28 @@ ACCEPTED = {
     "changes baseline": DATA_READ,
     "schema show": DATA_READ,
     "schema get": DATA_READ,
+    "schema plan": {"--store", "--profile"},
+    "schema apply": {*DATA_READ, "--as"},
     "branch create": {*DATA_READ, "--as"},
     "branch list": DATA_READ,
     "branch diff": DATA_READ,
     "branch delete": {*DATA_READ, "--as"},
+    "repair": MAINTENANCE,
+    "cleanup": MAINTENANCE,
+    "branch merge": {*DATA_READ, "--as"},
+    "optimize": MAINTENANCE,
     "recover": MAINTENANCE,
+    "embed": {*MAINTENANCE, "--as"},
     "profile list": set(),
     "profile show": set(),
     "doctor": set(),
     "completion": set(),
     "version": set(),
 }
-CLASS_PHRASE = dict.fromkeys(("init", "recover"), "direct (storage-native)") | dict.fromkeys(
+BULK = {"load", "export", "embed", "branch merge", "optimize"}
+CLASS_PHRASE = dict.fromkeys(
+    ("init", "optimize", "repair", "cleanup", "recover", "embed", "schema plan"), "direct (storage-native)"
+) | dict.fromkeys(
     (
         "load",
         "export",
@@ -46,10 +56,12 @@ CLASS_PHRASE = dict.fromkeys(("init", "recover"), "direct (storage-native)") | d
         "changes baseline",
         "schema show",
         "schema get",
+        "schema apply",
         "branch create",
         "branch list",
         "branch diff",
         "branch delete",
+        "branch merge",
     ),
     "data",
 )
@@ -146,7 +158,7 @@ def test_the_error_document_of_a_refusal_names_command_class_and_flag(run):
 
 
 @pytest.mark.parametrize("flag", [("--engine", "local"), ("--spark-master", "local[2]"), ("--spark-ui",)])
-@pytest.mark.parametrize("command", [name for name in ACCEPTED if name not in {"load", "export"}])
+@pytest.mark.parametrize("command", [name for name in ACCEPTED if name not in BULK])
 def test_engine_flags_are_for_bulk_commands(command, flag, run):
     ran = run(*command.split(), *flag)
 

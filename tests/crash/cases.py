@@ -133,3 +133,23 @@ def _init_rows() -> list[Case]:
 
 INIT_CASES = _init_rows()
 """An init dies or breaks before the commit that makes the root a graph (old) or after it (new)."""
+
+SCHEMA_CASES = [
+    Case(row=43, point="schema.after_objects", action="kill", outcome="old"),
+    Case(row=43, point="schema.after_objects", action="error", outcome="old"),
+    Case(row=44, point="schema.after_create_table", action="kill", outcome="old", settled="rolled_back"),
+    Case(row=44, point="schema.after_create_table", action="error", outcome="old"),
+    Case(row=44, point="schema.after_create_table", action="kill", skip=1, outcome="old", settled="rolled_back"),
+    Case(row=47, point="schema.after_publish", action="kill", outcome="new", settled="finished"),
+    Case(
+        row=47,
+        point="schema.after_publish",
+        action="error",
+        outcome="new",
+        settled="finished",
+        succeeds=True,
+        warns=True,
+        times=1,
+    ),
+]
+"""A schema change dies or breaks where no other writer passes."""

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from crash.inventory import TESTS, points_in_test
-from support.writer_child import BRANCH_KINDS, KINDS
+from support.writer_child import BRANCH_KINDS, KINDS, SCHEMA_KINDS
 
 _PROOFS = ("tests/crash/", "tests/storage/test_migrations_crash.py")
 _NO_PROOFS = "tests/crash/test_failpoints.py"
@@ -23,14 +23,16 @@ _ACTION = re.compile(r"\b(kill|error|pause)\b")
 _ACTION_IN_NAME = re.compile(r"_(kill|pause)d_")
 _ROW_OF_CASE = re.compile(r"\b(\d\d)-[a-z]+\.")
 _ROWS_OF_TEST = re.compile(r"test_rows?_(\d+(?:_(?:and_)?\d+)*)_")
-_WRITERS = {*KINDS, *BRANCH_KINDS}
+_WRITERS = {*KINDS, *BRANCH_KINDS, *SCHEMA_KINDS}
 _TITLES = {
     "write": "The write protocol",
     "fork": "The first write to a table on a branch",
     "recover": "Recovery itself",
     "init": "Init",
     "migrate": "Migrations",
+    "schema": "Schema changes",
     "branch": "Creating and deleting branches",
+    "merge": "Merging branches",
 }
 BROKEN_REQUESTS = "broken_requests"
 """The test property that says how many requests of the store one test has broken."""

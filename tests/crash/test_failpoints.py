@@ -1,6 +1,6 @@
 """A fail point that nobody arms, or a test that arms one which does not exist, makes a green crash suite worthless."""
 
-from crash.cases import INIT_CASES, RECOVERY_CASES, WRITER_CASES
+from crash.cases import INIT_CASES, RECOVERY_CASES, SCHEMA_CASES, WRITER_CASES
 from crash.inventory import TESTS, points_in_source, points_in_tests
 
 
@@ -11,9 +11,13 @@ def test_every_fail_point_is_armed_by_a_test_and_every_armed_name_exists() -> No
     assert in_tests - in_source == set(), "tests arm these, but the code never reaches them"
 
 
+def test_every_fail_point_is_spelled_so_that_tests_of_it_are_found() -> None:
+    assert [point for point in points_in_source() if "_" not in point.rpartition(".")[2]] == []
+
+
 def test_every_point_of_the_matrix_is_proven_to_fire() -> None:
     """A child that was to be killed and was not fails its test; an injected error may be swallowed on purpose."""
-    cases = [*WRITER_CASES, *RECOVERY_CASES, *INIT_CASES]
+    cases = [*WRITER_CASES, *RECOVERY_CASES, *INIT_CASES, *SCHEMA_CASES]
 
     killed = {case.point for case in cases if case.action == "kill"}
 

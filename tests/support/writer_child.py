@@ -6,6 +6,7 @@ import sys
 import omnigraph
 from omnigraph.base import clock
 from omnigraph.base.events import Event, Warned
+from omnigraph.embedding.config import EmbedConfig
 from omnigraph.errors import OmniError, RecoveryRequired
 from support import harbor
 
@@ -42,11 +43,42 @@ def mutate(graph: omnigraph.Graph) -> object:
     return batch.result.commit
 
 
+EVOLVED = """
+node Mariner @rename_from("Sailor") {
+    name: String @key
+    grade: enum(captain, deckhand, mate, pilot) @rename_from("rank")
+    badge: String? @unique
+    paid: Bool @default(false)
+}
+node Ship { hull: String @key  title: String @index  tons: F64?  flag: String? }
+node Port { code: String @key }
+edge Mentors: Mariner -> Mariner { since: Date? }
+edge ServesOn: Mariner -> Ship @card(0..1) { berth: I32? }
+edge CallsAt: Ship -> Port
+"""
+"""Makes two tables, changes the columns of two, renames one of them and drops one."""
+
+
+def apply_schema(graph: omnigraph.Graph) -> object:
+    return graph.apply_schema(EVOLVED, actor="act-test", events=collect).commit
+
+
+def apply_schema_hard(graph: omnigraph.Graph) -> object:
+    return graph.apply_schema(EVOLVED, allow_data_loss=True, actor="act-test", events=collect).commit
+
+
+def describe_schema(graph: omnigraph.Graph) -> object:
+    """Change the schema in a way that concerns no table."""
+    described = harbor.SCHEMA.replace("node Note", 'node Note @description("for the log")')
+    return graph.apply_schema(described, actor="act-test", events=collect).commit
+
+
 KINDS = {
     "load_append": lambda graph: _load(graph, ADDITIONS, "append"),
     "load_merge": lambda graph: _load(graph, CHANGES, "merge"),
     "load_overwrite": lambda graph: _load(graph, REPLACEMENT, "overwrite"),
     "mutation": mutate,
+    "schema_apply": apply_schema,
 }
 
 
@@ -67,10 +99,45 @@ BRANCH_KINDS = {
         graph.load(harbor.lines(CHANGES), mode="merge", branch="review", actor="act-test", events=collect).commit
     ),
     "branch_mutation": branch_mutate,
+    "branch_merge": lambda graph: graph.branches.merge("review", actor="act-test", events=collect).commit,
+    "branch_merge_first_touch": lambda graph: (
+        graph.branches.merge("review", into="trial", actor="act-test", events=collect).commit
+    ),
+    "branch_merge_pointer": lambda graph: (
+        graph.branches.merge("main", into="review", actor="act-test", events=collect).commit
+    ),
+    "branch_merge_delete": lambda graph: (
+        graph.branches.merge("review", delete_branch=True, actor="act-test", events=collect).commit
+    ),
     "branch_create": lambda graph: graph.branches.create("review"),
     "branch_delete": lambda graph: graph.branches.delete("review", events=collect),
 }
 """Writers that need, make or remove the branch `review`."""
+
+
+EMBED_SCHEMA = """
+node Doc { slug: String @key  title: String  vec: Vector(4) @embed(title) }
+node Page { slug: String @key  text: String  vec: Vector(8)? @embed(text) }
+"""
+EMBED_RECORDS = [
+    {"type": kind, "data": {"slug": str(number), text: f"text {number}"}}
+    for kind, text in (("Doc", "title"), ("Page", "text"))
+    for number in range(5)
+]
+EMBED_KINDS = {
+    "embed": lambda graph: (
+        graph.embed(
+            actor="act-test", config=EmbedConfig.from_environ({"OMNIGRAPH_EMBEDDINGS_MOCK": "1"}), events=collect
+        ).commit
+    ),
+}
+"""Writers that need the graph of `EMBED_SCHEMA`."""
+
+SCHEMA_KINDS = {
+    "schema_apply_hard": apply_schema_hard,
+    "schema_describe": describe_schema,
+}
+"""Schema changes that do less or more than others."""
 
 
 def recover(graph: omnigraph.Graph) -> object:
@@ -89,7 +156,8 @@ def main() -> None:
     uri, kind = sys.argv[1:3]
     graph = harbor.open_with_short_leases(uri)
     try:
-        commit = recover(graph) if kind == "recover" else {**KINDS, **BRANCH_KINDS}[kind](graph)
+        writers = {**KINDS, **BRANCH_KINDS, **EMBED_KINDS, **SCHEMA_KINDS}
+        commit = recover(graph) if kind == "recover" else writers[kind](graph)
     except (OmniError, OSError) as error:
         print(json.dumps({"ok": False, "error": getattr(error, "kind", "oserror"), "message": str(error)}))
     else:

@@ -13,17 +13,20 @@ from omnigraph.manifest.commits import Commit
 from omnigraph.manifest.root import refuse_moved
 from omnigraph.manifest.rows import MANIFEST
 from omnigraph.manifest.state import ManifestState
-from omnigraph.storage.locks import PinnedVersion, put_reader_lease
+from omnigraph.reads.holding import hold_versions
 from omnigraph.storage.refs import create_ref, drop_leftover_tree, list_refs
 from omnigraph.storage.tables import Table
 from omnigraph.writes.context import GraphContext
+from omnigraph.writes.recovery.sweep import settle_branch
 
 
 def create_branch(context: GraphContext, name: str, *, source: Located) -> str:
     """Create a branch from a commit; return its name. The head of a branch is read again under the gates."""
     refuse_moved(context.store.tables, context.store.root)
     trimmed = check_new_name(name, context.manifest.branch_names())
-    with hold_branches(context, [source.branch, trimmed], operation=f"branch create {trimmed}"):
+    with hold_branches(context, [source.branch, trimmed], operation=f"branch create {trimmed}") as lock:
+        # A branch forked while a schema change is unsettled would keep the old schema when that is rolled forward.
+        settle_branch(context, source.branch, lock=lock)
         existing = list_refs(context.store.tables, MANIFEST.location)
         if trimmed in existing:
             raise BranchExists(f"Branch '{trimmed}' exists already.", branch=trimmed)
@@ -47,8 +50,7 @@ def _fork(context: GraphContext, manifest: Table, name: str) -> None:
 def _fork_from_the_past(context: GraphContext, state: ManifestState, at: Commit, name: str) -> None:
     """Fork an older state; a lease keeps a running cleanup from the versions it pins until the branch itself does."""
     snapshot = state.snapshot_at(at.graph_version, at.graph_commit_id)
-    pinned = [PinnedVersion(location=pin.location, ref=pin.ref, version=pin.version) for pin in snapshot.pins.values()]
-    with put_reader_lease(context.store.objects, pinned, operation=f"branch create {name}"):
+    with hold_versions(context, snapshot.pins.values(), operation=f"branch create {name}"):
         for pin in snapshot.pins.values():
             context.store.tables.open(pin.address, pin.version)
         _fork(context, _manifest_at(context, state, at), name)

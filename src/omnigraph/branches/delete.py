@@ -8,8 +8,16 @@ from omnigraph.base import faults
 from omnigraph.base.events import Events, Warned
 from omnigraph.branches.gates import hold_branches
 from omnigraph.branches.names import check_branch_name
-from omnigraph.errors import BranchHasDependents, BranchNotFound, InvalidTarget, OmniError, RecoveryRequired, StaleView
-from omnigraph.manifest.commits import MAIN_BRANCH
+from omnigraph.errors import (
+    BranchHasDependents,
+    BranchNotFound,
+    InvalidTarget,
+    OmniError,
+    PreconditionFailed,
+    RecoveryRequired,
+    StaleView,
+)
+from omnigraph.manifest.commits import MAIN_BRANCH, CommitId
 from omnigraph.manifest.rows import MANIFEST
 from omnigraph.manifest.state import ManifestState
 from omnigraph.storage.refs import Ref, delete_ref, drop_leftover_tree, list_refs
@@ -17,8 +25,8 @@ from omnigraph.writes.context import GraphContext
 from omnigraph.writes.recovery.sweep import settle_branch
 
 
-def delete_branch(context: GraphContext, name: str, events: Events) -> None:
-    """Delete a branch that no other branch depends on."""
+def delete_branch(context: GraphContext, name: str, events: Events, *, expected_head: CommitId | None = None) -> None:
+    """Delete a branch that no other branch depends on; with `expected_head`, only if that still is its head."""
     trimmed = check_branch_name(name)
     if trimmed == MAIN_BRANCH:
         raise InvalidTarget("Branch 'main' cannot be deleted.")
@@ -32,6 +40,7 @@ def delete_branch(context: GraphContext, name: str, events: Events) -> None:
             # The branch goes, and with it what the operation was about.
             events(Warned(message=str(unsettled)))
         state = context.manifest.load(trimmed)
+        _refuse_moved_on(state, expected_head)
         _refuse_dependents(context, trimmed, refs, state)
         lock.ensure_seconds_left()
         _delete_authority(context, refs[trimmed])
@@ -39,11 +48,22 @@ def delete_branch(context: GraphContext, name: str, events: Events) -> None:
         _reclaim(context, state, events)
 
 
+def _refuse_moved_on(state: ManifestState, expected_head: CommitId | None) -> None:
+    head = state.head.graph_commit_id
+    if expected_head is not None and head != expected_head:
+        raise PreconditionFailed(
+            f"The head of '{state.branch.name}' is {head}, not {expected_head}: it holds newer commits, which deleting "
+            "it would lose.",
+            expected=expected_head,
+            actual=head,
+        )
+
+
 def _refuse_dependents(context: GraphContext, name: str, refs: dict[str, Ref], state: ManifestState) -> None:
     dependents = {other.name for other in refs.values() if other.parent == name}
     own_ref = state.snapshot.own_ref
     for other in (MAIN_BRANCH, *refs):
-        if other != name and any(pin.ref == own_ref for pin in context.manifest.load(other).snapshot.pins.values()):
+        if other != name and own_ref in _refs_read_by(context, other):
             dependents.add(other)
     if dependents:
         listed = ", ".join(sorted(dependents))
@@ -53,6 +73,15 @@ def _refuse_dependents(context: GraphContext, name: str, refs: dict[str, Ref], s
             branch=name,
             dependents=sorted(dependents),
         )
+
+
+def _refs_read_by(context: GraphContext, branch: str) -> set[str | None]:
+    try:
+        return {pin.ref for pin in context.manifest.load(branch).snapshot.pins.values()}
+    except OmniError:
+        if branch != MAIN_BRANCH and branch not in list_refs(context.store.tables, MANIFEST.location):
+            return set()  # It was deleted while we looked at it.
+        raise
 
 
 def _delete_authority(context: GraphContext, ref: Ref) -> None:

@@ -6,6 +6,7 @@ from omnigraph.base.events import Events, ignore_events
 from omnigraph.branches.create import create_branch
 from omnigraph.branches.delete import delete_branch
 from omnigraph.branches.listing import BranchSummary, list_branches
+from omnigraph.branches.merge.run import MergeResult, run_merge
 from omnigraph.changes.snapshots import BranchDiff, diff_branches
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.writes.context import GraphContext
@@ -42,6 +43,38 @@ class Branches:
         """Compare a branch with the commit at which it parted from another: what merging it would bring."""
         resolve = self._context.addresses.resolve
         return diff_branches(self._context, resolve(source), resolve(into), kinds=kinds, types=types, ops=ops)
+
+    def merge(
+        self,
+        source: str,
+        *,
+        into: str = MAIN_BRANCH,
+        delete_branch: bool = False,
+        dry_run: bool = False,
+        message: str | None = None,
+        show_values: bool = False,
+        actor: str | None = None,
+        events: Events = ignore_events,
+    ) -> MergeResult:
+        """Merge a branch into another one as one commit, or raise `MergeConflicts` and change nothing.
+
+        Three-way and per entity: what only one side changed since the two parted is kept, what both changed
+        differently is a conflict. A dry run says what would change. With `delete_branch` the source is deleted
+        afterwards; a failure of that is reported in the result. With `show_values` conflicts carry the entities.
+        """
+        if not dry_run:
+            self._refuse_read_only()
+        return run_merge(
+            self._context,
+            source,
+            into,
+            is_dry_run=dry_run,
+            delete_source=delete_branch,
+            message=message,
+            show_values=show_values,
+            actor_id=actor,
+            events=events,
+        )
 
     def delete(self, name: str, *, events: Events = ignore_events) -> None:
         """Delete a branch; refused while another branch was created from it or reads its tables."""

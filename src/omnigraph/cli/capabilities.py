@@ -100,11 +100,31 @@ CAPABILITIES = (
     Capability(words="changes poll", command_class=CommandClass.ANY, uri=UriForm.FLAG, accepts=_READ),
     Capability(words="changes baseline", command_class=CommandClass.ANY, uri=UriForm.FLAG, accepts=_READ),
     Capability(words="schema show", command_class=CommandClass.ANY, uri=UriForm.POSITIONAL, accepts=_READ, alias="get"),
+    Capability(
+        words="schema plan",
+        command_class=CommandClass.DIRECT,
+        uri=UriForm.POSITIONAL,
+        accepts=frozenset({AddressFlag.STORE, AddressFlag.PROFILE}),
+    ),
+    Capability(words="schema apply", command_class=CommandClass.ANY, uri=UriForm.POSITIONAL, accepts=_WRITE),
     Capability(words="branch create", command_class=CommandClass.ANY, uri=UriForm.FLAG, accepts=_WRITE),
     Capability(words="branch list", command_class=CommandClass.ANY, uri=UriForm.POSITIONAL, accepts=_READ),
+    Capability(words="branch merge", command_class=CommandClass.ANY, uri=UriForm.FLAG, accepts=_WRITE, is_bulk=True),
     Capability(words="branch diff", command_class=CommandClass.ANY, uri=UriForm.FLAG, accepts=_READ),
     Capability(words="branch delete", command_class=CommandClass.ANY, uri=UriForm.FLAG, accepts=_WRITE),
+    Capability(words="repair", command_class=CommandClass.DIRECT, uri=UriForm.POSITIONAL, accepts=_MAINTENANCE),
+    Capability(words="cleanup", command_class=CommandClass.DIRECT, uri=UriForm.POSITIONAL, accepts=_MAINTENANCE),
+    Capability(
+        words="optimize", command_class=CommandClass.DIRECT, uri=UriForm.POSITIONAL, accepts=_MAINTENANCE, is_bulk=True
+    ),
     Capability(words="recover", command_class=CommandClass.DIRECT, uri=UriForm.POSITIONAL, accepts=_MAINTENANCE),
+    Capability(
+        words="embed",
+        command_class=CommandClass.DIRECT,
+        uri=UriForm.POSITIONAL,
+        accepts=_MAINTENANCE | {AddressFlag.AS},
+        is_bulk=True,
+    ),
     Capability(words="profile list", command_class=CommandClass.LOCAL),
     Capability(words="profile show", command_class=CommandClass.LOCAL),
     Capability(words="doctor", command_class=CommandClass.LOCAL),
@@ -117,7 +137,7 @@ GROUP_SUMMARIES = {
     "changes": "Follow what changes in a graph.",
     "commit": "Look at the history of a graph.",
     "profile": "Look at the named scopes of the operator config.",
-    "schema": "Look at the schema of a graph.",
+    "schema": "Look at the schema of a graph, and change it.",
 }
 
 

@@ -10,6 +10,7 @@ from omnigraph.cli.output import Json
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
     from omnigraph.manifest.commits import Commit
+    from omnigraph.pipeline.embed.result import EmbedResult
     from omnigraph.pipeline.load.run import LoadResult
     from omnigraph.reads.snapshot import Snapshot
 
@@ -22,7 +23,7 @@ def commit_document(commit: "Commit") -> dict[str, Json]:
         "kind": commit.kind.value,
         "manifest_branch": branch,
         "graph_branch": branch,
-        **_graph_version(commit.graph_version),
+        **graph_version_members(commit.graph_version),
         "parent_commit_id": commit.parent_commit_id,
         "merged_parent_commit_id": commit.merged_parent_commit_id,
         "actor_id": commit.actor_id,
@@ -58,11 +59,31 @@ def load_document(result: "LoadResult") -> Json:
     }
 
 
+def embed_document(result: "EmbedResult") -> Json:
+    """Describe an embed run; only one over a graph has a commit, which is null when nothing was missing."""
+    document: dict[str, Json] = {
+        "input": result.input,
+        "output": result.output,
+        "records": result.records,
+        "selected_records": result.selected_records,
+        "embedded_records": result.embedded_records,
+        "cleaned_records": result.cleaned_records,
+        "mode": result.mode.value,
+        "dimension": result.dimension,
+        "model": result.model,
+        "engine": result.engine,
+        "engine_reason": result.engine_reason,
+    }
+    if result.is_graph:
+        document["commit"] = commit_document(result.commit) if result.commit else None
+    return document
+
+
 def snapshot_document(snapshot: "Snapshot") -> Json:
     """Describe the tables that make up one graph version."""
     return {
         "branch": snapshot.branch,
-        **_graph_version(snapshot.graph_version),
+        **graph_version_members(snapshot.graph_version),
         "internal_schema_version": snapshot.internal_schema_version,
         "tables": [
             {
@@ -79,7 +100,8 @@ def snapshot_document(snapshot: "Snapshot") -> Json:
     }
 
 
-def _graph_version(version: int) -> dict[str, Json]:
+def graph_version_members(version: int) -> dict[str, Json]:
+    """Give a graph version under both of its names."""
     return {"manifest_version": version, "graph_manifest_version": version}
 
 

@@ -5,6 +5,7 @@ whichever of them meets the flag stores it in the run's `GlobalFlags`.
 """
 
 from collections.abc import Callable
+from datetime import timedelta
 from enum import Enum
 from typing import Any, TypeVar
 
@@ -12,6 +13,7 @@ import click
 from click.core import ParameterSource
 
 from omnigraph import errors
+from omnigraph.base.units import parse_bytes, parse_duration
 from omnigraph.cli.capabilities import AddressFlag
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.operator_config import ENGINES
@@ -127,3 +129,36 @@ def _trim_branch(context: click.Context, parameter: click.Parameter, value: str)
     if not branch:
         raise errors.InvalidName(f"{parameter.opts[0]} is empty; give it a branch name or leave it out.", name=value)
     return branch
+
+
+def wait_option(function: CallbackT) -> CallbackT:
+    """Take `--wait`: how long to wait for another maintenance run; not at all by default."""
+    return duration_option("--wait", default="0", help_text="Wait this long for another maintenance run.")(function)
+
+
+def size_option(spelling: str, *, help_text: str, default: str | None = None) -> Callable[[CallbackT], CallbackT]:
+    """Take a number of bytes, plain or with KiB, MiB, GiB or TiB."""
+    return click.option(spelling, default=default, callback=_size, metavar="SIZE", help=help_text)
+
+
+def _size(context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
+    del context
+    try:
+        return None if value is None else parse_bytes(value)
+    except ValueError as error:
+        raise errors.Usage(f"{parameter.opts[0]}: {error}.", flag=parameter.opts[0]) from error
+
+
+def duration_option(spelling: str, *, help_text: str, default: str | None = None) -> Callable[[CallbackT], CallbackT]:
+    """Take a duration such as `90`, `15m` or `7d`."""
+    return click.option(spelling, default=default, callback=_duration, metavar="DUR", help=help_text)
+
+
+def _duration(context: click.Context, parameter: click.Parameter, value: str | None) -> timedelta | None:
+    del context
+    if value is None:
+        return None
+    try:
+        return parse_duration(value)
+    except ValueError as error:
+        raise errors.Usage(f"{parameter.opts[0]}: {error}.", flag=parameter.opts[0]) from error

@@ -7,6 +7,7 @@ from omnigraph.cli.output import Column, Grid, Text
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
     from omnigraph.manifest.commits import Commit
+    from omnigraph.pipeline.embed.result import EmbedResult
     from omnigraph.pipeline.load.run import LoadResult
     from omnigraph.reads.snapshot import Snapshot
 
@@ -19,6 +20,15 @@ def load_text(result: "LoadResult") -> Text:
     if result.branch_created:
         lines.append(f"branch {result.branch} created from {result.base_branch}")
     if result.commit is None:
+        lines.append("nothing changed, so there is no new commit")
+    return lines
+
+
+def embed_text(result: "EmbedResult") -> Text:
+    """Say how many records got a vector, and whether a graph changed."""
+    extent = f"selected {result.selected_records}, cleaned {result.cleaned_records}"
+    lines = [f"embedded {result.embedded_records} records ({extent})"]
+    if result.is_graph and result.commit is None:
         lines.append("nothing changed, so there is no new commit")
     return lines
 

@@ -8,7 +8,7 @@ StateConflict                    409, exit 5, nothing was written
 PublishContended, BranchBusy, RecoveryRequired     503: a passing or pending condition
 """
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from omnigraph.errors.base import Effect, OmniError, Retry
 
@@ -61,6 +61,28 @@ class PreconditionFailed(StateConflict):
     exit_code = 4
     retry = Retry.AFTER_REREAD
     member = "precondition_failure"
+
+
+class MergeConflicts(StateConflict):
+    """Both sides of a merge changed the same things, or together break a rule; lists what a person has to decide."""
+
+    kind = "merge_conflicts"
+
+    def document(self) -> dict[str, Any]:
+        """Return the error document; the list and its total stand beside each other, not below one member."""
+        return {"error": self.message, "kind": self.kind, "code": self.code, **self.details}
+
+
+class SchemaDiverged(StateConflict):
+    """Two branches have different schemas and cannot be merged."""
+
+    kind = "schema_diverged"
+
+
+class NoCommonAncestor(StateConflict):
+    """The histories of two branches share no commit."""
+
+    kind = "no_common_ancestor"
 
 
 class BranchExists(StateConflict):
@@ -120,6 +142,20 @@ class SchemaDrift(StateConflict):
     """The readable schema copy was edited and matches no accepted schema."""
 
     kind = "schema_drift"
+
+
+class SchemaApplyBlocked(StateConflict):
+    """Other branches are alive (`OG-NL-101`); details have `branches`."""
+
+    kind = "schema_apply_blocked"
+    retry = Retry.AFTER_CHANGE
+
+
+class SchemaApplyLocked(StateConflict):
+    """Another process is applying a schema (`OG-LK-101`)."""
+
+    kind = "schema_apply_locked"
+    retry = Retry.LATER
 
 
 class PublishContended(StateConflict):

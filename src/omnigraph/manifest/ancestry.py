@@ -46,3 +46,11 @@ def merge_bases(history: History, left: CommitId, right: CommitId) -> tuple[Comm
     # With a commit all its ancestors are common, so what another common commit descends from is some parent in here.
     surpassed = {parent for commit_id in common for parent in parents_of(history[commit_id])}
     return tuple(sorted(common - surpassed))
+
+
+def first_parent_line(history: History, commit_id: CommitId) -> Iterator[CommitId]:
+    """Yield a commit, its first parent, and so on to genesis: what a branch's own manifest can show."""
+    current: CommitId | None = commit_id
+    while current is not None:
+        yield current
+        current = history[current].parent_commit_id

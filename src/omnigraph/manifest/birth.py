@@ -7,9 +7,12 @@ back what was made; a crash leaves files that nothing refers to and a claim that
 import logging
 
 from omnigraph.base import clock, faults, ids
+from omnigraph.base.events import Events, Warned, ignore_events
 from omnigraph.catalog.arrow import table_schema
-from omnigraph.catalog.compile import compile_schema
+from omnigraph.catalog.compile import compile_shape
+from omnigraph.catalog.migration import hints_without_graph
 from omnigraph.catalog.model import Catalog
+from omnigraph.catalog.numbering import number_shape
 from omnigraph.errors import (
     AlreadyInitialized,
     GraphNotFound,
@@ -46,10 +49,20 @@ _log = logging.getLogger(__name__)
 
 
 def create_graph(
-    store: GraphStore, schema: str, *, schema_source: str, force: bool, has_consent: bool, actor_id: str | None
+    store: GraphStore,
+    schema: str,
+    *,
+    schema_source: str,
+    force: bool,
+    has_consent: bool,
+    actor_id: str | None,
+    events: Events = ignore_events,
 ) -> None:
     """Create a graph with an empty table per type, or raise and leave no graph behind."""
-    catalog = compile_schema(schema, source=schema_source, identity_domain=ids.new_ulid())
+    shape = compile_shape(schema, source=schema_source)
+    catalog = number_shape(shape, identity_domain=ids.new_ulid())
+    for hint in hints_without_graph(shape):
+        events(Warned(message=str(hint)))
     claim = _claim_root(store, force=force, has_consent=has_consent)
     genesis = Commit(
         graph_commit_id=CommitId(claim.ulid),

@@ -6,6 +6,7 @@ them. `_schema.pg`, `_schema.ir.json` and `__schema_state.json` are for people a
 
 import hashlib
 import json
+from collections.abc import Collection
 from typing import Final
 
 from omnigraph.catalog.ir import catalog_from_ir, ir_bytes, ir_hash, schema_hash
@@ -57,6 +58,22 @@ class SchemaStore:
         if hashlib.sha256(content).hexdigest() != reference.source_sha256:
             raise GraphCorrupt(f"{_source_path(reference)} does not have the content its name says.")
         return content.decode()
+
+    def holds(self, reference: SchemaRef) -> bool:
+        """Whether the objects that a reference names are there and have the content that their names say."""
+        try:
+            self.catalog(reference)
+            self.source(reference)
+        except (SchemaContractMissing, GraphCorrupt):
+            return False
+        return True
+
+    def edited_copy(self, accepted_sources: Collection[str]) -> str | None:
+        """Return the readable copy of the source if somebody has edited it: no accepted schema has that text."""
+        stored = self._objects.read(SOURCE_COPY)
+        if stored is None or hashlib.sha256(stored.content).hexdigest() in accepted_sources:
+            return None
+        return bytes(stored.content).decode(errors="replace")
 
     def source_copy(self) -> str:
         """Return the readable copy of the schema source, which is the only one that an old graph has."""

@@ -1,5 +1,6 @@
 """The state of one branch's `__manifest`, read once at one Lance version."""
 
+import json
 from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
@@ -10,7 +11,7 @@ import pyarrow.compute as pc
 from omnigraph.errors import BranchNotFound, GraphCorrupt, GraphNotFound, SnapshotNotFound
 from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId
 from omnigraph.manifest.root import refuse_moved
-from omnigraph.manifest.rows import HEAD_OBJECT_ID, MANIFEST
+from omnigraph.manifest.rows import HEAD_OBJECT_ID, MANIFEST, ObjectType
 from omnigraph.manifest.schemas import SchemaStore
 from omnigraph.manifest.snapshot import GraphSnapshot, fold
 from omnigraph.manifest.stamp import Stamp, read_stamp
@@ -61,6 +62,11 @@ class ManifestState:
             commit_id=commit_id,
         )
 
+    def accepted_sources(self) -> frozenset[str]:
+        """Return the hashes of all schema sources that this branch has ever accepted."""
+        schemas = self.rows.filter(pc.equal(self.rows["object_type"], ObjectType.SCHEMA.value))["metadata"]
+        return frozenset(json.loads(metadata)["source_sha256"] for metadata in schemas.to_pylist())
+
     def mentions_commit(self, commit_id: CommitId) -> bool:
         """Whether a publish of this commit has landed: it is the head, or a row carries it."""
         return bool(pc.any(pc.equal(self.rows["graph_commit_id"], commit_id)).as_py())
@@ -82,7 +88,7 @@ class ManifestReader:
             return BranchHandle(name=MAIN_BRANCH, incarnation=MAIN_BRANCH, manifest=MANIFEST)
         ref = list_refs(self._tables, MANIFEST.location).get(branch)
         if ref is None:
-            raise BranchNotFound(f"Branch '{branch}' was not found in {self._uri}.", branch=branch)
+            raise self._no_such_branch(branch)
         refuse_moved(self._tables, GraphRoot.parse(self._uri))
         return BranchHandle(name=branch, incarnation=ref.incarnation, manifest=TableAddress(MANIFEST.location, branch))
 
@@ -107,9 +113,14 @@ class ManifestReader:
             self._states[branch] = state
         return state
 
+    def _no_such_branch(self, branch: str) -> BranchNotFound:
+        return BranchNotFound(f"Branch '{branch}' was not found in {self._uri}.", branch=branch)
+
     def _read(self, handle: BranchHandle, known: ManifestState | None) -> ManifestState:
         table = self._tables.head(handle.manifest)
         if table is None:
+            if handle.name != MAIN_BRANCH:
+                raise self._no_such_branch(handle.name)
             raise GraphNotFound(f"There is no graph at {self._uri}. Create one with `omnigraph init`.", uri=self._uri)
         stamp = read_stamp(table.schema_metadata, table.schema.names, uri=self._uri)
         if not stamp.is_current:

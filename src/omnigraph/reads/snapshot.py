@@ -139,7 +139,10 @@ class Snapshot:
         return self._context.schemas.source(self._pinned.schema)
 
     def table(self, name: str) -> SnapshotTable:
-        """Open a type's table by its name or table key; a name that a node and an edge type share needs the key."""
+        """Open a type's table by its name or table key; a name that a node and an edge type share needs the key.
+
+        A name that the type got later is understood, too: what counts is that it is the same type.
+        """
         (table_key,) = self.table_keys([name], only_one=True)
         pin = self._pinned.pins[table_key]
         table = self._context.store.tables.open(pin.address, pin.version)
@@ -149,7 +152,7 @@ class Snapshot:
         """Resolve type names and table keys, nodes before edges; an unknown name is an error that names it."""
         found: set[TableKey] = set()
         for name in names:
-            keys = [key for key in self._pinned.pins if name in (key, key.partition(":")[2])]
+            keys = _named(self._pinned, name) or self._named_today(name)
             if not keys:
                 known = ", ".join(sorted(self._pinned.pins))
                 raise EntityNotFound(f"There is no type {name!r} in this graph; it has {known}.", selector=name)
@@ -157,3 +160,13 @@ class Snapshot:
                 raise EntityNotFound(f"{name!r} is a node and an edge type; say {' or '.join(keys)}.", selector=name)
             found.update(keys)
         return tuple(sorted(found, key=lambda key: (key.startswith("edge:"), key)))
+
+    def _named_today(self, name: str) -> list[TableKey]:
+        """Find types of this snapshot by the name that their branch has for them now, if that differs."""
+        today = self._context.manifest.load(self._pinned.branch).snapshot
+        pins = (self._pinned.pin_of(today.pins[key].identity) for key in _named(today, name))
+        return [pin.table_key for pin in pins if pin is not None]
+
+
+def _named(pinned: GraphSnapshot, name: str) -> list[TableKey]:
+    return [key for key in pinned.pins if name in (key, key.partition(":")[2])]

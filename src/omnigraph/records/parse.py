@@ -45,10 +45,10 @@ def parse_chunk(
     tables: dict[TableKey, pa.Table] = {}
     for table_key in sorted(parts):
         entity = catalog.type_by_table_key[table_key]
-        table = _check(_in_line_order(parts[table_key]), entity, file_index, findings)
+        table = check_rows(_in_line_order(parts[table_key]), entity, file_index, findings)
         # A rejected value leaves a null where the schema may allow none; such a table is not finished.
         if not findings:
-            tables[table_key] = _with_place(table, entity, file_index)
+            tables[table_key] = with_place(table, entity, file_index)
     return ParsedChunk(tables={} if findings else tables, findings=findings.result(), line_count=len(lines))
 
 
@@ -78,7 +78,7 @@ def _in_line_order(parts: list[pa.Table]) -> pa.Table:
     return table if is_ordered else table.sort_by(LINE).combine_chunks()
 
 
-def _check(table: pa.Table, entity: EntityType, file_index: int, findings: FindingCollector) -> pa.Table:
+def check_rows(table: pa.Table, entity: EntityType, file_index: int, findings: FindingCollector) -> pa.Table:
     """Report the rules that rows break, and give keyed nodes the ids of their keys."""
     for violation in find_violations(table, entity):
         _report(violation, table, entity, file_index, findings)
@@ -90,7 +90,8 @@ def _check(table: pa.Table, entity: EntityType, file_index: int, findings: Findi
     return table.set_column(table.schema.get_field_index("id"), table.schema.field("id"), derived)
 
 
-def _with_place(table: pa.Table, entity: EntityType, file_index: int) -> pa.Table:
+def with_place(table: pa.Table, entity: EntityType, file_index: int) -> pa.Table:
+    """Bring checked rows into the shape of `load_schema`, with the place of each in the whole input."""
     schema = load_schema(entity)
     table = table.append_column(POSITION, positions(table[LINE], file_index))
     table = table.append_column(FILE, pa.repeat(pa.scalar(file_index, pa.int32()), len(table)))

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from omnigraph.base import faults
-from omnigraph.storage.lance_errors import LanceFailure, classify, storage_error, translated
+from omnigraph.storage.lance_errors import LanceFailure, classify, storage_error
 from omnigraph.storage.objects import ControlStore
 from omnigraph.storage.tables import Table, TableAddress, TableStore
+
+_LISTINGS_MAX = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,8 +31,7 @@ def list_refs(store: TableStore, location: str) -> dict[str, Ref]:
     head = store.head(TableAddress(location))
     if head is None:
         return {}
-    with translated(doing=f"listing the branches of {location}", uri=location):
-        listed = head.dataset.branches.list()
+    listed = _listed(head.dataset, location)
     return {
         name: Ref(
             name=name,
@@ -41,6 +42,19 @@ def list_refs(store: TableStore, location: str) -> dict[str, Ref]:
         )
         for name, facts in listed.items()
     }
+
+
+def _listed(dataset: Any, location: str) -> dict[str, Any]:
+    """List the refs; Lance reads them one by one, so that one deleted meanwhile fails the list and it is made again."""
+    for again in range(_LISTINGS_MAX, 0, -1):
+        try:
+            found: dict[str, Any] = dataset.branches.list()
+        except (OSError, ValueError, RuntimeError) as error:
+            if again == 1 or classify(error) is not LanceFailure.NOT_FOUND:
+                raise storage_error(error, doing=f"listing the branches of {location}", uri=location) from error
+        else:
+            return found
+    raise AssertionError("unreachable: the last listing returns or raises")
 
 
 def create_ref(store: TableStore, source: Table, name: str) -> Table:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.base import faults, ids
+from omnigraph.storage.field_ids import flat_field_ids
 from omnigraph.storage.lance_errors import LanceFailure, classify, storage_error, translated
 from omnigraph.storage.tables import ROW_ID, Table, TableAddress, TableStore
 
@@ -32,9 +33,10 @@ class StagedCommit:
     read_version: int
     operation: str
     properties: Mapping[str, str]
-    build: Callable[[Table], Any]
-    """Makes Lance's operation on the state it lands on. Deletion files lie in the tree of the ref they belong to, so
-    those of a ref that does not exist yet can only be written once it does."""
+    build: Callable[[Any], Any]
+    """Makes Lance's operation on the state it lands on, which is None for a table that does not exist yet. Deletion
+    files lie in the tree of the ref they belong to, so those of a ref that does not exist yet can only be written once
+    it does."""
 
     def on_top_of(self, read_version: int) -> "StagedCommit":
         """Move onto a later version that changed no fragment, for chains of planned commits."""
@@ -77,14 +79,15 @@ def stage_replacement(
     table: Table,
     target: TableAddress,
     rows: pa.Table,
-    schema: pa.Schema,
     *,
     properties: Mapping[str, str],
 ) -> StagedCommit:
-    """Write the files of a new content for the whole table; `schema` is the canonical one, metadata included."""
+    """Write the files of a new content for the whole table, which keeps its columns."""
     from lance import LanceOperation
 
     fragments = _write_fragments(store, table, target, rows) if rows.num_rows else []
+    # Lance's own form of the schema, not Arrow's: a fresh one would be numbered otherwise than the files are.
+    schema = table.dataset.lance_schema
     return _staged(table, "Overwrite", properties, lambda _: LanceOperation.Overwrite(schema, fragments))
 
 
@@ -120,7 +123,7 @@ def commit_staged(
 
     transaction = Transaction(
         read_version=staged.read_version,
-        operation=staged.build(store.open(address, staged.read_version)),
+        operation=staged.build(store.open(address, staged.read_version) if staged.read_version else None),
         uuid=staged.uuid,
         transaction_properties=dict(staged.properties),
     )
@@ -143,6 +146,19 @@ def commit_staged(
     if failure is None or classify(failure) in {LanceFailure.CONFLICT, LanceFailure.INCOMPATIBLE}:
         raise CommitInterleaved(f"{address.path} moved past version {staged.read_version}") from failure
     raise storage_error(failure, doing=f"committing to {address.path}", uri=address.path) from failure
+
+
+def stage_creation(schema: pa.Schema, *, properties: Mapping[str, str]) -> StagedCommit:
+    """Plan the first version of an empty table; `schema` is the canonical one, metadata included."""
+    from lance import LanceOperation
+
+    return StagedCommit(
+        uuid=ids.new_uuid(),
+        read_version=0,
+        operation="Overwrite",
+        properties=properties,
+        build=lambda _: LanceOperation.Overwrite(schema, []),
+    )
 
 
 def create_table(
@@ -245,8 +261,8 @@ def _with_field_ids(fragment: Any, table: Table) -> Any:
     from lance.fragment import DataFile, FragmentMetadata
     from lance.schema import LanceSchema
 
-    fresh = _field_ids(LanceSchema.from_pyarrow(table.schema).fields())
-    known = dict(zip(fresh, _field_ids(table.dataset.lance_schema.fields()), strict=True))
+    fresh = flat_field_ids(LanceSchema.from_pyarrow(table.schema).fields())
+    known = dict(zip(fresh, flat_field_ids(table.dataset.lance_schema.fields()), strict=True))
     files = [
         DataFile(
             file.path,
@@ -259,10 +275,6 @@ def _with_field_ids(fragment: Any, table: Table) -> Any:
         for file in fragment.files
     ]
     return FragmentMetadata(id=fragment.id, files=files, physical_rows=fragment.physical_rows)
-
-
-def _field_ids(fields: Sequence[Any]) -> list[int]:
-    return [number for field in fields for number in (field.id(), *_field_ids(field.children()))]
 
 
 def with_blob_columns(rows: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -247,6 +247,11 @@ class TableStore:
                 return None
             raise storage_error(error, doing=f"opening {address.path}", uri=address.path) from error
 
+    def fresh_head(self, address: TableAddress) -> Table:
+        """Open the newest version on a handle of its own, which a commit may move on; raise when there is no table."""
+        with translated(doing=f"opening {address.path}", uri=address.path):
+            return Table(address, self._dataset(address, None))
+
     def remember(self, table: Table) -> Table:
         """Keep a state open for later readers."""
         with self._lock:
@@ -259,6 +264,12 @@ class TableStore:
         """Close all states of a ref that is being deleted: its name may come back with other content."""
         with self._lock:
             for key in [key for key in self._handles if key[0] == address]:
+                del self._handles[key]
+
+    def forget_table(self, location: str) -> None:
+        """Close all states of a table, on every ref: some of them, or all, are being removed."""
+        with self._lock:
+            for key in [key for key in self._handles if key[0].location == location]:
                 del self._handles[key]
 
     def _dataset(self, address: TableAddress, version: int | None) -> Any:

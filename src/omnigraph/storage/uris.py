@@ -22,6 +22,11 @@ _SPLITTING_CHARACTERS = re.compile(r"[%\x00-\x1f\x7f]")
 _S3_PREFIX = "s3://"
 
 
+def is_bucket_uri(path: str) -> bool:
+    """Tell whether a path means objects of a bucket rather than files."""
+    return path.startswith(_S3_PREFIX)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphRoot:
     """The directory or object-store prefix of one graph; make it with `parse`."""

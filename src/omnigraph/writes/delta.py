@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.catalog.arrow import table_schema
 from omnigraph.catalog.model import EntityType, TableKey
 from omnigraph.records.tables import FILE, LINE, POSITION, content_schema
 from omnigraph.storage.staging import (
@@ -113,7 +112,7 @@ def _stage_change(capture: Capture, table: Table, delta: TableDelta, identity: W
     properties = identity.transaction_properties
     rows = delta.upserts.drop_columns(list(PLACE_COLUMNS))
     if delta.replaces_all:
-        return stage_replacement(store, table, target, rows, table_schema(delta.entity), properties=properties)
+        return stage_replacement(store, table, target, rows, properties=properties)
     rewritten = _with_row_ids(rows, delta.matched)
     return stage_change(
         store,

@@ -27,7 +27,10 @@ def settle_on_open(context: GraphContext, events: Events) -> None:
         genesis = [*context.log.first_parents(state.head)][-1]
         if genesis.graph_commit_id == standing.claim.ulid:
             complete_birth(context.store, genesis, reference)
-    if not context.schemas.copies_are_fresh(reference):
+    if context.schemas.edited_copy(state.accepted_sources()) is not None:
+        # Somebody's text is never overwritten by an open; the next schema change demands a decision about it.
+        events(Warned(message="_schema.pg was edited by hand; the graph does not follow it (see `schema plan`)"))
+    elif not context.schemas.copies_are_fresh(reference):
         try:
             context.schemas.write_copies(reference)
         except OmniError as error:

@@ -9,13 +9,13 @@ to an end, by this process or by whoever recovers it: there is no silent retry p
 """
 
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from omnigraph.base import clock, faults, ids
 from omnigraph.base.events import Events, Warned
-from omnigraph.catalog.model import TableKey
+from omnigraph.catalog.model import TableIdentity, TableKey
 from omnigraph.errors import (
     DriftNeedsRepair,
     Effect,
@@ -26,14 +26,19 @@ from omnigraph.errors import (
     StaleView,
 )
 from omnigraph.manifest.commits import Commit, CommitId, CommitKind
-from omnigraph.manifest.publish import ManifestChanges, PinMove, check_preconditions
-from omnigraph.manifest.snapshot import TablePin
-from omnigraph.storage.locks import HeldLock
+from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions, check_preconditions
+from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
+from omnigraph.storage.locks import Claim, HeldLock
 from omnigraph.storage.refs import create_ref, list_refs
 from omnigraph.storage.staging import CommitInterleaved, StagedCommit, commit_staged
 from omnigraph.storage.tables import Table, TableAddress
 from omnigraph.writes.authority import Capture, capture_branch, head_at_pin
+from omnigraph.writes.completion import complete_schema_change
 from omnigraph.writes.context import GraphContext
+from omnigraph.writes.creation import NewTable, expect_absent_table
+from omnigraph.writes.manifest_delta import ManifestDelta
+from omnigraph.writes.pointers import pointer_moves
+from omnigraph.writes.purge import Purge
 from omnigraph.writes.recovery.sweep import settle_branch, settle_own
 from omnigraph.writes.sidecar import (
     EffectKind,
@@ -61,6 +66,18 @@ class PreparedTable:
     target: TableAddress
     """Where the chain lands: where the pin is, or the branch's own ref, forked from the pin by this very write."""
     chain: tuple[StagedCommit, ...]
+    renamed_to: TableKey | None = None
+    """What the table is called once the write is published, if that is another name."""
+
+    @property
+    def table_key(self) -> TableKey:
+        """What the table is called once the write is published."""
+        return self.renamed_to or self.pin.table_key
+
+    @property
+    def identity(self) -> TableIdentity:
+        """What names the table for ever."""
+        return self.pin.identity
 
     @property
     def is_first_touch(self) -> bool:
@@ -74,6 +91,28 @@ class PreparedWrite:
 
     tables: tuple[PreparedTable, ...]
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    created: tuple[NewTable, ...] = ()
+    manifest: ManifestDelta = field(default_factory=ManifestDelta)
+    purges: tuple[Purge, ...] = ()
+    """What is removed for good once the write is published."""
+    last_check: Callable[[], None] | None = None
+    """Looks under the gates at what the branch itself does not show, and raises to refuse; nothing is touched yet."""
+    pointers: tuple[TablePin, ...] = ()
+    """Pins that move to a state which exists already, without a table effect."""
+    merged_parent: CommitId | None = None
+    """The second parent of the commit, for a merge."""
+    also_gated: tuple[str, ...] = ()
+    """Further branches whose gates the write takes, and whose interrupted operations it settles first."""
+
+    @property
+    def effects(self) -> tuple[NewTable | PreparedTable, ...]:
+        """Everything that is committed to tables, in the order in which it happens."""
+        return (*self.created, *self.tables)
+
+    @property
+    def moved(self) -> tuple[TableKey, ...]:
+        """The tables that the branch shows already and whose pins the write moves."""
+        return (*(table.pin.table_key for table in self.tables), *(pin.table_key for pin in self.pointers))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,38 +220,81 @@ def _run_gated(
     prepared: PreparedWrite,
     events: Events,
 ) -> Commit:
-    lock_name = f"branch/{writer.branch}"
-    with context.store.locks.acquire(
-        lock_name, operation=f"{writer.kind} {identity.operation_id}", wait_seconds=GATE_WAIT_SECONDS
+    branches = sorted({writer.branch, *prepared.also_gated})
+    with context.store.locks.acquire_all(
+        [Claim(name=f"branch/{name}") for name in branches],
+        operation=f"{writer.kind} {identity.operation_id}",
+        wait_seconds=GATE_WAIT_SECONDS,
     ) as lock:
         faults.reach("write.after_gates")
-        _revalidate(context, capture, prepared, lock)
-        sidecar = _sidecar(capture, identity, prepared)
-        lock.ensure_seconds_left()
-        context.sidecars.arm(sidecar)
-        try:
-            faults.reach("write.after_arm")
+        for name in branches:
+            settle_branch(context, name, lock=lock)
+        _revalidate(context, capture, prepared)
+        if prepared.last_check is not None:
+            prepared.last_check()
+        pointed = pointer_moves(context.store.tables, prepared.pointers)
+
+        def effects() -> Achieved:
             achieved = _apply_effects(context, prepared, lock)
-            faults.reach("write.after_effects")
-            lock.ensure_seconds_left()
-            commit = context.publisher.publish(
-                writer.branch, _changes(prepared, achieved), sidecar.commit(), _preconditions(capture, prepared)
-            )
-        except (OmniError, OSError, CommitInterleaved) as error:
-            commit = _settle_after_failure(context, sidecar, lock, error)
-        _finish(context, sidecar, commit, events)
+            return Achieved(changes=prepared.manifest.with_pins((*_moves(prepared, achieved), *pointed)))
+
+        sidecar = _sidecar(capture, identity, prepared)
+        commit = carry_out(context, sidecar, lock, effects, _preconditions(capture, prepared), events)
+        assert commit is not None
         return commit
 
 
-def _revalidate(context: GraphContext, capture: Capture, prepared: PreparedWrite, lock: HeldLock) -> None:
-    """Under the gates: nothing pending, the branch as captured, every touched HEAD at its pin."""
-    branch = capture.snapshot.branch
-    settle_branch(context, branch, lock=lock)
-    state = context.manifest.load(branch)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Achieved:
+    """What the effects of an armed operation came to, ready to be published."""
+
+    changes: ManifestChanges
+    metadata: Mapping[str, Any] | None = None
+    """What the commit says about itself, when that shows only now; None keeps what was armed."""
+
+
+def carry_out(
+    context: GraphContext,
+    sidecar: Sidecar,
+    lock: HeldLock,
+    effects: Callable[[], Achieved | None],
+    preconditions: Preconditions,
+    events: Events,
+) -> Commit | None:
+    """Arm an operation under the gates it holds, let it make its effects, publish what they came to, and forget it.
+
+    Returns None when `effects` did, which says that no table moved: there is nothing to publish then.
+    """
+    lock.ensure_seconds_left()
+    context.sidecars.arm(sidecar)
+    commit: Commit | None
+    try:
+        faults.reach("write.after_arm")
+        achieved = effects()
+        faults.reach("write.after_effects")
+        lock.ensure_seconds_left()
+        if achieved is None:
+            context.sidecars.forget(sidecar.operation_id)
+            return None
+        draft = sidecar.commit()
+        if achieved.metadata is not None:
+            draft = replace(draft, metadata=achieved.metadata)
+        commit = context.publisher.publish(sidecar.branch_name, achieved.changes, draft, preconditions)
+    except (OmniError, OSError, CommitInterleaved) as error:
+        commit = _settle_after_failure(context, sidecar, lock, error)
+    _finish(context, sidecar, commit, events)
+    return commit
+
+
+def _revalidate(context: GraphContext, capture: Capture, prepared: PreparedWrite) -> None:
+    """Under the gates, with nothing pending: the branch as captured, every touched HEAD at its pin."""
+    state = context.manifest.load(capture.snapshot.branch)
     try:
         check_preconditions(state.branch.incarnation, state.snapshot, _preconditions(capture, prepared))
     except StaleView as stale:
         raise _Moved(stale) from stale
+    for new in prepared.created:
+        expect_absent_table(context, new)
     for table in prepared.tables:
         if table.is_first_touch:
             _expect_absent_ref(context, table)
@@ -220,11 +302,27 @@ def _revalidate(context: GraphContext, capture: Capture, prepared: PreparedWrite
             head_at_pin(context, table.pin)
 
 
-def _preconditions(capture: Capture, prepared: PreparedWrite) -> Any:
-    return capture.preconditions(tuple(table.pin.table_key for table in prepared.tables))
+def _preconditions(capture: Capture, prepared: PreparedWrite) -> Preconditions:
+    captured = capture.preconditions(prepared.moved)
+    unknown = {new.identity: None for new in prepared.created}
+    return replace(captured, expected_pins={**captured.expected_pins, **unknown})
 
 
 def _sidecar(capture: Capture, identity: WriteIdentity, prepared: PreparedWrite) -> Sidecar:
+    effects = tuple(_effect(table) for table in prepared.effects)
+    return replace(
+        describe_operation(capture.snapshot, identity, effects, prepared.metadata),
+        merged_parent_commit_id=prepared.merged_parent,
+        pointers=prepared.pointers,
+        manifest=prepared.manifest,
+        purges=prepared.purges,
+    )
+
+
+def describe_operation(
+    snapshot: GraphSnapshot, identity: WriteIdentity, effects: tuple[SidecarEffect, ...], metadata: Mapping[str, Any]
+) -> Sidecar:
+    """Write down what an operation is about to do to a branch as it is now."""
     now = clock.now_us()
     return Sidecar(
         operation_id=identity.operation_id,
@@ -232,23 +330,25 @@ def _sidecar(capture: Capture, identity: WriteIdentity, prepared: PreparedWrite)
         started_at_us=now,
         writer=this_writer(),
         actor_id=identity.actor_id,
-        branch_name=capture.snapshot.branch,
-        branch_incarnation=capture.snapshot.incarnation,
-        head=capture.snapshot.commit_id,
-        graph_version=capture.snapshot.graph_version,
-        ir_hash=capture.snapshot.schema.ir_hash,
+        branch_name=snapshot.branch,
+        branch_incarnation=snapshot.incarnation,
+        head=snapshot.commit_id,
+        graph_version=snapshot.graph_version,
+        ir_hash=snapshot.schema.ir_hash,
         commit_id=identity.commit_id,
         commit_kind=identity.commit_kind,
         commit_created_at_us=now,
-        commit_metadata=prepared.metadata,
+        commit_metadata=metadata,
         rollback_commit_id=CommitId(ids.new_ulid()),
-        effects=tuple(_effect(table) for table in prepared.tables),
+        effects=effects,
     )
 
 
-def _effect(table: PreparedTable) -> SidecarEffect:
+def _effect(table: NewTable | PreparedTable) -> SidecarEffect:
+    if isinstance(table, NewTable):
+        return table.effect()
     return SidecarEffect(
-        table_key=table.pin.table_key,
+        table_key=table.table_key,
         stable_table_id=f"{table.pin.identity.type_id:016x}",
         table_incarnation_id=f"{table.pin.identity.incarnation_id:016x}",
         location=table.pin.location,
@@ -266,17 +366,20 @@ def _effect(table: PreparedTable) -> SidecarEffect:
 
 def _apply_effects(context: GraphContext, prepared: PreparedWrite, lock: HeldLock) -> dict[TableKey, Table]:
     achieved: dict[TableKey, Table] = {}
-    for position, table in enumerate(prepared.tables):
+    for position, table in enumerate(prepared.effects):
         if position:
             faults.reach("write.between_tables")
-        if table.is_first_touch:
+        fork = table if isinstance(table, PreparedTable) and table.is_first_touch else None
+        if fork is not None:
             lock.ensure_seconds_left()
-            _fork(context, table)
+            _fork(context, fork)
         for staged in table.chain:
             lock.ensure_seconds_left()
-            achieved[table.pin.table_key] = commit_staged(context.store.tables, table.target, staged)
-        if table.is_first_touch:
+            achieved[table.table_key] = commit_staged(context.store.tables, table.target, staged)
+        if fork is not None:
             faults.reach("fork.after_commit")
+        if isinstance(table, NewTable):
+            faults.reach("schema.after_create_table")
     return achieved
 
 
@@ -298,18 +401,14 @@ def _expect_absent_ref(context: GraphContext, table: PreparedTable) -> None:
         )
 
 
-def _changes(prepared: PreparedWrite, achieved: Mapping[TableKey, Table]) -> ManifestChanges:
-    return ManifestChanges(
-        pins=tuple(
-            PinMove.to(
-                achieved[table.pin.table_key],
-                table_key=table.pin.table_key,
-                identity=table.pin.identity,
-                transaction_uuid=table.chain[-1].uuid,
-            )
-            for table in prepared.tables
+def _moves(prepared: PreparedWrite, achieved: Mapping[TableKey, Table]) -> Iterator[PinMove]:
+    for table in prepared.effects:
+        yield PinMove.to(
+            achieved[table.table_key],
+            table_key=table.table_key,
+            identity=table.identity,
+            transaction_uuid=table.chain[-1].uuid,
         )
-    )
 
 
 def _settle_after_failure(context: GraphContext, sidecar: Sidecar, lock: HeldLock, error: Exception) -> Commit:
@@ -348,6 +447,12 @@ def _finish(context: GraphContext, sidecar: Sidecar, commit: Commit, events: Eve
     except (OmniError, OSError) as error:
         events(Warned(message=f"commit {commit.graph_commit_id} is published but not logged yet: {error}"))
     faults.reach("write.after_log")
+    try:
+        complete_schema_change(context, sidecar)
+    except (OmniError, OSError) as error:
+        # The sidecar stays, and with it the knowledge of what is left to do.
+        events(Warned(message=f"commit {commit.graph_commit_id} is published but not completed yet: {error}"))
+        return
     try:
         faults.reach("write.delete_fails")
         context.sidecars.forget(sidecar.operation_id)

@@ -17,8 +17,11 @@ from omnigraph.base import faults, processes
 from omnigraph.catalog.model import TableIdentity, TableKey
 from omnigraph.errors import ReadSetConflict, StorageError
 from omnigraph.manifest.commits import Commit, CommitId, CommitKind
+from omnigraph.manifest.snapshot import TablePin
 from omnigraph.storage.objects import ControlStore, ObjectChanged
 from omnigraph.storage.tables import TableAddress
+from omnigraph.writes.manifest_delta import ManifestDelta
+from omnigraph.writes.purge import Purge
 
 RECOVERY_PREFIX: Final = "__recovery/"
 SIDECAR_SCHEMA_VERSION: Final = 1
@@ -30,12 +33,21 @@ class SidecarKind(StrEnum):
 
     MUTATION = "mutation"
     LOAD = "load"
+    EMBED = "embed"
+    OPTIMIZE = "optimize"
+    BRANCH_MERGE = "branch_merge"
+    SCHEMA_APPLY = "schema_apply"
 
 
 class EffectKind(StrEnum):
     """What a writer does to one table."""
 
     COMMIT = "commit"
+    """A chain of planned transactions on top of what the graph pins, each known by its uuid."""
+    CREATE = "create"
+    """The first version of a table that does not exist yet."""
+    MAINTENANCE = "maintenance"
+    """Commits of Lance's own making that change no row: how many and under which uuids shows only afterwards."""
 
 
 class UnreadableSidecar(Exception):
@@ -75,8 +87,15 @@ class SidecarEffect:
     fork: Fork | None = None
 
     @property
-    def expected_pin(self) -> tuple[str | None, int]:
-        """What the graph pins before the operation is published."""
+    def creates_its_target(self) -> bool:
+        """Whether the table, or the ref of it, is made by the operation itself: undoing removes it."""
+        return self.fork is not None or self.effect is EffectKind.CREATE
+
+    @property
+    def expected_pin(self) -> tuple[str | None, int] | None:
+        """What the graph pins before the operation is published; None when it must not know the table."""
+        if self.effect is EffectKind.CREATE:
+            return None
         return (self.ref if self.fork is None else self.fork.from_ref, self.expected_version)
 
     @property
@@ -120,6 +139,12 @@ class Sidecar:
     commit_metadata: Mapping[str, Any]
     rollback_commit_id: CommitId
     effects: tuple[SidecarEffect, ...]
+    merged_parent_commit_id: CommitId | None = None
+    """The second parent of a merge."""
+    pointers: tuple[TablePin, ...] = ()
+    """Pins that move to a state which exists already: without a table effect, the evidence cannot tell them."""
+    manifest: ManifestDelta = field(default_factory=ManifestDelta)
+    purges: tuple[Purge, ...] = ()
     rollback: RollbackRecord | None = None
     unknown_fields: Mapping[str, Any] = field(default_factory=dict)
 
@@ -140,6 +165,7 @@ class Sidecar:
         return Commit(
             graph_commit_id=self.commit_id,
             parent_commit_id=self.head,
+            merged_parent_commit_id=self.merged_parent_commit_id,
             graph_branch=self.branch_name,
             graph_version=self.graph_version + 1,
             kind=self.commit_kind,
@@ -186,7 +212,7 @@ def sidecar_bytes(sidecar: Sidecar) -> bytes:
         "commit": {
             "graph_commit_id": sidecar.commit_id,
             "parent_commit_id": sidecar.head,
-            "merged_parent_commit_id": None,
+            "merged_parent_commit_id": sidecar.merged_parent_commit_id,
             "kind": sidecar.commit_kind.value,
             "created_at_us": sidecar.commit_created_at_us,
             "metadata": dict(sidecar.commit_metadata),
@@ -194,20 +220,22 @@ def sidecar_bytes(sidecar: Sidecar) -> bytes:
         "rollback_commit_id": sidecar.rollback_commit_id,
         "effects": [asdict(effect) for effect in sidecar.effects],
         "manifest": {
-            "register": [],
-            "rename": [],
-            "tombstone": [],
+            **sidecar.manifest.document(),
             "update": [
-                {
-                    "table_key": effect.table_key,
-                    "stable_table_id": effect.stable_table_id,
-                    "table_incarnation_id": effect.table_incarnation_id,
-                    "ref": effect.ref,
-                }
-                for effect in sidecar.effects
+                *(
+                    {
+                        "table_key": effect.table_key,
+                        "stable_table_id": effect.stable_table_id,
+                        "table_incarnation_id": effect.table_incarnation_id,
+                        "ref": effect.ref,
+                    }
+                    for effect in sidecar.effects
+                    if effect.effect is not EffectKind.CREATE
+                ),
+                *(_pointer_document(pin) for pin in sidecar.pointers),
             ],
-            "schema": None,
         },
+        "purge": [purge.document() for purge in sidecar.purges],
         "rollback": asdict(sidecar.rollback) if sidecar.rollback else None,
     }
     return (json.dumps(document, indent=1) + "\n").encode()
@@ -227,6 +255,7 @@ _KNOWN = frozenset(
         "rollback_commit_id",
         "effects",
         "manifest",
+        "purge",
         "rollback",
     }
 )
@@ -277,6 +306,10 @@ def _from_document(document: Mapping[str, Any]) -> Sidecar:
         commit_metadata=document["commit"]["metadata"],
         rollback_commit_id=document["rollback_commit_id"],
         effects=tuple(_effect(effect) for effect in document["effects"]),
+        merged_parent_commit_id=document["commit"]["merged_parent_commit_id"],
+        pointers=tuple(_pointer(update) for update in document["manifest"]["update"] if "version" in update),
+        manifest=ManifestDelta.from_document(document["manifest"]),
+        purges=tuple(Purge.from_document(purge) for purge in document.get("purge", ())),
         rollback=RollbackRecord(**rollback) if rollback is not None else None,
         unknown_fields={key: value for key, value in document.items() if key not in _KNOWN},
     )
@@ -291,6 +324,31 @@ def _effect(document: Mapping[str, Any]) -> SidecarEffect:
             "planned": tuple(PlannedCommit(**planned) for planned in document["planned"]),
             "fork": Fork(**document["fork"]) if document["fork"] is not None else None,
         }
+    )
+
+
+def _pointer_document(pin: TablePin) -> Mapping[str, Any]:
+    return {
+        "table_key": pin.table_key,
+        "stable_table_id": f"{pin.identity.type_id:016x}",
+        "table_incarnation_id": f"{pin.identity.incarnation_id:016x}",
+        "location": pin.location,
+        "ref": pin.ref,
+        "version": pin.version,
+        "row_count": pin.row_count,
+    }
+
+
+def _pointer(document: Mapping[str, Any]) -> TablePin:
+    return TablePin(
+        table_key=TableKey(document["table_key"]),
+        identity=TableIdentity(
+            type_id=int(document["stable_table_id"], 16), incarnation_id=int(document["table_incarnation_id"], 16)
+        ),
+        location=document["location"],
+        ref=document["ref"],
+        version=document["version"],
+        row_count=document["row_count"],
     )
 
 

@@ -8,7 +8,7 @@ from omnigraph.catalog.migration.codes import ChangeCode
 from omnigraph.catalog.migration.hints import UnusedHint
 from omnigraph.catalog.migration.plan import MigrationPlan, plan_migration
 from omnigraph.catalog.migration.report import describe_step, step_document
-from omnigraph.catalog.migration.resolve import Resolution, resolve
+from omnigraph.catalog.migration.resolve import Resolution, hints_without_graph, resolve
 from omnigraph.catalog.migration.steps import (
     AddConstraint,
     AddProperty,
@@ -46,6 +46,7 @@ __all__ = [
     "UpdatePropertyMetadata",
     "UpdateTypeMetadata",
     "describe_step",
+    "hints_without_graph",
     "plan_migration",
     "resolve",
     "step_document",

@@ -16,9 +16,10 @@ class UnusedHint:
 
     entity: str
     hint: str
+    reason: str
 
     def __str__(self) -> str:
-        return f'@rename_from("{self.hint}") on {self.entity} is ignored: the accepted schema has {self.entity} already'
+        return f'@rename_from("{self.hint}") on {self.entity} is ignored: {self.reason}'
 
 
 class Hints:
@@ -46,7 +47,8 @@ class Hints:
             if hint is None:
                 continue
             if name in accepted:
-                self.unused.append(UnusedHint(entity=entity(name), hint=hint))
+                reason = f"the accepted schema has {entity(name)} already"
+                self.unused.append(UnusedHint(entity=entity(name), hint=hint, reason=reason))
             elif hint not in accepted:
                 self.fail(entity(name), hint, absence(hint))
             elif hint in taken_by:

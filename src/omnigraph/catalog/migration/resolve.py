@@ -37,6 +37,23 @@ def resolve(accepted: Catalog, desired: SchemaShape) -> Resolution:
     return Resolution(catalog=catalog, diagnostics=tuple(resolver.hints.unused))
 
 
+def hints_without_graph(desired: SchemaShape) -> tuple[UnusedHint, ...]:
+    """Return every hint of a schema that a new graph is made from: there is nothing to rename in it."""
+    return tuple(
+        UnusedHint(entity=entity, hint=hint, reason="a new graph has nothing to rename")
+        for owner, new in _desired_types(desired).items()
+        for entity, hint in [
+            (entity_name(owner), _type_hint(new)),
+            *(
+                (entity_name(owner, found.name), found.rename_from)
+                for found in new.properties
+                if found.declared_directly
+            ),
+        ]
+        if hint is not None
+    )
+
+
 class _Resolver:
     """Matches types first, then the properties of the types that continue."""
 

@@ -2,10 +2,12 @@
 
 import click
 
-from omnigraph.cli import branch_view, change_view
+from omnigraph import errors
+from omnigraph.cli import branch_view, change_view, merge_view
 from omnigraph.cli.change_flags import Filters, filter_options, page_options, read_pages
 from omnigraph.cli.command import command
 from omnigraph.cli.consent import require_consent
+from omnigraph.cli.engine_choice import require_local_engine, resolve_engine
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.opening import open_to_read
 from omnigraph.cli.params import json_option
@@ -117,3 +119,60 @@ def branch_delete(invocation: Invocation, *, name: str) -> None:
         document=lambda gone: {"uri": target.uri, "name": gone, "actor_id": actor},
         text=lambda gone: [f"deleted branch {gone}"],
     )
+
+
+@command(
+    "branch merge",
+    examples=(
+        "omnigraph branch merge --store art.omni review --dry-run",
+        "omnigraph branch merge --store art.omni review --message 'October review'",
+    ),
+)
+@click.argument("source", metavar="SOURCE")
+@click.option("--into", metavar="TARGET", default="main", help="The branch that changes; default main.")
+@click.option("--delete-branch", is_flag=True, help="Delete SOURCE afterwards.")
+@click.option("--dry-run", is_flag=True, help="Say what would change or conflict; write nothing.")
+@click.option("--message", metavar="TEXT", help="Recorded on the commit.")
+@click.option("--show-values", is_flag=True, help="Show conflicting entities as they are on each side.")
+@json_option
+def branch_merge(
+    invocation: Invocation,
+    *,
+    source: str,
+    into: str,
+    delete_branch: bool,
+    dry_run: bool,
+    message: str | None,
+    show_values: bool,
+) -> None:
+    """Bring the changes of a branch into another one, as one commit or not at all.
+
+    What only one side changed since the two parted is kept. What both changed differently is a conflict, and so is a
+    rule that both together would break: then nothing is written, and exit code 5 comes with the list.
+    """
+    target = resolve_storage(invocation)
+    actor = invocation.actor()
+    require_local_engine(resolve_engine(invocation))
+    if delete_branch and not dry_run:
+        require_consent(invocation, target)
+    echo_target(invocation, target)
+    import omnigraph
+
+    with follow_progress(invocation) as events:
+        graph = omnigraph.open(target.uri, read_only=dry_run, events=events)
+        try:
+            result = graph.branches.merge(
+                source,
+                into=into,
+                delete_branch=delete_branch,
+                dry_run=dry_run,
+                message=message,
+                show_values=show_values,
+                actor=actor,
+                events=events,
+            )
+        except errors.MergeConflicts as conflicts:
+            invocation.output.show(conflicts, document=merge_view.conflicts_document, text=merge_view.conflicts_text)
+            raise
+    invocation.notices.echo(f"engine: {result.engine} ({result.engine_reason})")
+    invocation.output.show(result, document=merge_view.merge_document, text=merge_view.merge_text)

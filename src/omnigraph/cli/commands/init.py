@@ -33,7 +33,9 @@ def init(invocation: Invocation, *, schema: str | None, force: bool) -> None:
     import omnigraph
 
     source = read_text_file(schema, what="schema file")
-    omnigraph.init(target.uri, source, schema_source=schema, force=force, consent=force)
+    omnigraph.init(
+        target.uri, source, schema_source=schema, force=force, consent=force, events=invocation.notices.event
+    )
     invocation.output.show(
         target,
         document=lambda made: {"uri": made.uri, "initialized": True},

@@ -30,21 +30,41 @@ MODE_MEANINGS = (
         "cat more.jsonl | omnigraph load art.omni --data - --mode append --as act-ines",
     ),
 )
-@click.option("--data", metavar="PATH", help="Required: a file, glob or directory; - reads stdin.")
+@click.option("--data", metavar="PATH", help="Required: a file, glob or directory, here or on s3://; - reads stdin.")
 @click.option("--mode", type=click.Choice(get_args(Mode)), help=f"Required: {MODE_MEANINGS}.")
+@click.option("--type", "type_name", metavar="TYPE", help="The input is a table of this type, not records.")
+@click.option(
+    "--map",
+    "pairs",
+    metavar="COLUMN=PROPERTY",
+    multiple=True,
+    help="Rename a column; COLUMN= leaves it out. Repeatable.",
+)
 @branch_option
 @click.option("--from", "from_branch", metavar="BASE", help="Create the branch from this one if it does not exist.")
 @json_option
-def load(invocation: Invocation, *, data: str | None, mode: str | None, branch: str, from_branch: str | None) -> None:
+def load(
+    invocation: Invocation,
+    *,
+    data: str | None,
+    mode: str | None,
+    type_name: str | None,
+    pairs: tuple[str, ...],
+    branch: str,
+    from_branch: str | None,
+) -> None:
     """Load records as one atomic commit.
 
-    The input is NDJSON with one node or edge per line, plain or compressed (.gz, .zst). Any invalid record fails the
-    whole load and leaves the graph as it was.
+    The input is NDJSON with one node or edge per line, plain or compressed (.gz, .zst). With --type it is a table of
+    one type: .parquet, .csv, .arrow, .feather or .lance; the ends of edges are its columns from and to. A directory
+    that `export --format parquet` wrote needs no --type. Any invalid record fails the whole load and leaves the graph
+    as it was.
     """
     if data is None:
         raise errors.Usage("`load` needs --data PATH: a file, a directory, or - for stdin.", flag="--data")
     if mode is None:
         raise errors.Usage(f"`load` needs --mode: {MODE_MEANINGS}.", flag="--mode")
+    columns = parse_map(pairs)
     target = resolve_storage(invocation)
     actor = invocation.actor()
     require_local_engine(resolve_engine(invocation))
@@ -58,6 +78,8 @@ def load(invocation: Invocation, *, data: str | None, mode: str | None, branch: 
         result = graph.load(
             sys.stdin.buffer if data == "-" else data,
             mode=cast("Mode", mode),
+            type=type_name,
+            map=columns,
             branch=branch,
             from_branch=from_branch,
             actor=actor,
@@ -67,3 +89,16 @@ def load(invocation: Invocation, *, data: str | None, mode: str | None, branch: 
     # The address in the result is the one that was given, so that scripts can compare the two.
     shown = replace(result, uri=target.uri)
     invocation.output.show(shown, document=documents.load_document, text=texts.load_text)
+
+
+def parse_map(pairs: tuple[str, ...]) -> dict[str, str | None]:
+    """Read `COLUMN=PROPERTY` and `COLUMN=`."""
+    mapped: dict[str, str | None] = {}
+    for pair in pairs:
+        column, equals, name = pair.partition("=")
+        if not equals or not column:
+            raise errors.Usage(f"--map takes COLUMN=PROPERTY, or COLUMN= to leave one out, not `{pair}`.", flag="--map")
+        if column in mapped:
+            raise errors.Usage(f"--map names the column {column} twice.", flag="--map")
+        mapped[column] = name or None
+    return mapped

@@ -1,9 +1,17 @@
-"""`omnigraph schema show`."""
+"""`omnigraph schema`."""
 
+import click
+
+from omnigraph import errors
+from omnigraph.cli import schema_view
 from omnigraph.cli.command import command
+from omnigraph.cli.consent import require_consent
+from omnigraph.cli.files import read_text_file
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.opening import open_to_read
 from omnigraph.cli.params import json_option
+from omnigraph.cli.progress import follow_progress
+from omnigraph.cli.scope import echo_target, resolve_storage
 
 
 @command("schema show", examples=("omnigraph schema show art.omni > copy.pg",))
@@ -17,3 +25,70 @@ def schema_show(invocation: Invocation) -> None:
         # The output adds the last newline, so that a redirected copy equals the source.
         text=lambda source: [source.removesuffix("\n")],
     )
+
+
+@command("schema plan", examples=("omnigraph schema plan art.omni --schema art.pg",))
+@click.option("--schema", metavar="FILE", help="The schema that the graph is to have (required).")
+@click.option("--allow-data-loss", is_flag=True, help="Show what an apply with the same flag gives up for good.")
+@json_option
+def schema_plan(invocation: Invocation, *, schema: str | None, allow_data_loss: bool) -> None:
+    """Show what giving the graph another schema would do.
+
+    Writes nothing and reads no data. A plan with an unsupported change is shown like any other, each change with the
+    code of its rule; the exit code is 0 either way.
+    """
+    source = _required(invocation, schema)
+    target = resolve_storage(invocation)
+    text = read_text_file(source, what="schema file")
+    import omnigraph
+
+    graph = omnigraph.open(target.uri, read_only=True)
+    plan = graph.plan_schema(text, schema_source=source, allow_data_loss=allow_data_loss)
+    for warning in plan.warnings:
+        invocation.notices.warn(warning)
+    invocation.output.show(
+        plan,
+        document=lambda found: schema_view.plan_document(found, uri=target.uri),
+        text=schema_view.plan_text,
+    )
+
+
+@command("schema apply", examples=("omnigraph schema apply art.omni --schema art.pg",))
+@click.option("--schema", metavar="FILE", help="The schema that the graph is to have (required).")
+@click.option(
+    "--allow-data-loss", is_flag=True, help="Remove dropped data from the past as well, at once and for good."
+)
+@json_option
+def schema_apply(invocation: Invocation, *, schema: str | None, allow_data_loss: bool) -> None:
+    """Give the graph another schema, as one atomic commit.
+
+    Data of what stays is kept, also under a new name (@rename_from). What is dropped remains readable in earlier
+    graph versions, unless --allow-data-loss gives it up. Fails while the graph has other branches than main.
+    """
+    source = _required(invocation, schema)
+    target = resolve_storage(invocation)
+    actor = invocation.actor()
+    text = read_text_file(source, what="schema file")
+    if allow_data_loss:
+        require_consent(invocation, target)
+    echo_target(invocation, target)
+    import omnigraph
+
+    with follow_progress(invocation) as events:
+        graph = omnigraph.open(target.uri, events=events)
+        result = graph.apply_schema(
+            text, schema_source=source, allow_data_loss=allow_data_loss, actor=actor, events=events
+        )
+    invocation.output.show(
+        result,
+        document=lambda made: schema_view.applied_document(made, uri=target.uri),
+        text=schema_view.applied_text,
+    )
+
+
+def _required(invocation: Invocation, schema: str | None) -> str:
+    if schema is None:
+        raise errors.Usage(
+            f"`{invocation.command.typed}` needs --schema FILE, the schema that the graph is to have.", flag="--schema"
+        )
+    return schema

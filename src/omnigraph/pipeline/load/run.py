@@ -1,20 +1,18 @@
 """Running a load: find the input, parse it against the accepted schema, hand it to the write protocol."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import BinaryIO, get_args
+from typing import get_args
 
 from omnigraph.base.events import Events
 from omnigraph.base.units import spell_bytes
 from omnigraph.branches.create import create_branch
 from omnigraph.branches.delete import delete_branch
 from omnigraph.branches.names import check_branch_name
-from omnigraph.catalog.model import Catalog, TableKey
+from omnigraph.catalog.model import TableKey
 from omnigraph.errors import BranchNotFound, InvalidTarget
 from omnigraph.manifest.commits import Commit, check_actor
-from omnigraph.pipeline.load.parse import parse_input
-from omnigraph.pipeline.load.sources import STDIN, InputFile, InputStore, LocalInputs, find_inputs
+from omnigraph.pipeline.load.inputs import LoadInput
 from omnigraph.pipeline.load.writer import IncomingTable, LoadMode, LoadWriter
 from omnigraph.records.report import rejected
 from omnigraph.writes.authority import capture_branch
@@ -56,7 +54,7 @@ class LoadResult:
 
 def run_load(
     context: GraphContext,
-    data: str | Path | BinaryIO,
+    find: Callable[[], LoadInput],
     *,
     mode: LoadMode,
     branch: str,
@@ -65,7 +63,7 @@ def run_load(
     max_errors: int,
     events: Events,
 ) -> LoadResult:
-    """Load graph NDJSON as one commit, or raise and change nothing.
+    """Load records or tables as one commit, or raise and change nothing; `find` looks for the input.
 
     With `from_branch`, a branch that does not exist is forked from it first, and does not remain if the load fails.
     """
@@ -75,7 +73,7 @@ def run_load(
     is_created = _fork_if_missing(context, branch, from_branch)
     try:
         writer, commit, reason = _load(
-            context, data, mode=mode, branch=branch, actor_id=actor_id, max_errors=max_errors, events=events
+            context, find, mode=mode, branch=branch, actor_id=actor_id, max_errors=max_errors, events=events
         )
     except BaseException:
         if is_created:
@@ -113,7 +111,7 @@ def _fork_if_missing(context: GraphContext, branch: str, from_branch: str | None
 
 def _load(
     context: GraphContext,
-    data: str | Path | BinaryIO,
+    find: Callable[[], LoadInput],
     *,
     mode: LoadMode,
     branch: str,
@@ -122,11 +120,15 @@ def _load(
     events: Events,
 ) -> tuple[LoadWriter, Commit | None, str]:
     capture = capture_branch(context, branch)
-    path, store = (str(data), LocalInputs()) if isinstance(data, (str, Path)) else (STDIN, LocalInputs(data))
-    files = find_inputs(path, store=store)
+    found = find()
+    parsed = found.parse(capture.catalog, max_errors=max_errors, events=events)
+    if parsed.findings.total:
+        raise rejected(parsed.findings, files=parsed.files)
     writer = LoadWriter(
-        incoming=_parse(files, store, capture.catalog, max_errors=max_errors, events=events),
-        files=tuple(file.name for file in files),
+        incoming={
+            key: IncomingTable.of(capture.catalog.type_by_table_key[key], rows) for key, rows in parsed.tables.items()
+        },
+        files=parsed.files,
         ir_hash=capture.snapshot.schema.ir_hash,
         seen_head=capture.snapshot.commit_id,
         mode=mode,
@@ -135,23 +137,12 @@ def _load(
         max_errors=max_errors,
     )
     commit = run_write(context, writer, events) if writer.incoming else None
-    return writer, commit, _engine_reason(files)
+    return writer, commit, _engine_reason(found.size_bytes)
 
 
-def _parse(
-    files: Sequence[InputFile], store: InputStore, catalog: Catalog, *, max_errors: int, events: Events
-) -> dict[TableKey, IncomingTable]:
-    """Parse all input; raise with every bad record counted and the first few shown."""
-    parsed = parse_input(files, store=store, catalog=catalog, max_errors=max_errors, events=events)
-    if parsed.findings.total:
-        raise rejected(parsed.findings, files=parsed.files)
-    return {key: IncomingTable.of(catalog.type_by_table_key[key], rows) for key, rows in parsed.tables.items()}
-
-
-def _engine_reason(files: Sequence[InputFile]) -> str:
-    if any(file.size_bytes is None for file in files):
+def _engine_reason(size: int | None) -> str:
+    if size is None:
         return "input of unknown size"
-    size = sum(file.size_bytes or 0 for file in files)
     if size < LOCAL_BYTES_MAX:
         return f"{spell_bytes(size)}, below {spell_bytes(LOCAL_BYTES_MAX)}"
     return f"{spell_bytes(size)}, and no other engine is installed"

@@ -3,7 +3,7 @@
 `find_inputs` orders the files once; an `InputFile` is plain data, so a worker can open it again by itself.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from os import walk
@@ -129,7 +129,10 @@ def find_inputs(path: str, *, store: InputStore) -> tuple[InputFile, ...]:
     """
     if path == STDIN:
         return (InputFile(index=0, name=STDIN, path=STDIN, size_bytes=None),)
-    found = sorted(_search(path, store), key=lambda named: named[0].encode(errors="surrogateescape"))
+    found = sorted(
+        find_files(path, store=store, accepts=_is_data_file),
+        key=lambda named: named[0].encode(errors="surrogateescape"),
+    )
     if not found:
         raise errors.Io(f"No input found at {path}: no such file, and no .jsonl or .ndjson file below it.", path=path)
     return tuple(
@@ -138,14 +141,18 @@ def find_inputs(path: str, *, store: InputStore) -> tuple[InputFile, ...]:
     )
 
 
-def _search(path: str, store: InputStore) -> Iterator[tuple[str, StoredFile]]:
+def find_files(path: str, *, store: InputStore, accepts: Callable[[str], bool]) -> Iterator[tuple[str, StoredFile]]:
+    """Find the file at `path`, those below it that `accepts` likes, or what it matches as a pattern.
+
+    Each comes with its name relative to what was searched.
+    """
     is_listed = False
     for file in store.list(path):
         is_listed = True
         name = file.path.removeprefix(path).lstrip("/")
         if not name:
             yield PurePosixPath(path).name, file
-        elif _is_data_file(name):
+        elif accepts(name):
             yield name, file
     if not is_listed and not _MAGIC.isdisjoint(path):
         yield from _glob(path, store)

@@ -33,6 +33,8 @@ class Claim:
 
     name: str
     reach: Reach = Reach.EVERYWHERE
+    waits_for_others: bool = True
+    """Whether a lock that another process holds is waited for; otherwise it is refused at once."""
 
 
 class Grip(Protocol):
@@ -135,7 +137,10 @@ class LockService:
         with ExitStack() as held:
             for claim in claims:
                 self._enter(claim, holder, held, wait_seconds)
-            grips = [self._take(claim.name, operation, held, wait_seconds) for claim in _everywhere(claims)]
+            grips = [
+                self._take(claim.name, operation, held, wait_seconds if claim.waits_for_others else 0.0)
+                for claim in _everywhere(claims)
+            ]
             return HeldLock(claims, grips, held=held.pop_all(), root=self._root, terms=self._terms)
 
     def holder(self, name: str, *, store_clock: StoreClock | None) -> Holder | None:

@@ -4,6 +4,7 @@ Sidecars, schema files, claims, locks and leases are small text objects. Paths a
 use `/`; a name that starts with a dot is the store's own and invisible.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NewType, Protocol
 
@@ -57,6 +58,10 @@ class ControlStore(Protocol):
 
         An object that is gone when it is read afterwards belonged to somebody who has finished.
         """
+        ...
+
+    def sizes(self, prefix: str) -> Mapping[str, int]:
+        """Return what `list` returns, each path with the bytes of its object."""
         ...
 
     def delete(self, path: str) -> None:

@@ -8,7 +8,7 @@ import errno
 import hashlib
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from omnigraph.base import ids
@@ -93,6 +93,14 @@ class LocalObjects:
         """Return the paths of all files in the directory `prefix` and below it, sorted; none if it is absent."""
         with self._translated("Listing", prefix):
             return tuple(sorted(self._walk(self._directory / prefix)))
+
+    def sizes(self, prefix: str) -> dict[str, int]:
+        """Return the paths of all files in the directory `prefix` and below it with their sizes."""
+        found = {}
+        for path in self.list(prefix):
+            with self._translated("Looking at", path), suppress(FileNotFoundError):
+                found[path] = self._file(path).stat().st_size
+        return found
 
     def delete(self, path: str) -> None:
         """Remove the file; an absent one is fine."""

@@ -81,11 +81,15 @@ class S3Objects:
 
     def list(self, prefix: str) -> tuple[str, ...]:
         """Return the paths of all objects below `prefix`, page after page, sorted."""
+        return tuple(self.sizes(prefix))
+
+    def sizes(self, prefix: str) -> dict[str, int]:
+        """Return the paths of all objects below `prefix` with their sizes, sorted."""
         try:
             found = obstore.list(self._retrying, prefix).collect()
         except OBSTORE_FAILURES as exc:
             raise self._error(exc, "Listing", prefix) from exc
-        return tuple(sorted(meta["path"] for meta in found))
+        return dict(sorted((meta["path"], meta["size"]) for meta in found))
 
     def delete(self, path: str) -> None:
         """Remove the object; an absent one is fine."""

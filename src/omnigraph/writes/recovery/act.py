@@ -6,18 +6,20 @@ from typing import Any
 
 from omnigraph.base import clock, faults
 from omnigraph.errors import RecoveryRequired
-from omnigraph.manifest.commits import Commit, CommitKind
+from omnigraph.manifest.commits import Commit, CommitId, CommitKind
 from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
 from omnigraph.storage.locks import HeldLock
 from omnigraph.storage.staging import CommitInterleaved, commit_staged, stage_restore
 from omnigraph.storage.tables import Table
+from omnigraph.writes.completion import complete_schema_change
 from omnigraph.writes.context import GraphContext
+from omnigraph.writes.pointers import pointer_moves
 from omnigraph.writes.recovery.audit import record_recovery
 from omnigraph.writes.recovery.decide import OURS, Action, Decision, EffectClass, classify
 from omnigraph.writes.recovery.facts import SidecarFacts, observe_effect
-from omnigraph.writes.recovery.forks import forks_to_remove, remove_fork
-from omnigraph.writes.sidecar import RollbackRecord, Sidecar, SidecarEffect
+from omnigraph.writes.recovery.forks import remove_target, targets_to_remove
+from omnigraph.writes.sidecar import RollbackRecord, Sidecar, SidecarEffect, SidecarKind
 
 RECOVERY_ACTOR = "omnigraph:recovery"
 
@@ -41,19 +43,20 @@ def act(context: GraphContext, facts: SidecarFacts, decision: Decision, lock: He
             return _finish_forward(context, facts, decision)
         case Action.ROLL_FORWARD:
             faults.reach("recover.before_forward_publish")
-            _roll_forward(context, facts)
+            if not _roll_forward(context, facts, decision):
+                return _close(context, facts, decision, outcome="finished", commit=None, recovery_kind="rolled_forward")
             faults.reach("recover.after_forward_publish")
             return _finish_forward(context, facts, decision, outcome="rolled_forward")
         case Action.FINISH_BACK:
-            return _finish_back(context, facts, decision)
+            return _finish_back(context, facts, decision, has_commit=True)
         case Action.ROLL_BACK:
-            _roll_back(context, facts, decision, lock)
+            published = _roll_back(context, facts, decision, lock)
             faults.reach("recover.after_rollback_publish")
-            return _finish_back(context, facts, decision)
+            return _finish_back(context, facts, decision, has_commit=published is not None)
         case Action.DISCARD:
             return _close(context, facts, decision, outcome="orphaned_branch_discarded", commit=None)
         case Action.DROP:
-            _remove_forks(context, facts.sidecar, lock)
+            _remove_targets(context, facts.sidecar, lock)
             _forget(context, facts.sidecar)
             return _settled(facts.sidecar, "dropped", None)
         case Action.BLOCK:
@@ -73,9 +76,11 @@ def blocked(context: GraphContext, operation_id: str, branch: str | None, reason
     )
 
 
-def _roll_forward(context: GraphContext, facts: SidecarFacts) -> Commit:
+def _roll_forward(context: GraphContext, facts: SidecarFacts, decision: Decision) -> bool:
+    """Publish what the operation reached, as its own commit; return whether there was anything left to publish."""
     sidecar = facts.sidecar
-    assert facts.snapshot is not None
+    if sidecar.kind is SidecarKind.OPTIMIZE:
+        return _publish_maintenance(context, facts, decision)
     moves = tuple(
         PinMove.to(
             context.store.tables.open(effect.address, effect.expected_version + len(effect.planned)),
@@ -85,9 +90,9 @@ def _roll_forward(context: GraphContext, facts: SidecarFacts) -> Commit:
         )
         for effect in sidecar.effects
     )
-    return context.publisher.publish(
+    context.publisher.publish(
         sidecar.branch_name,
-        ManifestChanges(pins=moves),
+        sidecar.manifest.with_pins((*moves, *pointer_moves(context.store.tables, sidecar.pointers))),
         sidecar.commit(),
         Preconditions(
             incarnation=sidecar.branch_incarnation,
@@ -96,6 +101,43 @@ def _roll_forward(context: GraphContext, facts: SidecarFacts) -> Commit:
             expected_pins={effect.identity: effect.expected_pin for effect in sidecar.effects},
         ),
     )
+    return True
+
+
+def _publish_maintenance(context: GraphContext, facts: SidecarFacts, decision: Decision) -> bool:
+    """Pin the tables that maintenance moved at the version they reached, on whatever head there is."""
+    sidecar = facts.sidecar
+    reached = [found for found in facts.effects if decision.classes[found.effect.table_key] is EffectClass.COMPLETE]
+    if not reached:
+        return False
+    moves = []
+    for found in reached:
+        assert found.head_version is not None
+        table = context.store.tables.open(found.effect.address, found.head_version)
+        moves.append(
+            PinMove.to(
+                table,
+                table_key=found.effect.table_key,
+                identity=found.effect.identity,
+                transaction_uuid=table.transaction_uuid,
+            )
+        )
+    context.publisher.publish(
+        sidecar.branch_name,
+        ManifestChanges(pins=tuple(moves)),
+        sidecar.commit(),
+        Preconditions(
+            incarnation=sidecar.branch_incarnation,
+            exact_head=None,
+            ir_hash=None,
+            expected_pins={
+                found.effect.identity: (found.effect.ref, found.pinned_version)
+                for found in reached
+                if found.pinned_version is not None
+            },
+        ),
+    )
+    return True
 
 
 def _roll_back(context: GraphContext, facts: SidecarFacts, decision: Decision, lock: HeldLock) -> Commit | None:
@@ -107,7 +149,7 @@ def _roll_back(context: GraphContext, facts: SidecarFacts, decision: Decision, l
         context.sidecars.record_rollback(sidecar)
         faults.reach("recover.after_rollback_recorded")
     assert sidecar.rollback is not None
-    _remove_forks(context, sidecar, lock)
+    _remove_targets(context, sidecar, lock)
     restored: list[tuple[TablePin, Table]] = []
     for effect in sidecar.effects:
         if effect.table_key in sidecar.rollback.restores:
@@ -137,10 +179,10 @@ def _roll_back(context: GraphContext, facts: SidecarFacts, decision: Decision, l
     )
 
 
-def _remove_forks(context: GraphContext, sidecar: Sidecar, lock: HeldLock) -> None:
-    for effect in forks_to_remove(sidecar):
+def _remove_targets(context: GraphContext, sidecar: Sidecar, lock: HeldLock) -> None:
+    for effect in targets_to_remove(sidecar):
         lock.ensure_seconds_left()
-        in_the_way = remove_fork(context, effect)
+        in_the_way = remove_target(context, effect)
         if in_the_way is not None:
             raise blocked(context, sidecar.operation_id, sidecar.branch_name, in_the_way)
 
@@ -150,7 +192,7 @@ def _rollback_record(sidecar: Sidecar, snapshot: GraphSnapshot, decision: Decisi
         restores={
             effect.table_key: _pin(snapshot, effect).version
             for effect in sidecar.effects
-            if decision.classes[effect.table_key] in OURS and effect.fork is None
+            if decision.classes[effect.table_key] in OURS and not effect.creates_its_target
         },
         classes={key: found.value for key, found in decision.classes.items()},
     )
@@ -205,14 +247,24 @@ def _finish_forward(
     state = context.manifest.load(facts.sidecar.branch_name)
     commit = context.log.find(facts.sidecar.commit_id, head=state.head)
     context.log.add(commit)
-    return _close(context, facts, decision, outcome=outcome, commit=commit, recovery_kind="rolled_forward")
+    complete_schema_change(context, facts.sidecar)
+    return _close(
+        context,
+        facts,
+        decision,
+        outcome=outcome,
+        commit=commit,
+        visible=commit.graph_commit_id,
+        recovery_kind="rolled_forward",
+    )
 
 
-def _finish_back(context: GraphContext, facts: SidecarFacts, decision: Decision) -> Settled:
+def _finish_back(context: GraphContext, facts: SidecarFacts, decision: Decision, *, has_commit: bool) -> Settled:
     state = context.manifest.load(facts.sidecar.branch_name)
     if state.head.graph_commit_id == facts.sidecar.rollback_commit_id:
         context.log.add(state.head)
-    return _close(context, facts, decision, outcome="rolled_back", commit=None)
+    visible = facts.sidecar.rollback_commit_id if has_commit else None
+    return _close(context, facts, decision, outcome="rolled_back", commit=None, visible=visible)
 
 
 def _close(
@@ -222,13 +274,11 @@ def _close(
     *,
     outcome: str,
     commit: Commit | None,
+    visible: CommitId | None = None,
     recovery_kind: str | None = None,
 ) -> Settled:
     """Audit, then delete: a row may stand beside a sidecar, never the other way round."""
     sidecar = facts.sidecar
-    visible = commit.graph_commit_id if commit is not None else None
-    if outcome == "rolled_back" and _has_restores(facts):
-        visible = sidecar.rollback_commit_id
     record_recovery(
         context.store.tables,
         sidecar,
@@ -238,10 +288,6 @@ def _close(
     )
     _forget(context, sidecar)
     return _settled(sidecar, outcome, commit)
-
-
-def _has_restores(facts: SidecarFacts) -> bool:
-    return facts.rollback_commit is not None or facts.sidecar.rollback is None or bool(facts.sidecar.rollback.restores)
 
 
 def _outcomes(facts: SidecarFacts, decision: Decision) -> Mapping[str, Any]:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from omnigraph.catalog.model import TableKey
 from omnigraph.storage.operations import OperationName, TableOperation
 from omnigraph.writes.recovery.facts import EffectFacts, SidecarFacts
-from omnigraph.writes.sidecar import SidecarEffect
+from omnigraph.writes.sidecar import EffectKind, SidecarEffect, SidecarKind
 
 
 class EffectClass(StrEnum):
@@ -17,6 +17,8 @@ class EffectClass(StrEnum):
     EMPTY_FORK = "empty_fork"
     COMPLETE = "complete"
     PARTIAL = "partial"
+    PUBLISHED = "published"
+    """Maintenance only: a later writer has built on what the operation committed, and published it with its own."""
     COMPENSATED = "compensated"
     FOREIGN = "foreign"
     BURIED = "buried"
@@ -54,6 +56,8 @@ _NEVER_TOUCH = {
     EffectClass.UNREADABLE: "its history cannot be read",
     EffectClass.BURIED: "another commit landed next to the operation's own",
 }
+_NEVER_UNDONE = frozenset({SidecarKind.OPTIMIZE})
+"""Kinds whose every step keeps the content: what they reached is published, the rest is done by the next run."""
 _NOTHING_OURS = {EffectClass.UNTOUCHED, EffectClass.EMPTY_FORK, EffectClass.FOREIGN}
 OURS = frozenset({EffectClass.COMPLETE, EffectClass.PARTIAL, EffectClass.COMPENSATED})
 """Tables that carry commits of the operation and nobody else's: what a rollback restores and publishes."""
@@ -62,7 +66,7 @@ OURS = frozenset({EffectClass.COMPLETE, EffectClass.PARTIAL, EffectClass.COMPENS
 def classify(facts: EffectFacts) -> EffectClass:
     """Say how far one table got, by the uuids of its transactions; a version number alone is never evidence."""
     effect = facts.effect
-    if effect.fork is not None and facts.head_version is None:
+    if effect.creates_its_target and facts.head_version is None:
         return EffectClass.UNTOUCHED
     if facts.head_version is None or facts.head_version < effect.expected_version:
         return EffectClass.BEHIND
@@ -70,6 +74,8 @@ def classify(facts: EffectFacts) -> EffectClass:
         return EffectClass.UNREADABLE
     if not facts.operations:
         return EffectClass.EMPTY_FORK if effect.fork is not None else EffectClass.UNTOUCHED
+    if effect.effect is EffectKind.MAINTENANCE:
+        return _classify_maintenance(facts, facts.operations)
     planned = [commit.uuid for commit in effect.planned]
     found = [made.uuid for made in facts.operations]
     if found == planned:
@@ -81,6 +87,19 @@ def classify(facts: EffectFacts) -> EffectClass:
         return EffectClass.COMPENSATED
     ours = {*planned, effect.compensation_uuid}
     return EffectClass.FOREIGN if ours.isdisjoint(found) else EffectClass.BURIED
+
+
+def _classify_maintenance(facts: EffectFacts, operations: tuple[TableOperation, ...]) -> EffectClass:
+    """Say how far maintenance got, by the kinds of its commits: they change no row, so whose they are does not matter.
+
+    What the branch shows already needs no look; only what lies above it is still to be published.
+    """
+    if facts.pinned_version is None:
+        return EffectClass.FOREIGN
+    unpublished = operations[max(0, facts.pinned_version - facts.effect.expected_version) :]
+    if not unpublished:
+        return EffectClass.PUBLISHED
+    return EffectClass.COMPLETE if all(made.is_maintenance for made in unpublished) else EffectClass.FOREIGN
 
 
 def _is_compensation(made: TableOperation, effect: SidecarEffect) -> bool:
@@ -110,7 +129,10 @@ def decide(facts: SidecarFacts) -> Decision:
     if blocked:
         return chosen(Action.BLOCK, blocked)
     found = set(classes.values())
-    if found <= {EffectClass.COMPLETE} and facts.authority_holds:
+    if facts.sidecar.kind in _NEVER_UNDONE:
+        advanced = found & {EffectClass.COMPLETE, EffectClass.PUBLISHED}
+        return chosen(Action.ROLL_FORWARD if advanced else Action.DROP)
+    if found <= {EffectClass.COMPLETE} and facts.authority_holds and facts.schema_is_stored:
         return chosen(Action.ROLL_FORWARD)
     if found <= _NOTHING_OURS:
         return chosen(Action.DROP)
@@ -125,6 +147,9 @@ def _blocked_by(facts: SidecarFacts, classes: Mapping[TableKey, EffectClass]) ->
                 f"{found.effect.table_key}: {_NEVER_TOUCH[effect_class]} "
                 f"(expected version {found.effect.expected_version}, found HEAD {found.head_version})"
             )
-        if effect_class in OURS and not facts.pin_is_expected(found.effect):
+        if effect_class is EffectClass.FOREIGN and found.effect.effect is EffectKind.CREATE:
+            return f"{found.effect.table_key}: somebody else's table lies where the operation was to create one"
+        is_exact = found.effect.effect is not EffectKind.MAINTENANCE
+        if is_exact and effect_class in OURS and not facts.pin_is_expected(found.effect):
             return f"{found.effect.table_key}: the graph already pins another version than the operation started from"
     return ""

@@ -1,6 +1,6 @@
 """Observe: everything a decision about one sidecar rests on, read fresh and under the gates of its branch."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from omnigraph.errors import BranchNotFound, CommitNotFound
 from omnigraph.manifest.commits import Commit, CommitId
@@ -9,7 +9,7 @@ from omnigraph.storage.operations import HistoryUnreadable, TableOperation, oper
 from omnigraph.storage.refs import list_refs
 from omnigraph.storage.table_files import TableDirectory
 from omnigraph.writes.context import GraphContext
-from omnigraph.writes.sidecar import Sidecar, SidecarEffect
+from omnigraph.writes.sidecar import EffectKind, Sidecar, SidecarEffect
 
 VERSIONS_EXAMINED_MAX = 1_024
 
@@ -20,9 +20,11 @@ class EffectFacts:
 
     effect: SidecarEffect
     head_version: int | None
-    """None when the table is gone, or the ref that the operation was to create does not exist."""
+    """None when the table is gone, or the table or ref that the operation was to create does not exist."""
     operations: tuple[TableOperation, ...] | None
     """What made each version in (expected, HEAD]; None when one of them cannot be read."""
+    pinned_version: int | None = None
+    """The version that the branch shows on this very ref; None when it shows none there. Set for maintenance only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +39,8 @@ class SidecarFacts:
     rollback_commit: Commit | None
     """The commit that undid the operation, if it is visible."""
     effects: tuple[EffectFacts, ...]
+    schema_is_stored: bool = True
+    """Whether the objects of the schema that the operation accepts, if it does, are there and intact."""
 
     @property
     def authority_holds(self) -> bool:
@@ -52,7 +56,7 @@ class SidecarFacts:
     def pin_is_expected(self, effect: SidecarEffect) -> bool:
         """Whether the visible pin of a table is the one that the writer started from."""
         pin = self.snapshot.pin_of(effect.identity) if self.snapshot is not None else None
-        return pin is not None and (pin.ref, pin.version) == effect.expected_pin
+        return effect.expected_pin == ((pin.ref, pin.version) if pin is not None else None)
 
 
 def observe(context: GraphContext, sidecar: Sidecar) -> SidecarFacts:
@@ -68,8 +72,17 @@ def observe(context: GraphContext, sidecar: Sidecar) -> SidecarFacts:
         snapshot=state.snapshot,
         forward_commit=_visible(context, state.head, sidecar.commit_id),
         rollback_commit=_visible(context, state.head, sidecar.rollback_commit_id),
-        effects=tuple(observe_effect(context, effect) for effect in sidecar.effects),
+        effects=tuple(_observe_under_pin(context, effect, state.snapshot) for effect in sidecar.effects),
+        schema_is_stored=sidecar.manifest.schema is None or context.schemas.holds(sidecar.manifest.schema),
     )
+
+
+def _observe_under_pin(context: GraphContext, effect: SidecarEffect, snapshot: GraphSnapshot) -> EffectFacts:
+    found = observe_effect(context, effect)
+    pin = snapshot.pin_of(effect.identity)
+    if effect.effect is not EffectKind.MAINTENANCE or pin is None or pin.ref != effect.ref:
+        return found
+    return replace(found, pinned_version=pin.version)
 
 
 def observe_effect(context: GraphContext, effect: SidecarEffect) -> EffectFacts:

@@ -1,9 +1,10 @@
-"""Taking back a ref that an interrupted operation created for the first write of a branch to a table."""
+"""Taking back what an interrupted operation made for itself: a ref for the first write of a branch, a new table."""
 
 from omnigraph.base import faults
 from omnigraph.errors import OmniError
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.storage.refs import delete_ref, drop_leftover_tree, list_refs
+from omnigraph.storage.removal import remove_table
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.recovery.decide import EffectClass, classify
 from omnigraph.writes.recovery.facts import observe_effect
@@ -12,12 +13,30 @@ from omnigraph.writes.sidecar import Sidecar, SidecarEffect
 _REMOVABLE = frozenset({EffectClass.UNTOUCHED, EffectClass.EMPTY_FORK, EffectClass.COMPLETE, EffectClass.PARTIAL})
 
 
-def forks_to_remove(sidecar: Sidecar) -> tuple[SidecarEffect, ...]:
-    """Return the effects whose ref belongs to this operation alone."""
-    return tuple(effect for effect in sidecar.effects if effect.fork is not None)
+def targets_to_remove(sidecar: Sidecar) -> tuple[SidecarEffect, ...]:
+    """Return the effects whose table or ref belongs to this operation alone."""
+    return tuple(effect for effect in sidecar.effects if effect.creates_its_target)
 
 
-def remove_fork(context: GraphContext, effect: SidecarEffect) -> str | None:
+def remove_target(context: GraphContext, effect: SidecarEffect) -> str | None:
+    """Delete the table or ref that an effect created; return why not, if something is in the way."""
+    return _remove_fork(context, effect) if effect.fork is not None else _remove_table(context, effect)
+
+
+def _remove_table(context: GraphContext, effect: SidecarEffect) -> str | None:
+    """Delete a table that no graph version ever showed; what an unfinished creation left goes too."""
+    found = classify(observe_effect(context, effect))
+    if found not in {EffectClass.UNTOUCHED, EffectClass.COMPLETE}:
+        return f"{effect.table_key}: the new table holds commits of somebody else ({found})"
+    for branch in (MAIN_BRANCH, *context.manifest.branch_names()):
+        if context.manifest.load(branch).snapshot.pin_of(effect.identity) is not None:
+            return f"{effect.table_key}: branch '{branch}' pins the new table"
+    remove_table(context.store.tables, context.store.objects, effect.location)
+    faults.reach("recover.after_table_drop")
+    return None
+
+
+def _remove_fork(context: GraphContext, effect: SidecarEffect) -> str | None:
     """Delete the ref of a fork and what else its creation left; return why not, if something is in the way.
 
     An absent ref counts as done. Data files stay where no ref was made: another first write may have staged them.

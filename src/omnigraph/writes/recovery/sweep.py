@@ -11,7 +11,7 @@ from omnigraph.writes.context import GraphContext
 from omnigraph.writes.recovery.act import Settled, act, blocked
 from omnigraph.writes.recovery.decide import UNDOING, Decision, decide
 from omnigraph.writes.recovery.facts import SidecarFacts, observe
-from omnigraph.writes.sidecar import Sidecar, UnreadableSidecar
+from omnigraph.writes.sidecar import Sidecar, SidecarKind, UnreadableSidecar
 
 GATE_WAIT_SECONDS = 30.0
 _DECISIONS_MAX = 3
@@ -41,20 +41,28 @@ class SweepResult:
 def settle_branch(context: GraphContext, branch: str, *, lock: HeldLock | None = None) -> None:
     """Settle every sidecar that concerns a branch, or raise `RecoveryRequired` for the first that cannot be.
 
-    Costs one listing when nothing is pending, which is nearly always. Sidecars of other branches are left alone; one
-    that cannot be read may belong to any branch and therefore blocks.
+    Costs one listing when nothing is pending, which is nearly always. Sidecars of other branches are left alone,
+    unless they change the schema; one that cannot be read may belong to any branch and therefore blocks.
     """
     for operation_id in context.sidecars.pending():
         sidecar = _readable(context, operation_id)
-        if sidecar is None or sidecar.branch_name != branch:
+        if sidecar is None or not _concerns(sidecar, branch):
             continue
-        if lock is not None:
+        if lock is not None and sidecar.branch_name == branch:
             _settle(context, operation_id, lock)
             continue
+        if lock is not None:
+            # Its own gates cannot be had inside those of another branch: back out, and the next attempt settles it.
+            raise blocked(context, operation_id, sidecar.branch_name, "it appeared while another branch was held")
         with context.store.locks.acquire(
-            f"branch/{branch}", operation=f"recover {operation_id}", wait_seconds=GATE_WAIT_SECONDS
+            f"branch/{sidecar.branch_name}", operation=f"recover {operation_id}", wait_seconds=GATE_WAIT_SECONDS
         ) as taken:
             _settle(context, operation_id, taken)
+
+
+def _concerns(sidecar: Sidecar, branch: str) -> bool:
+    """Whether writers of a branch must wait for an operation; a schema change concerns all of them."""
+    return sidecar.branch_name == branch or sidecar.kind is SidecarKind.SCHEMA_APPLY
 
 
 def settle_own(context: GraphContext, sidecar: Sidecar, lock: HeldLock) -> Commit | None:

@@ -1,0 +1,123 @@
+"""What a merge cannot decide: one conflict per entity or broken rule, all of them counted, the first thousand kept."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from omnigraph.branches.merge.resolution import Outcome
+from omnigraph.catalog.model import TableKey
+from omnigraph.errors import MergeConflicts
+from omnigraph.records.findings import Code, Findings
+
+CONFLICTS_KEPT = 1_000
+_CONFLICTS_NAMED = 3
+
+
+class ConflictKind(StrEnum):
+    """Why a merge stops: two changes of one entity, then rules that the merged graph would break."""
+
+    DIVERGENT_INSERT = "divergent_insert"
+    DIVERGENT_UPDATE = "divergent_update"
+    DELETE_VS_UPDATE = "delete_vs_update"
+    ORPHAN_EDGE = "orphan_edge"
+    UNIQUE_VIOLATION = "unique_violation"
+    CARDINALITY_VIOLATION = "cardinality_violation"
+    VALUE_CONSTRAINT_VIOLATION = "value_constraint_violation"
+
+
+KIND_BY_OUTCOME = {
+    Outcome.DIVERGENT_INSERT: ConflictKind.DIVERGENT_INSERT,
+    Outcome.DIVERGENT_UPDATE: ConflictKind.DIVERGENT_UPDATE,
+    Outcome.DELETE_VS_UPDATE: ConflictKind.DELETE_VS_UPDATE,
+}
+_KIND_BY_CODE = {
+    Code.ORPHAN_EDGE: ConflictKind.ORPHAN_EDGE,
+    Code.UNIQUE_VIOLATION: ConflictKind.UNIQUE_VIOLATION,
+    Code.CARD_VIOLATION: ConflictKind.CARDINALITY_VIOLATION,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Images:
+    """One entity as export would write it, on each side; None where it does not exist."""
+
+    base: Mapping[str, Any] | None
+    source: Mapping[str, Any] | None
+    target: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeConflict:
+    """One thing that a person has to decide by changing a side."""
+
+    kind: ConflictKind
+    table_key: TableKey
+    entity_id: str | None
+    message: str
+    images: Images | None = None
+
+    def document(self) -> dict[str, Any]:
+        """Describe the conflict for programs, in the names of both generations of clients."""
+        entity_kind, _, type_name = self.table_key.partition(":")
+        described: dict[str, Any] = {
+            "table_key": self.table_key,
+            "entity_kind": entity_kind,
+            "type_name": type_name,
+            "row_id": self.entity_id,
+            "entity_id": self.entity_id,
+            "kind": self.kind.value,
+            "message": self.message,
+        }
+        if self.images is not None:
+            described |= {"base": self.images.base, "source": self.images.source, "target": self.images.target}
+        return described
+
+
+@dataclass(slots=True, kw_only=True)
+class ConflictList:
+    """Conflicts in the order in which they are reported."""
+
+    total: int = 0
+    kept: list[MergeConflict] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return self.total > 0
+
+    def add(self, conflicts: Iterator[MergeConflict], *, total: int) -> None:
+        """Take over as many of these conflicts as there is room for, and count all."""
+        self.total += total
+        self.kept.extend(conflict for conflict, _ in zip(conflicts, range(self.room), strict=False))
+
+    def add_findings(self, findings: Findings) -> None:
+        """Take over what the checks of the merged graph found."""
+        self.add(
+            (
+                MergeConflict(
+                    kind=_KIND_BY_CODE.get(finding.code, ConflictKind.VALUE_CONSTRAINT_VIOLATION),
+                    table_key=finding.table_key or TableKey(""),
+                    entity_id=finding.row_id,
+                    message=finding.message,
+                )
+                for finding in findings.first
+            ),
+            total=findings.total,
+        )
+
+    @property
+    def room(self) -> int:
+        """How many more conflicts are kept."""
+        return CONFLICTS_KEPT - len(self.kept)
+
+    def error(self, *, source: str, target: str) -> MergeConflicts:
+        """Make the error that refuses the merge; its message names the first few."""
+        named = [conflict.message for conflict in self.kept[:_CONFLICTS_NAMED]]
+        if self.total > len(named):
+            named.append(f"and {self.total - len(named)} more")
+        count = "1 conflict" if self.total == 1 else f"{self.total} conflicts"
+        return MergeConflicts(
+            f"Merging '{source}' into '{target}' meets {count}; nothing was written. Change one side and merge again: "
+            + "; ".join(named),
+            merge_conflicts=[conflict.document() for conflict in self.kept],
+            merge_conflicts_total=self.total,
+        )

@@ -1,0 +1,56 @@
+"""A merge as the write protocol sees it: a captured source commit on one side, the captured target on the other."""
+
+from dataclasses import dataclass
+
+from omnigraph.base import faults
+from omnigraph.branches.merge.plan import MergePlan, plan_merge
+from omnigraph.branches.merge.sides import MergeOutcome, observe_sides
+from omnigraph.manifest.commits import CommitKind
+from omnigraph.manifest.state import ManifestState
+from omnigraph.writes.authority import Capture
+from omnigraph.writes.delta import prepare_tables
+from omnigraph.writes.protocol import PreparedWrite, WriteIdentity
+from omnigraph.writes.sidecar import SidecarKind
+
+
+@dataclass(kw_only=True)
+class MergeWriter:
+    """The description of a merge for the write protocol.
+
+    Strict: who merges has looked at both sides, so a target that moved meanwhile is for the caller to look at again.
+    The source may move on; the merge is of the captured commit, never of whatever is newest.
+    """
+
+    source: ManifestState
+    branch: str
+    actor_id: str | None
+    message: str | None
+    show_values: bool
+    expected_head: str | None = None
+    kind: SidecarKind = SidecarKind.BRANCH_MERGE
+    commit_kind: CommitKind = CommitKind.BRANCH_MERGE
+    is_strict: bool = True
+    plan: MergePlan | None = None
+
+    def prepare(self, capture: Capture, identity: WriteIdentity) -> PreparedWrite | None:
+        """Plan the merge against the captured target and stage it; a merge that nets to nothing still has a commit."""
+        plan = self.plan = plan_merge(observe_sides(capture, self.source), show_values=self.show_values)
+        if plan.conflicts:
+            raise plan.conflicts.error(source=self.source.branch.name, target=self.branch)
+        if plan.outcome is MergeOutcome.ALREADY_UP_TO_DATE:
+            return None
+        tables = prepare_tables(capture, plan.deltas, identity)
+        # Once the source is deleted, its newest commit would be in no log, and a later merge would find an older base.
+        capture.context.log.add(self.source.head)
+        faults.reach("merge.after_log_import")
+        return PreparedWrite(
+            tables=tables,
+            metadata=self._metadata(plan.outcome),
+            pointers=plan.pointers,
+            merged_parent=self.source.head.graph_commit_id,
+            also_gated=(self.source.branch.name,),
+        )
+
+    def _metadata(self, outcome: MergeOutcome) -> dict[str, str]:
+        metadata = {"merged_branch": self.source.branch.name, "outcome": outcome.value}
+        return metadata if self.message is None else {**metadata, "message": self.message}

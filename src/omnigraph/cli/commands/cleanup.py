@@ -1,0 +1,67 @@
+"""`omnigraph cleanup`."""
+
+from datetime import timedelta
+
+import click
+
+from omnigraph import errors
+from omnigraph.cli import cleanup_view
+from omnigraph.cli.command import command
+from omnigraph.cli.consent import require_consent
+from omnigraph.cli.invocation import Invocation
+from omnigraph.cli.params import duration_option, json_option, wait_option
+from omnigraph.cli.progress import follow_progress
+from omnigraph.cli.scope import echo_target, resolve_storage
+
+_KEEP_DEFAULT = 10
+
+
+@command(
+    "cleanup",
+    examples=(
+        "omnigraph cleanup art.omni",
+        "omnigraph cleanup art.omni --keep 20 --older-than 7d --confirm",
+    ),
+)
+@click.option("--keep", type=click.IntRange(min=1), metavar="N", help="Keep the newest N versions of every table.")
+@duration_option("--older-than", help_text="Keep versions younger than this, such as 36h or 7d.")
+@click.option("--confirm", is_flag=True, help="Really remove.")
+@wait_option
+@json_option
+def cleanup(
+    invocation: Invocation, *, keep: int | None, older_than: timedelta | None, confirm: bool, wait: timedelta
+) -> None:
+    """Remove old versions of tables.
+
+    Without --confirm the command only says what would go, to the byte. What a branch, a merge, a reader or an
+    interrupted write may still need stays whatever the flags say. Without --keep and --older-than the newest 10
+    versions stay; with both, only versions outside both go. Snapshots whose versions went can no longer be read.
+    """
+    target = resolve_storage(invocation)
+    echo_target(invocation, target)
+    if confirm:
+        require_consent(invocation, target)
+    import omnigraph
+    from omnigraph.maintenance.cleanup.policy import CleanupPolicy
+
+    if keep is None and older_than is None:
+        keep = _KEEP_DEFAULT
+    graph = omnigraph.open(target.uri, read_only=not confirm, recover=False)
+    with follow_progress(invocation) as events:
+        report = graph.cleanup(
+            CleanupPolicy(keep_versions=keep, older_than=older_than),
+            confirm=confirm,
+            wait_seconds=wait.total_seconds(),
+            events=events,
+        )
+    invocation.output.show(
+        report,
+        document=lambda done: cleanup_view.cleanup_document(target.uri, done),
+        text=cleanup_view.cleanup_text,
+    )
+    if report.failed:
+        keys = [row.table_key for row in report.failed]
+        raise errors.CleanupPartial(
+            f"{', '.join(keys)} could not be cleaned; the other tables were. Run `omnigraph cleanup` again.",
+            tables=keys,
+        )

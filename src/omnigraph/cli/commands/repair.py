@@ -1,0 +1,75 @@
+"""`omnigraph repair`."""
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import click
+
+from omnigraph import errors
+from omnigraph.base.units import counted
+from omnigraph.cli import repair_view
+from omnigraph.cli.command import command
+from omnigraph.cli.invocation import Invocation
+from omnigraph.cli.params import json_option, wait_option
+from omnigraph.cli.scope import echo_target, resolve_storage
+
+if TYPE_CHECKING:
+    from omnigraph.maintenance.repair.run import RepairReport
+
+
+@command(
+    "repair",
+    examples=(
+        "omnigraph repair art.omni",
+        "omnigraph repair art.omni --confirm",
+        "omnigraph repair art.omni --table node:Artist --force --confirm",
+    ),
+)
+@click.option("--confirm", is_flag=True, help="Publish what provably changed no row.")
+@click.option("--force", is_flag=True, help="With --confirm: publish also what cannot be verified.")
+@click.option("--branch", metavar="BRANCH", help="Look at one branch only; default: all of them.")
+@click.option("--table", "tables", metavar="KEY", multiple=True, help="Look at one table only; repeatable.")
+@wait_option
+@json_option
+def repair(
+    invocation: Invocation,
+    *,
+    confirm: bool,
+    force: bool,
+    branch: str | None,
+    tables: tuple[str, ...],
+    wait: timedelta,
+) -> None:
+    """Heal tables whose newest version is not the one that the graph pins.
+
+    Something wrote to such a table behind the graph's back. Without --confirm the command only shows what it was. No
+    row is rewritten: publishing makes the graph use the version that is there.
+    """
+    if force and not confirm:
+        raise errors.Usage("`repair --force` needs --confirm: it publishes what cannot be verified.", flag="--confirm")
+    target = resolve_storage(invocation)
+    echo_target(invocation, target)
+    import omnigraph
+
+    graph = omnigraph.open(target.uri, read_only=not confirm, recover=False)
+    report = graph.repair(confirm=confirm, force=force, branch=branch, tables=tables, wait_seconds=wait.total_seconds())
+    invocation.output.show(
+        report,
+        document=lambda found: repair_view.repair_document(target.uri, found),
+        text=repair_view.repair_text,
+    )
+    if report.refused:
+        raise _refused(report)
+
+
+def _refused(report: "RepairReport") -> errors.RepairRefused:
+    keys = [row.table_key for row in report.refused]
+    lost = [row.table_key for row in report.refused if row.classification == "behind"]
+    advice = (
+        f"Restore {', '.join(lost)} from a backup."
+        if lost
+        else "Review them, then publish what is there with --force --confirm."
+    )
+    return errors.RepairRefused(
+        f"repair refused {counted(len(keys), 'table')}: {', '.join(keys)}. {advice}", tables=keys
+    )

@@ -1,0 +1,101 @@
+"""Merges and their conflicts as documents and as text."""
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from omnigraph.cli.documents import commit_document
+from omnigraph.cli.output import Column, Grid, Json, Text
+
+if TYPE_CHECKING:  # the result classes live beside code that imports Lance
+    from omnigraph.branches.merge.run import MergeResult
+    from omnigraph.errors import MergeConflicts
+
+_SIDES = ("base", "source", "target")
+
+
+def merge_document(result: "MergeResult") -> Json:
+    """Describe a merge; what became of the source is there only if its deletion was asked for."""
+    document: dict[str, Json] = {
+        "source": result.source,
+        "target": result.target,
+        "outcome": result.outcome.value,
+        "dry_run": result.is_dry_run,
+        "tables": [
+            {
+                "table_key": table.table_key,
+                "inserted": table.inserted,
+                "updated": table.updated,
+                "deleted": table.deleted,
+            }
+            for table in result.tables
+        ],
+        "actor_id": result.actor_id,
+        "engine": result.engine,
+        "engine_reason": result.engine_reason,
+        "commit": commit_document(result.commit) if result.commit else None,
+    }
+    if result.branch_deleted is not None:
+        document["branch_deleted"] = result.branch_deleted
+    if result.branch_delete_error is not None:
+        document["branch_delete_error"] = result.branch_delete_error
+    return document
+
+
+def merge_text(result: "MergeResult") -> Text:
+    """Say what the merge was, what changed in the target, and whether the source is gone."""
+    tables = Grid(
+        columns=(
+            Column(title="table"),
+            Column(title="inserted", justify="right"),
+            Column(title="updated", justify="right"),
+            Column(title="deleted", justify="right"),
+        ),
+        rows=tuple(
+            (table.table_key, f"{table.inserted:,}", f"{table.updated:,}", f"{table.deleted:,}")
+            for table in result.tables
+        ),
+        plain=tuple(
+            f"{table.table_key} inserted={table.inserted} updated={table.updated} deleted={table.deleted}"
+            for table in result.tables
+        ),
+    )
+    gone = [f"deleted branch {result.source}"] if result.branch_deleted else []
+    return [_headline(result), *([tables] if result.tables else []), *gone]
+
+
+def _headline(result: "MergeResult") -> str:
+    if result.outcome == "already_up_to_date":
+        return f"{result.target} is already up to date with {result.source}"
+    how = " as a fast-forward" if result.outcome == "fast_forward" else ""
+    nothing = "" if result.tables else "; the content is the same"
+    if result.commit is None:
+        return f"would merge {result.source} into {result.target}{how}{nothing}"
+    return f"merged {result.source} into {result.target}{how}: commit {result.commit.graph_commit_id}{nothing}"
+
+
+def conflicts_document(error: "MergeConflicts") -> Json:
+    """Describe a refused merge: the error document, with every conflict that was kept."""
+    return error.document()
+
+
+def conflicts_text(error: "MergeConflicts") -> Text:
+    """List the conflicts, one per line, and the entities behind them where they were asked for."""
+    conflicts: list[dict[str, Any]] = error.details["merge_conflicts"]
+    grid = Grid(
+        columns=(Column(title="conflict"), Column(title="table"), Column(title="entity"), Column(title="what")),
+        rows=tuple((found["kind"], found["table_key"], found["row_id"] or "", found["message"]) for found in conflicts),
+        plain=tuple(f"{found['kind']} {found['table_key']} {found['message']}" for found in conflicts),
+    )
+    left_out = error.details["merge_conflicts_total"] - len(conflicts)
+    more = [f"… and {left_out} more"] if left_out else []
+    return [grid, *_values(conflicts), *more]
+
+
+def _values(conflicts: list[dict[str, Any]]) -> list[str]:
+    lines = []
+    for found in conflicts:
+        for side in _SIDES:
+            if side in found:
+                spelled = json.dumps(found[side], ensure_ascii=False) if found[side] is not None else "absent"
+                lines.append(f"{found['table_key']} {found['row_id']} {side}: {spelled}")
+    return lines

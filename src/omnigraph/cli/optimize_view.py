@@ -1,0 +1,163 @@
+"""Results of `optimize` as documents and as text."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from omnigraph.base.units import counted, spell_bytes
+from omnigraph.cli.output import Column, Grid, Json, Text
+
+if TYPE_CHECKING:  # the result classes live beside code that imports Lance
+    from omnigraph.maintenance.optimize.report import OptimizeResult, TableReport
+
+
+def optimize_document(result: "OptimizeResult") -> Json:
+    """Describe one run over one branch."""
+    return {
+        "uri": result.uri,
+        "branch": result.branch,
+        "dry_run": result.dry_run,
+        "engine": result.engine,
+        "engine_reason": result.engine_reason,
+        "graph_version_before": result.graph_version_before,
+        "graph_version_after": result.graph_version_after,
+        "commit": result.commit.graph_commit_id if result.commit is not None else None,
+        "duration_ms": result.duration_ms,
+        "pause_ms": result.pause_ms,
+        "bytes_left": result.bytes_left,
+        "tables": [_table_document(table) for table in result.tables],
+    }
+
+
+def runs_document(results: "Sequence[OptimizeResult]") -> Json:
+    """Describe the runs over all branches."""
+    return {"uri": results[0].uri, "runs": [optimize_document(result) for result in results]}
+
+
+def _table_document(table: "TableReport") -> Json:
+    return {
+        "table_key": table.table_key,
+        "fragments_removed": table.fragments_removed,
+        "fragments_added": table.fragments_added,
+        "committed": table.committed,
+        "skipped": table.skipped,
+        "error": table.error,
+        "manifest_version": table.manifest_version,
+        "lance_head_version": table.lance_head_version,
+        "pending_indexes": [{"column": index.column, "reason": index.reason} for index in table.pending_indexes],
+        "rows": table.rows,
+        "bytes_read": table.bytes_read,
+        "bytes_written": table.bytes_written,
+        "indexes_built": list(table.indexes_built),
+        "indexes_updated": list(table.indexes_updated),
+        "coverage_before": round(table.coverage_before, 4),
+        "coverage_after": round(table.coverage_after, 4),
+        "pause_ms": table.pause_ms,
+        "duration_ms": table.duration_ms,
+    }
+
+
+def runs_text(results: "Sequence[OptimizeResult]") -> Text:
+    """Show the runs over all branches, one after the other."""
+    return [block for result in results for block in optimize_text(result)]
+
+
+def optimize_text(result: "OptimizeResult") -> Text:
+    """Say per table what was done, then what it came to."""
+    where = "" if result.branch == "main" else f" on branch {result.branch}"
+    rows = tuple(_cells(table, is_preview=result.dry_run) for table in result.tables)
+    grid = Grid(
+        columns=(
+            Column(title="table"),
+            Column(title="fragments"),
+            Column(title="rows", justify="right"),
+            Column(title="rewritten", justify="right"),
+            Column(title="indexes"),
+            Column(title="coverage", justify="right"),
+            Column(title="pause", justify="right"),
+        ),
+        rows=rows,
+        plain=tuple(_plain(table, is_preview=result.dry_run) for table in result.tables),
+    )
+    verb = "would optimize" if result.dry_run else "optimize"
+    return [
+        f"{verb} {result.uri}{where} — {counted(len(result.tables), 'table')}",
+        grid,
+        *_notes(result),
+        _summary(result),
+    ]
+
+
+def _outcome(table: "TableReport", *, is_preview: bool) -> str:
+    if table.error is not None:
+        return "failed"
+    if table.skipped is not None:
+        return f"skipped ({table.skipped})"
+    if table.fragments_removed:
+        mark = "" if is_preview else " ✓"
+        return f"frags {table.fragments_removed} → {table.fragments_added}{mark}"
+    if table.committed or table.indexes_built or table.indexes_updated:
+        return "indexes" if is_preview else "indexes ✓"
+    return "no-op"
+
+
+def _indexes(table: "TableReport") -> str:
+    parts = [f"built {', '.join(table.indexes_built)}"] if table.indexes_built else []
+    parts += [f"updated {', '.join(table.indexes_updated)}"] if table.indexes_updated else []
+    return "; ".join(parts)
+
+
+def _coverage(table: "TableReport") -> str:
+    before, after = (f"{share:.0%}" for share in (table.coverage_before, table.coverage_after))
+    return before if before == after else f"{before} → {after}"
+
+
+def _cells(table: "TableReport", *, is_preview: bool) -> tuple[str, ...]:
+    return (
+        table.table_key,
+        _outcome(table, is_preview=is_preview),
+        f"{table.rows:,}",
+        spell_bytes(table.bytes_read) if table.bytes_read else "",
+        _indexes(table),
+        _coverage(table),
+        f"{table.pause_ms} ms" if table.pause_ms else "",
+    )
+
+
+def _plain(table: "TableReport", *, is_preview: bool) -> str:
+    indexes = _indexes(table)
+    return f"{table.table_key} {_outcome(table, is_preview=is_preview)}{f' ({indexes})' if indexes else ''}"
+
+
+def _notes(result: "OptimizeResult") -> Iterator[str]:
+    """Explain, below the table, what it has no room for."""
+    for table in result.tables:
+        by_reason: dict[str, list[str]] = {}
+        for index in table.pending_indexes:
+            by_reason.setdefault(index.reason, []).append(index.column)
+        for reason, columns in by_reason.items():
+            yield f"  {table.table_key}: index on {', '.join(dict.fromkeys(columns))} pending: {reason}"
+        if table.error is not None:
+            yield f"  {table.table_key}: {table.error}"
+        if table.skipped == "DriftNeedsRepair":
+            yield (
+                f"  {table.table_key}: the graph pins version {table.manifest_version}, the table is at "
+                f"{table.lance_head_version}; look at it with `omnigraph repair {result.uri}`"
+            )
+
+
+def _summary(result: "OptimizeResult") -> str:
+    left = f", {spell_bytes(result.bytes_left)} left to the next run" if result.bytes_left else ""
+    pause = f"{result.pause_ms / 1_000:.1f} s"
+    if result.dry_run:
+        size = sum(table.bytes_read for table in result.tables)
+        return (
+            f"nothing was changed; a run would rewrite {spell_bytes(size)} and keep writers waiting for {pause}{left}"
+        )
+    took = f"{result.duration_ms / 1_000:.1f} s"
+    if result.commit is None:
+        changed = any(table.committed for table in result.tables)
+        return f"{'no table of the graph needed it' if changed else 'nothing to do'}, took {took}{left}"
+    return (
+        f"published graph version {result.graph_version_after} as {result.commit.graph_commit_id}, took {took}, "
+        f"writers waited for {pause} at most{left}"
+    )

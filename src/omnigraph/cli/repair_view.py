@@ -1,0 +1,82 @@
+"""Findings of `repair` as a document and as text."""
+
+from typing import TYPE_CHECKING
+
+from omnigraph.base.units import counted
+from omnigraph.cli.output import Column, Grid, Json, Text
+
+if TYPE_CHECKING:  # the result classes live beside code that imports Lance
+    from omnigraph.maintenance.repair.run import RepairReport, RepairRow
+
+_OPERATIONS_SHOWN = 4
+
+
+def repair_document(uri: str, report: "RepairReport") -> Json:
+    """Describe every table, and the version that this run published on `main`, if any."""
+    published = {commit.graph_branch: commit.graph_version for commit in report.commits}
+    return {
+        "uri": uri,
+        "confirm": report.consent != "preview",
+        "force": report.consent == "anything",
+        "discard": False,
+        "manifest_version": published.get("main"),
+        "commits": [commit.graph_commit_id for commit in report.commits],
+        "tables": [_row_document(row) for row in report.rows],
+    }
+
+
+def _row_document(row: "RepairRow") -> Json:
+    return {
+        "table_key": row.table_key,
+        "branch": None if row.branch == "main" else row.branch,
+        "manifest_version": row.manifest_version,
+        "lance_head_version": row.lance_head_version,
+        "classification": row.classification.value,
+        "action": row.action.value,
+        "operations": list(row.operations),
+        "error": row.error,
+    }
+
+
+def repair_text(report: "RepairReport") -> Text:
+    """List the tables that drifted; those that did not are only counted."""
+    drifted = [row for row in report.rows if row.classification != "no_drift"]
+    if not drifted:
+        return [f"no drift: {counted(len(report.rows), 'table')} at the versions that the graph pins"]
+    rows = tuple(_cells(row) for row in drifted)
+    titles = ("table", "pinned", "newest", "classification", "action", "operations")
+    text: list[str | Grid] = [
+        Grid(
+            columns=tuple(
+                Column(title=title, justify="right" if title in {"pinned", "newest"} else "left") for title in titles
+            ),
+            rows=rows,
+            plain=tuple(" ".join(cell for cell in row if cell) for row in rows),
+        )
+    ]
+    text += [f"{_name(row)}: {row.error}" for row in drifted if row.error]
+    text += [f"published graph version {commit.graph_version} of {commit.graph_branch}" for commit in report.commits]
+    if any(row.action == "preview" for row in drifted):
+        text.append("Nothing was changed. Publish what is verified with --confirm.")
+    return text
+
+
+def _cells(row: "RepairRow") -> tuple[str, ...]:
+    return (
+        _name(row),
+        str(row.manifest_version),
+        "gone" if row.lance_head_version is None else str(row.lance_head_version),
+        row.classification.value.replace("_", " "),
+        row.action.value,
+        _operations(row.operations),
+    )
+
+
+def _name(row: "RepairRow") -> str:
+    return row.table_key if row.branch == "main" else f"{row.table_key} on {row.branch}"
+
+
+def _operations(names: tuple[str, ...]) -> str:
+    shown = ", ".join(names[:_OPERATIONS_SHOWN])
+    left = len(names) - _OPERATIONS_SHOWN
+    return f"{shown} and {left} more" if left > 0 else shown

@@ -1,0 +1,47 @@
+"""Failures of maintenance commands; the printed document says the same per table."""
+
+from omnigraph.errors.base import OmniError, Retry
+
+
+class MaintenanceLocked(OmniError):
+    """Another maintenance run holds the graph; `holder` and `since` say who and since when."""
+
+    kind = "maintenance_locked"
+    http_status = 503
+    code = None
+    exit_code = 8
+    retry = Retry.LATER
+
+
+class MaintenanceContention(OmniError):
+    """An internal table lost every rebase against live writers; what the data tables published stands."""
+
+    kind = "maintenance_contention"
+    http_status = None
+    code = None
+    exit_code = 5
+    retry = Retry.LATER
+
+
+class OptimizePartial(OmniError):
+    """Some tables failed and nothing of them was published; the rest was."""
+
+    kind = "optimize_partial"
+    http_status = None
+    code = None
+
+
+class RepairRefused(OmniError):
+    """Some drift was not published because nobody has vouched for it."""
+
+    kind = "repair_refused"
+    http_status = None
+    code = None
+
+
+class CleanupPartial(OmniError):
+    """Some tables could not be cleaned; the rest was."""
+
+    kind = "cleanup_partial"
+    http_status = None
+    code = None

@@ -1,0 +1,57 @@
+"""Decide: from a schema text to the steps that lead there from what the graph has. Reads the schema, never data."""
+
+from dataclasses import dataclass
+
+from omnigraph.catalog.compile import compile_shape
+from omnigraph.catalog.migration import MigrationPlan, MigrationStep, plan_migration, resolve
+from omnigraph.catalog.model import Catalog
+from omnigraph.manifest.commits import MAIN_BRANCH
+from omnigraph.writes.context import GraphContext
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaText:
+    """The schema that a graph is to have; `source` names the text in messages."""
+
+    text: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaPlan:
+    """What `schema apply` would do."""
+
+    uri: str
+    steps: tuple[MigrationStep, ...]
+    supported: bool
+    warnings: tuple[str, ...]
+    """Rename hints without effect, and a readable copy of the schema that somebody has edited."""
+
+
+def plan_schema(context: GraphContext, desired: SchemaText, *, allow_data_loss: bool) -> SchemaPlan:
+    """Plan a schema change of `main`; writes nothing. With `allow_data_loss` every drop is hard."""
+    state = context.manifest.load(MAIN_BRANCH)
+    accepted = context.schemas.catalog(state.snapshot.schema)
+    plan = plan_from(accepted, desired, allow_data_loss=allow_data_loss)
+    warnings = [str(hint) for hint in plan.diagnostics]
+    if has_foreign_edit(context, desired):
+        warnings.append(FOREIGN_EDIT)
+    return SchemaPlan(uri=context.store.uri, steps=plan.steps, supported=plan.supported, warnings=tuple(warnings))
+
+
+def plan_from(accepted: Catalog, desired: SchemaText, *, allow_data_loss: bool) -> MigrationPlan:
+    """Plan the way from an accepted schema to a text."""
+    shape = compile_shape(desired.text, source=desired.source)
+    return plan_migration(accepted, resolve(accepted, shape), allow_data_loss=allow_data_loss)
+
+
+FOREIGN_EDIT = (
+    "_schema.pg was edited by hand and is no schema that this graph has accepted. Editing it changes nothing: restore "
+    "the text that `omnigraph schema show` prints, or pass the file itself as the new schema."
+)
+
+
+def has_foreign_edit(context: GraphContext, desired: SchemaText) -> bool:
+    """Whether the readable copy holds a text that was neither accepted nor is the one to be applied."""
+    accepted = context.manifest.load(MAIN_BRANCH).accepted_sources()
+    return context.schemas.edited_copy(accepted) not in (None, desired.text)

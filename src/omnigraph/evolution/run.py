@@ -1,0 +1,91 @@
+"""Act: apply a schema as one commit, alone among schema changes and only while `main` is the only branch."""
+
+from dataclasses import dataclass
+
+from omnigraph.base import ids
+from omnigraph.base.events import Events, Warned
+from omnigraph.catalog.migration import MigrationStep
+from omnigraph.errors import BranchBusy, RecoveryRequired, SchemaApplyLocked, SchemaDrift
+from omnigraph.evolution.plan import FOREIGN_EDIT, SchemaText, has_foreign_edit
+from omnigraph.evolution.writer import SchemaWriter, refuse_other_branches
+from omnigraph.manifest.commits import MAIN_BRANCH, Commit, check_actor
+from omnigraph.storage.locks import Claim, HeldLock
+from omnigraph.writes.context import GraphContext
+from omnigraph.writes.protocol import run_write
+from omnigraph.writes.recovery.sweep import settle_all
+from omnigraph.writes.upgrading import bring_up_to_date
+
+_SCHEMA_LOCK = "schema"
+_WAIT_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppliedSchema:
+    """What an apply did; without steps nothing was applied and there is no commit."""
+
+    uri: str
+    steps: tuple[MigrationStep, ...]
+    graph_version: int
+    """The graph version that has the schema."""
+    commit: Commit | None
+
+    @property
+    def applied(self) -> bool:
+        """Whether the graph has changed."""
+        return self.commit is not None
+
+
+def apply_schema(
+    context: GraphContext, desired: SchemaText, *, allow_data_loss: bool, actor_id: str | None, events: Events
+) -> AppliedSchema:
+    """Give the graph a schema, or raise and change nothing.
+
+    Refused while other branches live, while an interrupted write is unsettled, while the readable copy of the schema
+    holds somebody's edits, and for a plan with an unsupported step.
+    """
+    writer = SchemaWriter(desired=desired, allow_data_loss=allow_data_loss, actor_id=check_actor(actor_id))
+    with _take_turn(context):
+        bring_up_to_date(context, MAIN_BRANCH)
+        _settle_everything(context)
+        refuse_other_branches(context)
+        if has_foreign_edit(context, desired):
+            raise SchemaDrift(f"{context.store.uri}: {FOREIGN_EDIT} Nothing was changed.")
+        commit = run_write(context, writer, events)
+    assert writer.plan is not None
+    for hint in writer.plan.diagnostics:
+        events(Warned(message=str(hint)))
+    head = context.manifest.load(MAIN_BRANCH).head
+    return AppliedSchema(
+        uri=context.store.uri,
+        steps=writer.plan.steps,
+        graph_version=(commit or head).graph_version,
+        commit=commit,
+    )
+
+
+def _take_turn(context: GraphContext) -> HeldLock:
+    """Wait for other applies of this process; one of another process is refused at once."""
+    claim = Claim(name=_SCHEMA_LOCK, waits_for_others=False)
+    operation = f"schema apply {ids.new_ulid()}"
+    try:
+        return context.store.locks.acquire_all([claim], operation=operation, wait_seconds=_WAIT_SECONDS)
+    except BranchBusy as busy:
+        holder = busy.details.get("holder")
+        raise SchemaApplyLocked(
+            f"[OG-LK-101] Another schema change of {context.store.uri} is running"
+            f"{f' ({holder})' if holder else ''}; nothing was changed. Try again when it has finished.",
+            holder=holder,
+        ) from busy
+
+
+def _settle_everything(context: GraphContext) -> None:
+    swept = settle_all(context, wait_seconds=_WAIT_SECONDS)
+    unsettled = [*(found.operation_id for found in swept.blocked), *swept.in_use]
+    if unsettled:
+        reasons = " ".join(found.reason for found in swept.blocked) or "They are in use by other processes."
+        raise RecoveryRequired(
+            f"The schema of {context.store.uri} cannot change while operations are unsettled: {', '.join(unsettled)}. "
+            f"{reasons} Run `omnigraph recover {context.store.uri}`, then try again.",
+            operation_id=unsettled[0],
+            operation_ids=unsettled,
+        )

@@ -1,0 +1,56 @@
+"""Refs of branches that are gone: what a branch delete left when it died half-way."""
+
+import logging
+from collections.abc import Iterable, Mapping
+
+from omnigraph.errors import OmniError
+from omnigraph.manifest.commits import MAIN_BRANCH
+from omnigraph.manifest.snapshot import own_ref
+from omnigraph.storage.refs import delete_ref, drop_leftover_tree, list_refs
+from omnigraph.writes.context import GraphContext
+from omnigraph.writes.sidecar import list_pending
+
+_log = logging.getLogger(__name__)
+
+
+def find_orphans(context: GraphContext, locations: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
+    """Return, per table, the refs that belong to no live branch, no pending operation and no other ref."""
+    live = _needed_refs(context)
+    found: dict[str, tuple[str, ...]] = {}
+    for location in locations:
+        refs = list_refs(context.store.tables, location)
+        parents = {ref.parent for ref in refs.values()}
+        orphans = sorted(name for name in refs if name not in live | parents and not name.startswith("__"))
+        if orphans:
+            found[location] = tuple(orphans)
+    return found
+
+
+def reclaim_orphans(context: GraphContext, location: str, orphans: Iterable[str]) -> tuple[str, ...]:
+    """Delete refs that still belong to nobody; return those that went. One that Lance will not part with stays."""
+    reclaimed = []
+    for name in orphans:
+        # Whether a branch lives is asked right before each one: only the list of branches decides.
+        if name in _needed_refs(context):
+            continue
+        try:
+            delete_ref(context.store.tables, location, name)
+            drop_leftover_tree(context.store.objects, location, name, keeps_data=False)
+        except OmniError as refused:
+            _log.warning("the orphaned ref %s of %s stays: %s", name, location, refused)
+            continue
+        _log.info("reclaimed the orphaned ref %s of %s", name, location)
+        reclaimed.append(name)
+    return tuple(reclaimed)
+
+
+def _needed_refs(context: GraphContext) -> set[str]:
+    needed = set()
+    for branch in (MAIN_BRANCH, *context.manifest.branch_names()):
+        snapshot = context.manifest.load(branch).snapshot
+        own = own_ref(branch, snapshot.incarnation)
+        needed |= {ref for ref in (own, *(pin.ref for pin in snapshot.pins.values())) if ref is not None}
+    for operation in list_pending(context.sidecars):
+        if operation.sidecar is not None:
+            needed |= {effect.ref for effect in operation.sidecar.effects if effect.ref is not None}
+    return needed

@@ -1,0 +1,106 @@
+"""Which versions of which tables go: all of them, minus what the policy keeps, minus what is protected."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import pyarrow.compute as pc
+
+from omnigraph.base import clock
+from omnigraph.maintenance.cleanup.policy import CleanupPolicy
+from omnigraph.maintenance.cleanup.protections import Protections, forked_versions
+from omnigraph.manifest.commits import MAIN_BRANCH
+from omnigraph.manifest.log import ACTORS, COMMITS
+from omnigraph.manifest.rows import MANIFEST, ObjectType
+from omnigraph.manifest.state import ManifestState
+from omnigraph.storage.retention import stored_versions, tagged_versions
+from omnigraph.storage.tables import Table, TableAddress
+from omnigraph.writes.context import GraphContext
+from omnigraph.writes.recovery.audit import RECOVERIES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CleanupTarget:
+    """One ref of one table, or a dropped table as a whole."""
+
+    name: str
+    """The table key, or the directory of an internal table."""
+    address: TableAddress
+    branch: str | None
+    """The branch that owns the ref; None for the main line."""
+    is_internal: bool = False
+    is_dropped: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """What of one target goes, and why other versions that the policy would let go do not."""
+
+    table: Table
+    versions: tuple[int, ...]
+    kept_because: tuple[str, ...]
+
+
+def cleanup_targets(
+    protections: Protections, policy: CleanupPolicy, dropped_at: Mapping[str, int]
+) -> list[CleanupTarget]:
+    """List everything that cleanup looks at: data tables, the refs of branches, dropped tables, internal tables."""
+    targets: dict[TableAddress, CleanupTarget] = {}
+    for branch, state in protections.states.items():
+        for pin in state.snapshot.pins.values():
+            main_line = TableAddress(pin.location)
+            targets.setdefault(main_line, CleanupTarget(name=pin.table_key, address=main_line, branch=None))
+            if pin.ref is not None and pin.ref == state.snapshot.own_ref:
+                targets[pin.address] = CleanupTarget(name=pin.table_key, address=pin.address, branch=branch)
+    cutoff = policy.drops_tables_older_than_us(clock.now_us())
+    for location, name in _tombstoned(protections.states[MAIN_BRANCH]).items():
+        if not protections.mentions(location) and dropped_at.get(location, cutoff) < cutoff:
+            address = TableAddress(location)
+            targets[address] = CleanupTarget(name=name, address=address, branch=None, is_dropped=True)
+    return [*targets.values(), *_internal_targets(protections)]
+
+
+def select_versions(
+    context: GraphContext, target: CleanupTarget, protections: Protections, policy: CleanupPolicy
+) -> Selection | None:
+    """Choose the versions of one target that go; None when the table is not there."""
+    table = context.store.tables.head(target.address)
+    if table is None:
+        return None
+    own_policy = policy.for_internal_tables() if target.is_internal else policy
+    referred = {**forked_versions(context, target.address), **_tags(table)}
+    versions, reasons = [], []
+    for version in own_policy.lets_go(stored_versions(table), now_us=clock.now_us()):
+        reason = referred.get(version) or protections.keeps(target.address, version)
+        if reason is not None:
+            reasons.append(reason)
+        elif version != table.version:
+            versions.append(version)
+    return Selection(table=table, versions=tuple(versions), kept_because=tuple(dict.fromkeys(reasons)))
+
+
+def tombstone_times(context: GraphContext, state: ManifestState) -> dict[str, int]:
+    """Return when each dropped table was dropped, by location."""
+    commits = context.log.history(state.head)
+    rows = state.rows.filter(pc.equal(state.rows["object_type"], ObjectType.TABLE_TOMBSTONE.value))
+    return {
+        row["location"]: commits[row["graph_commit_id"]].created_at_us
+        for row in rows.select(["location", "graph_commit_id"]).to_pylist()
+        if row["graph_commit_id"] in commits
+    }
+
+
+def _tags(table: Table) -> dict[int, str]:
+    return {version: f"tag:{name} refers to v{version}" for version, name in tagged_versions(table).items()}
+
+
+def _tombstoned(state: ManifestState) -> dict[str, str]:
+    rows = state.rows.filter(pc.equal(state.rows["object_type"], ObjectType.TABLE_TOMBSTONE.value))
+    return {row["location"]: row["table_key"] for row in rows.select(["location", "table_key"]).to_pylist()}
+
+
+def _internal_targets(protections: Protections) -> Iterator[CleanupTarget]:
+    for branch in protections.states:
+        address = TableAddress(MANIFEST.location, None if branch == MAIN_BRANCH else branch)
+        yield CleanupTarget(name=MANIFEST.location, address=address, branch=address.ref, is_internal=True)
+    for address in (COMMITS, ACTORS, RECOVERIES):
+        yield CleanupTarget(name=address.location, address=address, branch=None, is_internal=True)

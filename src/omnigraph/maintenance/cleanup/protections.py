@@ -1,0 +1,106 @@
+"""What stays whatever the policy says: every version that somebody can still reach, or may need to go on.
+
+Lance protects what its own branches and tags refer to. It knows nothing of graph branches that only inherit a table,
+of merge bases, of readers and of interrupted writes.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from omnigraph.errors import SnapshotNotFound
+from omnigraph.manifest.ancestry import merge_bases
+from omnigraph.manifest.commits import MAIN_BRANCH
+from omnigraph.manifest.rows import MANIFEST
+from omnigraph.manifest.snapshot import TablePin
+from omnigraph.manifest.state import ManifestState
+from omnigraph.storage.locks import Lease
+from omnigraph.storage.refs import list_refs
+from omnigraph.storage.tables import TableAddress
+from omnigraph.writes.context import GraphContext
+from omnigraph.writes.sidecar import PendingOperation, list_pending
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Protections:
+    """Per table state the reason why it stays, and which tables somebody can still see."""
+
+    states: Mapping[str, ManifestState]
+    """Every live branch as it was when this was gathered, `main` first."""
+    reasons: Mapping[TableAddress, Mapping[int, str]]
+    floors: Mapping[TableAddress, int] = field(default_factory=dict)
+    """Per ref the pin of its owner: what is newer belongs to a writer, or is drift."""
+
+    def keeps(self, address: TableAddress, version: int) -> str | None:
+        """Say why a version stays; None when nothing protects it."""
+        reason = self.reasons.get(address, {}).get(version)
+        if reason is None and version > self.floors.get(address, version):
+            reason = "newer than the pin"
+        return reason
+
+    def mentions(self, location: str) -> bool:
+        """Whether anybody needs any version of a table."""
+        return any(address.location == location for address in self.reasons)
+
+
+def gather_protections(context: GraphContext, leases: Iterable[Lease]) -> Protections:
+    """Read every live branch; one that cannot be read raises, for it might need anything."""
+    states = {name: context.manifest.load(name) for name in (MAIN_BRANCH, *context.manifest.branch_names())}
+    reasons: dict[TableAddress, dict[int, str]] = {}
+    floors: dict[TableAddress, int] = {}
+
+    def protect(address: TableAddress, version: int, reason: str) -> None:
+        reasons.setdefault(address, {}).setdefault(version, reason)
+
+    for name, state in states.items():
+        for pin in state.snapshot.pins.values():
+            protect(pin.address, pin.version, f"branch:{name} pins v{pin.version}")
+            if pin.ref == state.snapshot.own_ref:
+                floors[pin.address] = pin.version
+    for branch, pin in _merge_base_pins(context, states):
+        protect(pin.address, pin.version, f"branch:{branch} merges from v{pin.version}")
+    for lease in leases:
+        for pinned in lease.versions:
+            protect(TableAddress(pinned.location, pinned.ref), pinned.version, f"reader:{lease.holder}")
+    for operation in list_pending(context.sidecars):
+        for address, version in _needed_by(operation):
+            protect(address, version, f"recovery:{operation.operation_id}")
+    return Protections(states=states, reasons=reasons, floors=floors)
+
+
+def forked_versions(context: GraphContext, address: TableAddress) -> dict[int, str]:
+    """Return the versions of a table state's ref that other refs of the table were forked from."""
+    return {
+        ref.parent_version: f"ref:{ref.name} was forked from v{ref.parent_version}"
+        for ref in list_refs(context.store.tables, address.location).values()
+        if ref.parent == address.ref
+    }
+
+
+def _merge_base_pins(context: GraphContext, states: Mapping[str, ManifestState]) -> Iterator[tuple[str, TablePin]]:
+    """Yield what a live branch needs in order to be merged into `main` or into the branch that it came from."""
+    if len(states) == 1:
+        return
+    history = context.log.history(*(state.head for state in states.values()))
+    parents = {
+        name: ref.parent or MAIN_BRANCH for name, ref in list_refs(context.store.tables, MANIFEST.location).items()
+    }
+    bases = {
+        (name, base)
+        for name, state in states.items()
+        for other in {MAIN_BRANCH, parents.get(name, MAIN_BRANCH)} & states.keys() - {name}
+        for base in merge_bases(history, state.head.graph_commit_id, states[other].head.graph_commit_id)
+    }
+    for name, base in sorted(bases):
+        # A base on a branch that is gone went with it: nothing of it is left to protect.
+        with suppress(SnapshotNotFound):
+            yield from ((name, pin) for pin in context.addresses.at_commit(base).snapshot.pins.values())
+
+
+def _needed_by(operation: PendingOperation) -> Iterator[tuple[TableAddress, int]]:
+    if operation.sidecar is None:
+        return
+    for effect in operation.sidecar.effects:
+        yield effect.address, effect.expected_version
+        if effect.fork is not None:
+            yield TableAddress(effect.location, effect.fork.from_ref), effect.fork.from_version

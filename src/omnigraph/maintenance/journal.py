@@ -1,0 +1,62 @@
+"""The maintenance journal: one control object per run that leaves no commit, for `health` and for people."""
+
+import json
+import logging
+import socket
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from omnigraph.base import clock, ids
+from omnigraph.errors import OmniError
+from omnigraph.storage.objects import ControlStore
+
+JOURNAL_PREFIX: Final = "__maintenance/"
+_ENTRIES_MAX = 100
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JournalEntry:
+    """One run."""
+
+    run_id: str
+    verb: str
+    host: str
+    started_at_us: int
+    ended_at_us: int
+    document: Mapping[str, Any]
+    """What the run printed, without the address."""
+
+
+def record_run(objects: ControlStore, verb: str, *, started_at_us: int, document: Mapping[str, Any]) -> str | None:
+    """Write an entry and forget the oldest ones; return its id. A journal that cannot be written stops nobody."""
+    entry = JournalEntry(
+        run_id=ids.new_ulid(),
+        verb=verb,
+        host=socket.gethostname(),
+        started_at_us=started_at_us,
+        ended_at_us=clock.now_us(),
+        document=document,
+    )
+    try:
+        objects.create(f"{JOURNAL_PREFIX}{entry.run_id}.json", json.dumps(asdict(entry), indent=1).encode())
+        for path in objects.list(JOURNAL_PREFIX)[:-_ENTRIES_MAX]:
+            objects.delete(path)
+    except (OmniError, OSError) as failure:
+        _log.warning("the run of %s was not recorded: %s", verb, failure)
+        return None
+    return entry.run_id
+
+
+def read_journal(objects: ControlStore) -> list[JournalEntry]:
+    """Return the recorded runs, oldest first; an entry that cannot be read is left out."""
+    entries = []
+    for path in objects.list(JOURNAL_PREFIX):
+        stored = objects.read(path)
+        try:
+            entries.append(JournalEntry(**json.loads(stored.content if stored is not None else b"")))
+        except (ValueError, TypeError):
+            continue
+    return entries

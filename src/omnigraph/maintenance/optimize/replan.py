@@ -1,0 +1,39 @@
+"""What becomes of a table's work when a writer changed some of its fragments before it could be committed."""
+
+from dataclasses import replace
+
+from omnigraph.maintenance.optimize.facts import observe_table
+from omnigraph.maintenance.optimize.grouping import RewriteGroup
+from omnigraph.maintenance.optimize.options import OptimizeOptions
+from omnigraph.maintenance.optimize.plan import plan_table
+from omnigraph.maintenance.optimize.work import TableWork
+from omnigraph.storage.compaction import is_unchanged, same_files
+from omnigraph.writes.authority import Capture
+
+
+def plan_again(capture: Capture, work: TableWork, options: OptimizeOptions, *, same_schema: bool) -> None:
+    """Plan what was changed once more, on the state that the writer left; what still holds is kept as it is."""
+    table_key = work.plan.table_key
+    if table_key not in capture.snapshot.pins:
+        return
+    facts = observe_table(capture, table_key)
+    work.pinned = capture.table(table_key)
+    if not same_schema:
+        work.plan = plan_table(facts, options)
+        work.to_rewrite, work.to_build = list(work.plan.groups), list(work.plan.builds)
+        work.rewrites, work.builds = [], []
+        return
+    work.plan = replace(work.plan, facts=facts)
+    lost = [made.group for made in work.rewrites if not is_unchanged(made.result, work.pinned)]
+    work.rewrites = [made for made in work.rewrites if made.group not in lost]
+    here = {fragment.fragment_id: fragment for fragment in facts.layout.fragments}
+    again = [
+        RewriteGroup(fragments=tuple(here[number] for number in group.fragment_ids if number in here))
+        for group in (*work.to_rewrite, *lost)
+    ]
+    work.to_rewrite = [group for group in again if group.pays]
+    kept = [
+        made for made in work.builds if same_files(made.built_on, work.pinned, frozenset(made.segment.fragment_ids))
+    ]
+    work.to_build += [made.build for made in work.builds if made not in kept]
+    work.builds = kept

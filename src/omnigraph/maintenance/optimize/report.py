@@ -1,0 +1,181 @@
+"""Say: what a run did, or would do, in the rows that users see."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from omnigraph.errors import MaintenanceContention, OmniError, OptimizePartial
+from omnigraph.maintenance.optimize.plan import CONTENDED, PendingIndex, TablePlan
+from omnigraph.maintenance.optimize.tail import TableCommit
+from omnigraph.maintenance.optimize.work import TableWork
+from omnigraph.manifest.commits import Commit
+from omnigraph.storage.layout import TableLayout, read_layout
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableReport:
+    """One table after the run, or in a preview as the run would leave it."""
+
+    table_key: str
+    fragments_removed: int = 0
+    fragments_added: int = 0
+    committed: bool = False
+    skipped: str | None = None
+    error: str | None = None
+    manifest_version: int | None
+    """The pin after the run; None for internal tables, which nothing pins."""
+    lance_head_version: int
+    pending_indexes: tuple[PendingIndex, ...] = ()
+    rows: int = 0
+    bytes_read: int = 0
+    bytes_written: int = 0
+    indexes_built: tuple[str, ...] = ()
+    indexes_updated: tuple[str, ...] = ()
+    coverage_before: float = 1.0
+    coverage_after: float = 1.0
+    pause_ms: int = 0
+    duration_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contention:
+    """An internal table that live writers kept from being compacted."""
+
+    table: str
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptimizeResult:
+    """One run over one branch."""
+
+    uri: str
+    branch: str
+    dry_run: bool
+    engine: str
+    engine_reason: str
+    graph_version_before: int
+    graph_version_after: int
+    commit: Commit | None
+    duration_ms: int
+    bytes_left: int
+    """Bytes of fragments that a rewrite would pay for but that a budget left to the next run."""
+    tables: tuple[TableReport, ...]
+    contentions: tuple[Contention, ...] = ()
+
+    @property
+    def pause_ms(self) -> int:
+        """How long the branch was closed to writers, all tables together."""
+        return sum(table.pause_ms for table in self.tables)
+
+    @property
+    def failure(self) -> OmniError | None:
+        """What went wrong, if anything did; what is published stands in every case."""
+        failed = [table for table in self.tables if table.error is not None]
+        if failed:
+            return OptimizePartial(
+                f"{failed[0].table_key} was not optimized as planned: {failed[0].error}. Everything else is published; "
+                "run optimize again.",
+                tables=[table.table_key for table in failed],
+            )
+        if self.contentions:
+            first = self.contentions[0]
+            return MaintenanceContention(
+                f"The internal table {first.table} could not be compacted: other writers were faster "
+                f"{first.attempts} times. What was published stands; run optimize again when it is quieter.",
+                table=first.table,
+                attempts=first.attempts,
+            )
+        return None
+
+
+def report_preview(plan: TablePlan) -> TableReport:
+    """Say what a run would do to one table."""
+    facts = plan.facts
+    before = facts.coverage()
+    return TableReport(
+        table_key=plan.table_key,
+        fragments_removed=sum(len(group.fragments) for group in plan.groups),
+        fragments_added=len(plan.groups),
+        skipped=plan.skipped,
+        manifest_version=facts.pin.version,
+        lance_head_version=facts.head_version,
+        pending_indexes=plan.pending,
+        rows=facts.layout.rows,
+        bytes_read=plan.bytes_read,
+        bytes_written=plan.bytes_written,
+        indexes_built=_columns(build.column for build in plan.builds),
+        indexes_updated=_columns(column for index in plan.folds for column in index.columns),
+        coverage_before=before,
+        coverage_after=before if plan.skipped or plan.pending or not plan.reindex else 1.0,
+        pause_ms=round(plan.tail_seconds * 1_000),
+    )
+
+
+def report_untouched(plan: TablePlan) -> TableReport:
+    """Say that a table needed nothing, or was skipped."""
+    facts = plan.facts
+    coverage = facts.coverage()
+    return TableReport(
+        table_key=plan.table_key,
+        skipped=plan.skipped,
+        manifest_version=facts.pin.version,
+        lance_head_version=facts.head_version,
+        pending_indexes=plan.pending,
+        rows=facts.layout.rows,
+        coverage_before=coverage,
+        coverage_after=coverage,
+    )
+
+
+def report_uncommitted(work: TableWork, *, skipped: str | None = None, head_version: int | None = None) -> TableReport:
+    """Say that nothing of a table could be committed, and why."""
+    facts = work.plan.facts
+    coverage = facts.coverage()
+    reason = skipped or (CONTENDED if work.is_contended else None)
+    return TableReport(
+        table_key=work.plan.table_key,
+        skipped=None if work.error else reason,
+        error=work.error,
+        manifest_version=facts.pin.version,
+        lance_head_version=head_version if head_version is not None else facts.head_version,
+        pending_indexes=(*work.plan.pending, *work.unbuilt),
+        rows=facts.layout.rows,
+        bytes_read=work.plan.bytes_read,
+        coverage_before=coverage,
+        coverage_after=coverage,
+        duration_ms=_milliseconds(work.seconds),
+    )
+
+
+def report_committed(found: TableCommit) -> TableReport:
+    """Say what became of a table whose commits were published."""
+    work, facts = found.work, found.work.plan.facts
+    after: TableLayout = read_layout(found.reached) if found.reached is not None else facts.layout
+    return TableReport(
+        table_key=work.plan.table_key,
+        fragments_removed=sum(len(made.group.fragments) for made in found.rewritten),
+        fragments_added=sum(made.fragments_added for made in found.rewritten),
+        committed=found.reached is not None,
+        skipped=CONTENDED if found.reached is None and not found.error else None,
+        error=found.error,
+        manifest_version=after.version if found.reached is not None else found.pin.version,
+        lance_head_version=after.version if found.reached is not None else found.head.version,
+        pending_indexes=(*work.plan.pending, *work.unbuilt),
+        rows=after.rows,
+        bytes_read=sum(made.group.bytes for made in found.rewritten),
+        bytes_written=sum(made.bytes_written for made in found.rewritten),
+        indexes_built=_columns(made.build.column for made in found.built),
+        indexes_updated=found.folded,
+        coverage_before=facts.coverage(),
+        coverage_after=facts.coverage(after),
+        pause_ms=_milliseconds(found.pause_seconds),
+        duration_ms=_milliseconds(work.seconds + found.pause_seconds),
+    )
+
+
+def _columns(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(set(names)))
+
+
+def _milliseconds(seconds: float) -> int:
+    return round(seconds * 1_000)

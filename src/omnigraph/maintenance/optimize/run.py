@@ -1,0 +1,217 @@
+"""optimize, from end to end: admission, facts, plan, work without a lock, the tail, internal tables, the report."""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from omnigraph.base import clock, faults
+from omnigraph.base.events import Events, Noted, ignore_events
+from omnigraph.base.units import spell_bytes
+from omnigraph.catalog.model import TableKey
+from omnigraph.errors import EntityNotFound
+from omnigraph.maintenance.admission import require_settled, sole_maintainer
+from omnigraph.maintenance.optimize.facts import observe_tables
+from omnigraph.maintenance.optimize.internal import compact_internal, internal_tables, preview_internal
+from omnigraph.maintenance.optimize.options import OptimizeOptions, concurrency_from
+from omnigraph.maintenance.optimize.plan import DRIFT, TablePlan, plan_tables
+from omnigraph.maintenance.optimize.replan import plan_again
+from omnigraph.maintenance.optimize.report import (
+    Contention,
+    OptimizeResult,
+    TableReport,
+    report_committed,
+    report_preview,
+    report_uncommitted,
+    report_untouched,
+)
+from omnigraph.maintenance.optimize.tail import Tail, run_tail
+from omnigraph.maintenance.optimize.work import TableWork, carry_out_tasks, drop_files
+from omnigraph.manifest.commits import MAIN_BRANCH
+from omnigraph.storage.tables import TableAddress
+from omnigraph.writes.authority import Capture, capture_branch
+from omnigraph.writes.context import GraphContext
+from omnigraph.writes.upgrading import bring_up_to_date
+
+ATTEMPTS = 3
+"""How often a group is made again when a writer changed its fragments meanwhile."""
+
+
+def run_optimize(
+    context: GraphContext,
+    *,
+    branch: str = MAIN_BRANCH,
+    options: OptimizeOptions,
+    events: Events = ignore_events,
+) -> OptimizeResult:
+    """Compact, reindex and publish the tables that a branch owns; a preview changes nothing and takes no lock."""
+    options.check()
+    concurrency = concurrency_from(os.environ)
+    run = _Run(context, branch, options, concurrency, events)
+    if options.dry_run:
+        require_settled(context, "optimize")
+        return run.preview()
+    with sole_maintainer(context, "optimize", wait_seconds=options.wait_seconds):
+        require_settled(context, "optimize")
+        context.store.objects.probe()
+        bring_up_to_date(context, branch)
+        return run.optimize()
+
+
+class _Run:
+    """One run over one branch."""
+
+    def __init__(
+        self, context: GraphContext, branch: str, options: OptimizeOptions, concurrency: int, events: Events
+    ) -> None:
+        self._context = context
+        self._branch = branch
+        self._options = options
+        self._concurrency = concurrency
+        self._events = events
+        self._started = clock.monotonic_seconds()
+
+    def preview(self) -> OptimizeResult:
+        capture = capture_branch(self._context, self._branch)
+        plans = self._plan(capture)
+        reports = [report_preview(plan) for plan in plans]
+        for address in self._internal_tables():
+            previewed = preview_internal(self._context.store.tables, address, self._options)
+            if previewed is not None:
+                reports.append(previewed)
+        return self._result(capture, plans, reports, graph_version=capture.snapshot.graph_version)
+
+    def optimize(self) -> OptimizeResult:
+        capture = capture_branch(self._context, self._branch)
+        plans = self._plan(capture)
+        works = [TableWork.of(plan, capture.table(plan.table_key)) for plan in plans if plan.has_work]
+        tail = self._attempt_until_committed(capture, works) if works else Tail()
+        for found in tail.commits:
+            self._context.store.tables.forget(found.pin.address)
+        reports = self._reports(plans, works, tail)
+        internal, contentions = self._compact_internal()
+        after = self._context.manifest.load(self._branch).snapshot.graph_version
+        result = self._result(capture, plans, [*reports, *internal], graph_version=after)
+        left = sum(group.bytes for work in works for group in work.to_rewrite)
+        return replace(result, commit=tail.commit, contentions=tuple(contentions), bytes_left=result.bytes_left + left)
+
+    def _plan(self, capture: Capture) -> tuple[TablePlan, ...]:
+        facts = observe_tables(capture, self._table_keys(capture), concurrency=self._concurrency)
+        plans = plan_tables(facts, self._options)
+        for plan in plans:
+            if plan.skipped == DRIFT:
+                self._events(
+                    Noted(
+                        message=f"{plan.table_key} is at version {plan.facts.head_version} but the graph pins "
+                        f"{plan.facts.pin.version}: skipped. Look at it with "
+                        f"`omnigraph repair {self._context.store.uri}`."
+                    )
+                )
+        return plans
+
+    def _attempt_until_committed(self, capture: Capture, works: list[TableWork]) -> Tail:
+        """Do the work and commit it; what writers changed meanwhile is done again, a few times."""
+        for attempt in range(1, ATTEMPTS + 1):
+            carry_out_tasks(
+                self._context.engine,
+                self._context.store.tables,
+                works,
+                self._options,
+                not_after_us=self._deadline_us(),
+                events=self._events,
+            )
+            faults.reach("optimize.after_rewrite_tasks")
+            for work in works:
+                if work.error is not None:
+                    drop_files(self._context.store.objects, work)
+            tail = run_tail(
+                self._context,
+                self._branch,
+                [work for work in works if work.error is None],
+                ir_hash=capture.snapshot.schema.ir_hash,
+                concurrency=self._concurrency,
+                may_replan=attempt < ATTEMPTS,
+                events=self._events,
+            )
+            if not tail.stale or attempt == ATTEMPTS:
+                break
+            former, capture = capture, capture_branch(self._context, self._branch)
+            same_schema = former.snapshot.schema == capture.snapshot.schema
+            for work in works:
+                if work.plan.table_key in tail.stale:
+                    plan_again(capture, work, self._options, same_schema=same_schema)
+        for work in works:
+            work.is_contended = work.plan.table_key in tail.stale
+        return tail
+
+    def _reports(self, plans: Sequence[TablePlan], works: list[TableWork], tail: Tail) -> list[TableReport]:
+        committed = {found.work.plan.table_key: report_committed(found) for found in tail.commits}
+        work_by_key = {work.plan.table_key: work for work in works}
+        reports = []
+        for plan in plans:
+            if plan.table_key in committed:
+                reports.append(committed[plan.table_key])
+            elif plan.table_key not in work_by_key:
+                reports.append(report_untouched(plan))
+            elif plan.table_key in tail.drifted:
+                head = tail.drifted[plan.table_key]
+                reports.append(report_uncommitted(work_by_key[plan.table_key], skipped=DRIFT, head_version=head))
+            else:
+                reports.append(report_uncommitted(work_by_key[plan.table_key]))
+        return reports
+
+    def _compact_internal(self) -> tuple[list[TableReport], list[Contention]]:
+        """Compact the internal tables last: the publish itself adds a fragment to them."""
+        reports, contentions = [], []
+        for address in self._internal_tables():
+            done = compact_internal(self._context.store.tables, self._context.engine, address, self._options)
+            if done is not None:
+                reports.append(done.report)
+                if done.contention is not None:
+                    contentions.append(done.contention)
+        return reports, contentions
+
+    def _table_keys(self, capture: Capture) -> tuple[TableKey, ...]:
+        known = capture.snapshot.pins
+        internal = {address.location for address in internal_tables(self._manifest())}
+        for name in self._options.tables:
+            if name not in known and name not in internal:
+                raise EntityNotFound(
+                    f"There is no table {name!r}; the tables are {', '.join([*known, *sorted(internal)])}.",
+                    selector=name,
+                )
+        wanted = set(self._options.tables)
+        return tuple(key for key in known if not wanted or key in wanted)
+
+    def _internal_tables(self) -> Iterator[TableAddress]:
+        for address in internal_tables(self._manifest()):
+            if not self._options.tables or address.location in self._options.tables:
+                yield address
+
+    def _manifest(self) -> TableAddress:
+        return self._context.manifest.resolve(self._branch).manifest
+
+    def _deadline_us(self) -> int | None:
+        if self._options.max_seconds is None:
+            return None
+        left = self._options.max_seconds - (clock.monotonic_seconds() - self._started)
+        return clock.now_us() + round(left * 1_000_000)
+
+    def _result(
+        self, capture: Capture, plans: Sequence[TablePlan], reports: Sequence[TableReport], *, graph_version: int
+    ) -> OptimizeResult:
+        size = sum(plan.bytes_read for plan in plans)
+        return OptimizeResult(
+            uri=self._context.store.uri,
+            branch=self._branch,
+            dry_run=self._options.dry_run,
+            engine=self._context.engine.name,
+            engine_reason=f"{spell_bytes(size)} to rewrite"
+            if any(plan.has_work for plan in plans)
+            else "nothing to do",
+            graph_version_before=capture.snapshot.graph_version,
+            graph_version_after=graph_version,
+            commit=None,
+            duration_ms=round((clock.monotonic_seconds() - self._started) * 1_000),
+            bytes_left=sum(group.bytes for plan in plans for group in plan.left),
+            tables=tuple(reports),
+        )

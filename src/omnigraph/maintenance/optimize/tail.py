@@ -1,0 +1,308 @@
+"""Act, second half: commit everything that is ready, table by table, and publish all tables at once.
+
+This is the only part that writers wait for. Nothing is read or computed here that could have been done before.
+"""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+from omnigraph.base import clock, faults, ids
+from omnigraph.base.events import Events
+from omnigraph.branches.gates import hold_branches
+from omnigraph.catalog.model import TableKey
+from omnigraph.errors import GraphCorrupt, OmniError, RecoveryRequired
+from omnigraph.maintenance.optimize.work import FinishedBuild, FinishedRewrite, TableWork
+from omnigraph.manifest.commits import Commit, CommitKind
+from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions
+from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
+from omnigraph.storage.compaction import commit_rewrites, is_unchanged, originals_of, same_files
+from omnigraph.storage.indexing import fold_indexes, stage_indexes
+from omnigraph.storage.layout import IndexLayout, TableLayout, read_layout
+from omnigraph.storage.locks import HeldLock, LeaseLost
+from omnigraph.storage.staging import CommitInterleaved, commit_staged, stage_auto_cleanup_strip
+from omnigraph.storage.tables import Table
+from omnigraph.writes.context import GraphContext
+from omnigraph.writes.protocol import Achieved, WriteIdentity, carry_out, describe_operation
+from omnigraph.writes.recovery.facts import observe_effect
+from omnigraph.writes.sidecar import EffectKind, SidecarEffect, SidecarKind, list_pending
+
+MAINTENANCE_ACTOR = "omnigraph:maintenance"
+
+
+@dataclass(slots=True, kw_only=True)
+class TableCommit:
+    """One table that passed the checks under the gates, and what its commits came to."""
+
+    work: TableWork
+    pin: TablePin
+    head: Table
+    rewrites: tuple[FinishedRewrite, ...]
+    builds: tuple[FinishedBuild, ...]
+    effect: SidecarEffect
+    reached: Table | None = None
+    """Where the table ended; None when nothing was committed to it."""
+    rewritten: tuple[FinishedRewrite, ...] = ()
+    built: tuple[FinishedBuild, ...] = ()
+    folded: tuple[str, ...] = ()
+    """Columns of the indexes that took in what they did not know."""
+    error: str | None = None
+    pause_seconds: float = 0.0
+
+
+@dataclass(slots=True, kw_only=True)
+class Tail:
+    """What happened under the gates."""
+
+    commits: list[TableCommit] = field(default_factory=list)
+    commit: Commit | None = None
+    stale: list[TableKey] = field(default_factory=list)
+    """Tables of which something changed meanwhile; when this is not empty, nothing was committed at all."""
+    drifted: dict[TableKey, int] = field(default_factory=dict)
+    """Tables that moved without the graph, with their HEAD."""
+    closed_seconds: float = 0.0
+    """How long the branch was closed to other writers."""
+
+    def share_pause(self) -> None:
+        """Divide the time that the branch was closed among the tables, which were committed side by side."""
+        total = sum(found.pause_seconds for found in self.commits)
+        for found in self.commits:
+            found.pause_seconds *= self.closed_seconds / total if total else 0.0
+
+
+def run_tail(
+    context: GraphContext,
+    branch: str,
+    works: Sequence[TableWork],
+    *,
+    ir_hash: str,
+    concurrency: int,
+    may_replan: bool,
+    events: Events,
+) -> Tail:
+    """Take the gates once for all tables, check what writers did meanwhile, commit and publish.
+
+    With `may_replan`, anything that changed makes this return before a single effect, so that it can be made again;
+    without, the rest goes on alone.
+    """
+    identity = WriteIdentity.mint(SidecarKind.OPTIMIZE, CommitKind.MAINTENANCE, MAINTENANCE_ACTOR)
+    tail = Tail()
+    with hold_branches(context, [branch], operation=f"optimize {identity.operation_id}") as lock:
+        closed_at = clock.monotonic_seconds()
+        faults.reach("write.after_gates")
+        _refuse_pending(context, branch)
+        snapshot = context.manifest.load(branch).snapshot
+        for work in works:
+            _check_table(context, snapshot, work, tail, same_schema=snapshot.schema.ir_hash == ir_hash)
+        if tail.stale and may_replan:
+            return tail
+        ready = [found for found in tail.commits if _has_work(found)]
+        tail.commits = ready
+        if not ready:
+            return tail
+        effects = tuple(found.effect for found in ready)
+        sidecar = describe_operation(snapshot, identity, effects, {"tables": [found.pin.table_key for found in ready]})
+        preconditions = Preconditions(
+            incarnation=snapshot.incarnation,
+            exact_head=None,
+            ir_hash=snapshot.schema.ir_hash,
+            expected_pins={found.pin.identity: (found.pin.ref, found.pin.version) for found in ready},
+        )
+        tail.commit = carry_out(
+            context,
+            sidecar,
+            lock,
+            lambda: _commit_tables(context, ready, lock, identity.transaction_properties, concurrency),
+            preconditions,
+            events,
+        )
+    tail.closed_seconds = clock.monotonic_seconds() - closed_at
+    tail.share_pause()
+    return tail
+
+
+def _refuse_pending(context: GraphContext, branch: str) -> None:
+    """Refuse what the run could publish or bury by accident; other branches cannot touch what is gated here."""
+    pending = [
+        operation.operation_id
+        for operation in list_pending(context.sidecars)
+        if operation.sidecar is None or operation.sidecar.branch_name == branch
+    ]
+    if pending:
+        raise RecoveryRequired(
+            f"A write on branch '{branch}' was interrupted while tables were being rewritten; nothing was committed. "
+            f"Run `omnigraph recover {context.store.uri}`, then optimize again.",
+            operation_ids=pending,
+        )
+
+
+def _check_table(
+    context: GraphContext, snapshot: GraphSnapshot, work: TableWork, tail: Tail, *, same_schema: bool
+) -> None:
+    """Sort what is ready into what still holds and what a writer has overtaken."""
+    planned_pin = work.plan.facts.pin
+    pin = snapshot.pin_of(planned_pin.identity)
+    if pin is None or pin.address != planned_pin.address or not same_schema:
+        tail.stale.append(planned_pin.table_key)
+        return
+    head = context.store.tables.head(pin.address)
+    if head is None or head.version < pin.version:
+        raise GraphCorrupt(f"Table {pin.table_key} is pinned at version {pin.version} but its newest is older.")
+    if head.version > pin.version:
+        tail.drifted[pin.table_key] = head.version
+        return
+    rewrites = tuple(made for made in work.rewrites if is_unchanged(made.result, head))
+    builds = tuple(
+        made for made in work.builds if same_files(made.built_on, head, frozenset(made.segment.fragment_ids))
+    )
+    if len(rewrites) < len(work.rewrites) or len(builds) < len(work.builds):
+        tail.stale.append(pin.table_key)
+    tail.commits.append(
+        TableCommit(work=work, pin=pin, head=head, rewrites=rewrites, builds=builds, effect=_effect(pin))
+    )
+
+
+def _effect(pin: TablePin) -> SidecarEffect:
+    return SidecarEffect(
+        table_key=pin.table_key,
+        stable_table_id=f"{pin.identity.type_id:016x}",
+        table_incarnation_id=f"{pin.identity.incarnation_id:016x}",
+        location=pin.location,
+        ref=pin.ref,
+        expected_version=pin.version,
+        effect=EffectKind.MAINTENANCE,
+        planned=(),
+        compensation_uuid=ids.new_uuid(),
+    )
+
+
+def _has_work(found: TableCommit) -> bool:
+    plan = found.work.plan
+    return bool(found.rewrites or found.builds or plan.folds or plan.facts.layout.has_auto_cleanup)
+
+
+def _commit_tables(
+    context: GraphContext,
+    ready: Sequence[TableCommit],
+    lock: HeldLock,
+    properties: Mapping[str, str],
+    concurrency: int,
+) -> Achieved | None:
+    """Commit every table, several at a time; one that fails half-way is published where it stands, with the others."""
+    with ThreadPoolExecutor(max_workers=concurrency, thread_name_prefix="optimize") as pool:
+        list(pool.map(lambda found: _commit_table(context, found, lock, properties), ready))
+    faults.reach("optimize.before_publish")
+    moved = [found for found in ready if found.reached is not None]
+    if not moved:
+        return None
+    return Achieved(
+        changes=ManifestChanges(pins=tuple(_pin_move(found) for found in moved)),
+        metadata={"tables": {found.pin.table_key: _stats(found) for found in moved}},
+    )
+
+
+def _commit_table(context: GraphContext, found: TableCommit, lock: HeldLock, properties: Mapping[str, str]) -> None:
+    started = clock.monotonic_seconds()
+    try:
+        _advance(context, found, lock, properties)
+    except LeaseLost:
+        raise
+    except (OmniError, OSError, CommitInterleaved) as error:
+        found.error = str(error)
+    _look_where_it_ended(context, found)
+    found.pause_seconds = clock.monotonic_seconds() - started
+
+
+def _advance(context: GraphContext, found: TableCommit, lock: HeldLock, properties: Mapping[str, str]) -> None:
+    """Make the commits of one table in the one order that converges within a run: strip, fold, replace, rewrite."""
+    store, address = context.store.tables, found.pin.address
+    head = found.head
+    strip = stage_auto_cleanup_strip(head, properties=properties)
+    if strip is not None:
+        # Lance prunes old versions inside any later commit while this config is set, pinned ones included.
+        lock.ensure_seconds_left()
+        head = commit_staged(store, address, strip)
+        faults.reach("optimize.after_strip")
+    folds = _folds(read_layout(head), found)
+    if folds:
+        lock.ensure_seconds_left()
+        head = fold_indexes(store, address, folds)
+        found.folded = tuple(sorted({column for index in folds for column in index.columns}))
+        faults.reach("optimize.after_index_fold")
+    if found.builds:
+        names = {made.build.name for made in found.builds}
+        replaced = [index for index in read_layout(head).indexes if index.name in names]
+        lock.ensure_seconds_left()
+        segments = [made.segment for made in found.builds]
+        head = commit_staged(store, address, stage_indexes(head, segments, replaced, properties=properties))
+        found.built = found.builds
+        faults.reach("optimize.after_index_build")
+    layout = read_layout(head)
+    fitting = tuple(made for made in found.rewrites if _fits(made, layout))
+    if fitting:
+        lock.ensure_seconds_left()
+        commit_rewrites(store, address, [made.result for made in fitting])
+        found.rewritten = fitting
+        faults.reach("optimize.after_rewrite")
+
+
+def _folds(layout: TableLayout, found: TableCommit) -> list[IndexLayout]:
+    """Return the indexes to fold at HEAD: those that were planned, and those that an append has made stale since."""
+    if not found.work.plan.reindex:
+        return []
+    replaced = {made.build.name for made in found.builds}
+    return [
+        index
+        for index in layout.indexes
+        if index.name not in replaced
+        and not index.is_full_text
+        and (layout.uncovered(index) or len(index.segments) > 1)
+    ]
+
+
+def _fits(made: FinishedRewrite, layout: TableLayout) -> bool:
+    """Whether Lance can commit a rewrite as the indexes are now: no segment covers only a part of its fragments.
+
+    A BTREE whose files lie with the parent would be left pointing there, and every lookup on the ref would fail.
+    """
+    originals = frozenset(originals_of(made.result))
+    for index in layout.indexes:
+        for segment in index.segments:
+            shared = originals & segment.fragment_ids
+            if (shared and shared != originals) or (shared and index.is_btree and segment.is_inherited):
+                return False
+    return True
+
+
+def _look_where_it_ended(context: GraphContext, found: TableCommit) -> None:
+    """Read which commits there are above the pin; the table is published there if every one of them kept its rows."""
+    facts = observe_effect(context, found.effect)
+    if not facts.operations or facts.head_version is None:
+        return
+    if all(made.is_maintenance for made in facts.operations):
+        found.reached = context.store.tables.open(found.pin.address, facts.head_version)
+        return
+    strange = ", ".join(made.name for made in facts.operations if not made.is_maintenance)
+    found.error = f"somebody else committed to the table meanwhile ({strange}); look at it with `omnigraph repair`"
+
+
+def _pin_move(found: TableCommit) -> PinMove:
+    assert found.reached is not None
+    return PinMove.to(
+        found.reached,
+        table_key=found.pin.table_key,
+        identity=found.pin.identity,
+        transaction_uuid=found.reached.transaction_uuid,
+    )
+
+
+def _stats(found: TableCommit) -> Mapping[str, Any]:
+    return {
+        "fragments_removed": sum(len(made.group.fragments) for made in found.rewritten),
+        "fragments_added": sum(made.fragments_added for made in found.rewritten),
+        "bytes_written": sum(made.bytes_written for made in found.rewritten),
+        "indexes_built": sorted({made.build.column for made in found.built}),
+        "indexes_updated": list(found.folded),
+        "pause_ms": round(found.pause_seconds * 1_000),
+    }

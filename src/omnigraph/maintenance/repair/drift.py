@@ -1,0 +1,130 @@
+"""Where a table's HEAD is not its pin, and what made the versions in between."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from omnigraph.catalog.arrow import table_schema
+from omnigraph.catalog.model import Catalog, TableKey
+from omnigraph.errors import EntityNotFound
+from omnigraph.manifest.commits import MAIN_BRANCH
+from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
+from omnigraph.storage.operations import HistoryUnreadable, OperationName, TableOperation, operation
+from omnigraph.storage.table_files import TableDirectory
+from omnigraph.storage.tables import Table
+from omnigraph.writes.context import GraphContext
+
+VERSIONS_EXAMINED_MAX = 1_024
+
+# An index build or a changed setting is harmless most of the time, which is not the same as proven.
+_VERIFIED = {OperationName.RESERVE_FRAGMENTS, OperationName.REWRITE}
+
+
+class Classification(StrEnum):
+    """What the versions above a pin amount to."""
+
+    NO_DRIFT = "no_drift"
+    VERIFIED_MAINTENANCE = "verified_maintenance"
+    SUSPICIOUS = "suspicious"
+    UNVERIFIABLE = "unverifiable"
+    BEHIND = "behind"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableDrift:
+    """One owned table of one branch: its pin, its HEAD and every operation between them."""
+
+    branch: str
+    pin: TablePin
+    head: Table | None
+    operations: tuple[TableOperation, ...] | None
+    """What made each version in (pin, HEAD]; None when one of them cannot be told."""
+    unfit_because: str | None
+    """Why the graph could not be read with HEAD at all; None when its columns are those of the schema."""
+
+    @property
+    def head_version(self) -> int | None:
+        """HEAD's version; None when the table is gone."""
+        return None if self.head is None else int(self.head.version)
+
+    @property
+    def classification(self) -> Classification:
+        """Judge by the names in the transaction files; an unknown operation is never harmless."""
+        return classify_drift(pin_version=self.pin.version, head_version=self.head_version, operations=self.operations)
+
+
+def classify_drift(
+    *, pin_version: int, head_version: int | None, operations: Sequence[TableOperation] | None
+) -> Classification:
+    """Say what lies between a pin and HEAD."""
+    if head_version is None or head_version < pin_version:
+        return Classification.BEHIND
+    if head_version == pin_version:
+        return Classification.NO_DRIFT
+    if operations is None:
+        return Classification.UNVERIFIABLE
+    if all(made.name in _VERIFIED for made in operations):
+        return Classification.VERIFIED_MAINTENANCE
+    return Classification.SUSPICIOUS
+
+
+def find_drift(context: GraphContext, branch: str, table_keys: Sequence[TableKey] = ()) -> list[TableDrift]:
+    """Look at every table that a branch owns; tables it inherits are their owner's matter."""
+    snapshot = context.manifest.load(branch).snapshot
+    catalog = context.schemas.catalog(snapshot.schema)
+    wanted = set(table_keys)
+    return [
+        _look(context, branch, pin, catalog)
+        for pin in snapshot.pins.values()
+        if pin.ref == snapshot.own_ref and (not wanted or pin.table_key in wanted)
+    ]
+
+
+def branches_to_examine(context: GraphContext, branch: str | None) -> list[str]:
+    """Return the branch that was asked for, or all live ones."""
+    return [branch] if branch is not None else [MAIN_BRANCH, *context.manifest.branch_names()]
+
+
+def check_table_keys(snapshots: Iterator[GraphSnapshot], table_keys: Sequence[str]) -> tuple[TableKey, ...]:
+    """Return the keys, or raise for the first that no examined branch has, naming those they have."""
+    known = sorted({key for snapshot in snapshots for key in snapshot.pins})
+    for key in table_keys:
+        if key not in known:
+            raise EntityNotFound(f"There is no table {key!r}; the tables are {', '.join(known)}.", selector=key)
+    return tuple(TableKey(key) for key in table_keys)
+
+
+def _look(context: GraphContext, branch: str, pin: TablePin, catalog: Catalog) -> TableDrift:
+    head = context.store.tables.head(pin.address)
+    is_ahead = head is not None and head.version > pin.version
+    return TableDrift(
+        branch=branch,
+        pin=pin,
+        head=head,
+        operations=_operations(context, pin, head.version) if head is not None and is_ahead else (),
+        unfit_because=_unfit_because(head, pin, catalog) if head is not None and is_ahead else None,
+    )
+
+
+def _operations(context: GraphContext, pin: TablePin, head_version: int) -> tuple[TableOperation, ...] | None:
+    if head_version - pin.version > VERSIONS_EXAMINED_MAX:
+        return None
+    directory = TableDirectory(context.store.objects, pin.location)
+    try:
+        return tuple(
+            operation(directory, ref=pin.ref, version=version) for version in range(pin.version + 1, head_version + 1)
+        )
+    except HistoryUnreadable:
+        return None
+
+
+def _unfit_because(head: Table, pin: TablePin, catalog: Catalog) -> str | None:
+    declared = {field.name: field.type for field in table_schema(catalog.type_by_table_key[pin.table_key])}
+    found = {field.name: field.type for field in head.schema}
+    for name in sorted({*declared, *found}):
+        if declared.get(name) != found.get(name):
+            return (
+                f"column {name!r} is {found.get(name, 'missing')} in version {head.version} but the schema says "
+                f"{declared.get(name, 'that there is none')}; use --discard to go back to the pin"
+            )
+    return None

@@ -1,0 +1,228 @@
+"""Repair: show drift, and publish it when somebody has vouched for it.
+
+Publishing moves pins to existing versions; no row is rewritten. What is published is exactly what was classified: the
+branch is closed to writers while HEAD and its transactions are read once more.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from omnigraph.base import clock, faults, ids
+from omnigraph.catalog.model import TableKey
+from omnigraph.errors import RecoveryRequired
+from omnigraph.maintenance.admission import require_settled, sole_maintainer
+from omnigraph.maintenance.repair.drift import (
+    Classification,
+    TableDrift,
+    branches_to_examine,
+    check_table_keys,
+    find_drift,
+)
+from omnigraph.manifest.commits import Commit, CommitId, CommitKind
+from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions
+from omnigraph.manifest.snapshot import GraphSnapshot
+from omnigraph.writes.context import GraphContext
+from omnigraph.writes.sidecar import list_pending
+from omnigraph.writes.upgrading import bring_up_to_date
+
+REPAIR_ACTOR = "omnigraph:repair"
+GATE_WAIT_SECONDS = 30.0
+
+
+class Consent(StrEnum):
+    """How far the operator vouches for what is found."""
+
+    PREVIEW = "preview"
+    VERIFIED = "verified"
+    """Publish what provably changed no row."""
+    ANYTHING = "anything"
+    """Publish also what was reviewed by other means."""
+
+
+class RepairAction(StrEnum):
+    """What became of one table."""
+
+    NOOP = "noop"
+    PREVIEW = "preview"
+    HEALED = "healed"
+    FORCED = "forced"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairRow:
+    """One table's finding and what was done about it."""
+
+    table_key: TableKey
+    branch: str
+    classification: Classification
+    action: RepairAction
+    manifest_version: int
+    lance_head_version: int | None
+    operations: tuple[str, ...]
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairReport:
+    """All rows of one run, and the commits it made."""
+
+    consent: Consent
+    rows: tuple[RepairRow, ...]
+    commits: tuple[Commit, ...]
+
+    @property
+    def refused(self) -> tuple[RepairRow, ...]:
+        """The tables that stay as they are although something is wrong with them."""
+        return tuple(row for row in self.rows if row.action is RepairAction.REFUSED)
+
+
+def run_repair(
+    context: GraphContext,
+    *,
+    consent: Consent = Consent.PREVIEW,
+    branch: str | None = None,
+    tables: Sequence[str] = (),
+    wait_seconds: float = 0.0,
+) -> RepairReport:
+    """Find drift on `main` and on every table that a live branch owns; publish it as far as the consent goes."""
+    require_settled(context, "repair")
+    branches = branches_to_examine(context, branch)
+    keys = check_table_keys((context.manifest.load(name).snapshot for name in branches), tables)
+    if consent is Consent.PREVIEW:
+        found = [drift for name in branches for drift in find_drift(context, name, keys)]
+        return RepairReport(consent=consent, rows=tuple(_row(drift, consent) for drift in found), commits=())
+    with sole_maintainer(context, "repair", wait_seconds=wait_seconds):
+        # Once more under the lock: what another run was doing meanwhile is over now.
+        require_settled(context, "repair")
+        outcomes = [_repair_branch(context, name, keys, consent) for name in branches]
+    return RepairReport(
+        consent=consent,
+        rows=tuple(row for rows, _ in outcomes for row in rows),
+        commits=tuple(commit for _, commit in outcomes if commit is not None),
+    )
+
+
+def _repair_branch(
+    context: GraphContext, branch: str, keys: Sequence[TableKey], consent: Consent
+) -> tuple[list[RepairRow], Commit | None]:
+    bring_up_to_date(context, branch)
+    with context.store.locks.acquire(f"branch/{branch}", operation="repair", wait_seconds=GATE_WAIT_SECONDS) as lock:
+        _refuse_pending_here(context, branch)
+        snapshot = context.manifest.load(branch).snapshot
+        found = find_drift(context, branch, keys)
+        rows = [_row(drift, consent) for drift in found]
+        chosen = [
+            drift
+            for drift, row in zip(found, rows, strict=True)
+            if row.action in {RepairAction.HEALED, RepairAction.FORCED}
+        ]
+        if not chosen:
+            return rows, None
+        faults.reach("repair.before_publish")
+        lock.ensure_seconds_left()
+        commit = context.publisher.publish(
+            branch,
+            ManifestChanges(pins=tuple(_pin_move(drift) for drift in chosen)),
+            _commit(branch, chosen),
+            _preconditions(snapshot, chosen),
+        )
+        context.log.add(commit)
+        return rows, commit
+
+
+def _refuse_pending_here(context: GraphContext, branch: str) -> None:
+    pending = [
+        operation.operation_id
+        for operation in list_pending(context.sidecars)
+        if operation.sidecar is None or operation.sidecar.branch_name == branch
+    ]
+    if pending:
+        raise RecoveryRequired(
+            f"A write on branch '{branch}' was interrupted while it was being repaired; nothing was changed. Run "
+            f"`omnigraph recover {context.store.uri}`, then try again.",
+            operation_ids=pending,
+        )
+
+
+def _row(drift: TableDrift, consent: Consent) -> RepairRow:
+    action, error = _judge(drift, consent)
+    return RepairRow(
+        table_key=drift.pin.table_key,
+        branch=drift.branch,
+        classification=drift.classification,
+        action=action,
+        manifest_version=drift.pin.version,
+        lance_head_version=drift.head_version,
+        operations=tuple(made.name for made in drift.operations or ()),
+        error=error,
+    )
+
+
+def _judge(drift: TableDrift, consent: Consent) -> tuple[RepairAction, str | None]:
+    found = drift.classification
+    if found is Classification.NO_DRIFT:
+        return RepairAction.NOOP, None
+    if found is Classification.BEHIND:
+        newest = "gone" if drift.head_version is None else f"at version {drift.head_version}"
+        return RepairAction.REFUSED, (
+            f"the graph pins version {drift.pin.version} but the table is {newest}; restore it from a backup"
+        )
+    if consent is Consent.PREVIEW:
+        return RepairAction.PREVIEW, drift.unfit_because
+    if drift.unfit_because is not None:
+        return RepairAction.REFUSED, drift.unfit_because
+    if found is Classification.VERIFIED_MAINTENANCE:
+        return RepairAction.HEALED, None
+    if consent is Consent.ANYTHING:
+        return RepairAction.FORCED, None
+    return RepairAction.REFUSED, _REFUSALS[found]
+
+
+_REFUSALS: Mapping[Classification, str] = {
+    Classification.SUSPICIOUS: "other operations than compaction made these versions; review them, then use --force",
+    Classification.UNVERIFIABLE: "what made these versions cannot be read; review the table, then use --force",
+}
+
+
+def _pin_move(drift: TableDrift) -> PinMove:
+    assert drift.head is not None
+    return PinMove.to(
+        drift.head,
+        table_key=drift.pin.table_key,
+        identity=drift.pin.identity,
+        transaction_uuid=drift.operations[-1].uuid if drift.operations else None,
+    )
+
+
+def _commit(branch: str, chosen: Sequence[TableDrift]) -> Commit:
+    repaired: dict[str, Any] = {
+        drift.pin.table_key: {
+            "from_version": drift.pin.version,
+            "to_version": drift.head_version,
+            "classification": drift.classification.value,
+            "operations": [made.name for made in drift.operations or ()],
+        }
+        for drift in chosen
+    }
+    return Commit(
+        graph_commit_id=CommitId(ids.new_ulid()),
+        parent_commit_id=None,
+        graph_branch=branch,
+        graph_version=0,
+        kind=CommitKind.REPAIR,
+        actor_id=REPAIR_ACTOR,
+        created_at_us=clock.now_us(),
+        metadata={"repaired": repaired},
+    )
+
+
+def _preconditions(snapshot: GraphSnapshot, chosen: Sequence[TableDrift]) -> Preconditions:
+    return Preconditions(
+        incarnation=snapshot.incarnation,
+        exact_head=None,
+        ir_hash=snapshot.schema.ir_hash,
+        expected_pins={drift.pin.identity: (drift.pin.ref, drift.pin.version) for drift in chosen},
+    )

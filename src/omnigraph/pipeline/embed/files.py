@@ -1,0 +1,224 @@
+"""Embedding load files: NDJSON in, NDJSON out, no graph opened.
+
+Two passes over the input. The first only looks, so that a broken line is found before a provider is paid; the second
+embeds chunk after chunk. Records that do not change are copied byte for byte.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import pyarrow as pa
+
+from omnigraph.base.events import Advanced, Events, Warned
+from omnigraph.base.units import spell_bytes
+from omnigraph.embedding.config import EmbedConfig
+from omnigraph.embedding.embedder import embed_texts
+from omnigraph.errors import Io, Usage
+from omnigraph.pipeline.embed.records import EmbedJob, EmbedRecord
+from omnigraph.pipeline.embed.result import EmbedMode, EmbedResult
+from omnigraph.pipeline.embed.selection import Selection
+from omnigraph.pipeline.embed.spec import EmbedSpec
+from omnigraph.pipeline.load.lines import Chunk, read_chunks
+from omnigraph.pipeline.load.sources import InputFile, InputReader, LocalInputs, find_inputs
+from omnigraph.pipeline.outputs import appearing_directory, appearing_file
+from omnigraph.records.findings import Finding, FindingCollector, Rejected
+from omnigraph.records.report import rejected
+from omnigraph.records.strict_json import Number
+
+_CODEC_BY_SUFFIX = {".gz": "gzip", ".zst": "zstd"}
+_CHUNK_BYTES = 2**20
+"""Small chunks, because a chunk's records are Python objects while their vectors are fetched."""
+
+
+@dataclass(slots=True)
+class _Counts:
+    records: int = 0
+    selected: int = 0
+    embedded: int = 0
+    cleaned: int = 0
+
+
+def run_embed_files(
+    input: str | Path,  # noqa: A002 — the word of the command line
+    output: str | Path,
+    *,
+    spec: EmbedSpec,
+    reembed_all: bool = False,
+    clean: bool = False,
+    types: Sequence[str] = (),
+    select: Sequence[str] = (),
+    config: Callable[[], EmbedConfig],
+    events: Events,
+) -> EmbedResult:
+    """Embed the records of a file, or of all files of a directory, and write them to `output` when all is done.
+
+    `config` is asked only when a record needs a vector.
+    """
+    if reembed_all and clean:
+        raise Usage("--reembed-all and --clean exclude each other.", flag="--clean")
+    mode = _mode(reembed_all=reembed_all, clean=clean, has_selectors=bool(select))
+    job = EmbedJob(spec=spec, selection=Selection.of(spec, types=types, select=select), mode=mode)
+    for warning in spec.warnings:
+        events(Warned(message=warning))
+    files = find_inputs(str(input), store=LocalInputs())
+    counts = _look(files, job)
+    provider = config() if counts.embedded else None
+    if provider is not None:
+        for warning in provider.warnings:
+            events(Warned(message=warning))
+    is_directory = Path(input).is_dir()
+    _refuse_foreign_directory(Path(output), is_directory=is_directory)
+    _rewrite(
+        files, Path(output), is_directory=is_directory, job=job, config=provider, total=counts.embedded, events=events
+    )
+    size = sum(file.size_bytes or 0 for file in files)
+    return EmbedResult(
+        input=str(input),
+        output=str(output),
+        records=counts.records,
+        selected_records=counts.selected,
+        embedded_records=counts.embedded,
+        cleaned_records=counts.cleaned,
+        mode=mode,
+        dimension=spec.dimension,
+        model=provider.model if provider is not None else "",
+        engine="local",
+        engine_reason=spell_bytes(size),
+    )
+
+
+def _mode(*, reembed_all: bool, clean: bool, has_selectors: bool) -> EmbedMode:
+    if clean:
+        return EmbedMode.CLEAN
+    if reembed_all:
+        return EmbedMode.REEMBED_ALL
+    return EmbedMode.REEMBED_SELECTED if has_selectors else EmbedMode.FILL_MISSING
+
+
+def _look(files: Sequence[InputFile], job: EmbedJob) -> _Counts:
+    """Count what a run will do, and raise for the lines that cannot be read."""
+    counts, findings = _Counts(), FindingCollector()
+    for file in files:
+        for chunk in _chunks(file):
+            for number, line in _numbered(chunk):
+                counts.records += 1
+                try:
+                    record = EmbedRecord.read(line, job)
+                except Rejected as exc:
+                    findings.add(Finding(code=exc.code, message=str(exc), file_index=file.index, line=number))
+                    continue
+                counts.selected += record.is_selected
+                counts.embedded += record.needs_vector
+                counts.cleaned += record.loses_vector
+    if findings:
+        raise rejected(findings.result(), files=tuple(file.name for file in files), verb="embed")
+    return counts
+
+
+def _rewrite(
+    files: Sequence[InputFile],
+    output: Path,
+    *,
+    is_directory: bool,
+    job: EmbedJob,
+    config: EmbedConfig | None,
+    total: int,
+    events: Events,
+) -> None:
+    done = 0
+
+    def advance(count: int) -> None:
+        nonlocal done
+        done += count
+        events(Advanced(phase="embed", done=done, total=total, unit="records"))
+
+    if not is_directory:
+        _make_parent(output)
+        with appearing_file(output) as stream:
+            for file in files:
+                _rewrite_file(file, stream, _codec(output), job, config, advance)
+        return
+    with appearing_directory(output) as directory:
+        for file in files:
+            path = directory / file.name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("xb") as stream:
+                _rewrite_file(file, stream, _codec(path), job, config, advance)
+
+
+def _rewrite_file(
+    file: InputFile,
+    stream: BinaryIO,
+    codec: str | None,
+    job: EmbedJob,
+    config: EmbedConfig | None,
+    advance: Callable[[int], None],
+) -> None:
+    sink = stream if codec is None else pa.CompressedOutputStream(pa.PythonFile(stream, "wb"), codec)
+    for chunk in _chunks(file):
+        records = [EmbedRecord.read(line, job) for _, line in _numbered(chunk)]
+        _fill(records, job.spec.dimension, config, advance)
+        sink.write(b"".join(record.line for record in records))
+    if codec is not None:
+        sink.flush()
+        sink.close()
+
+
+def _fill(
+    records: Sequence[EmbedRecord], dimension: int, config: EmbedConfig | None, advance: Callable[[int], None]
+) -> None:
+    wanting = [record for record in records if record.needs_vector]
+    if not wanting:
+        return
+    assert config is not None
+    vectors = embed_texts(config, [record.text for record in wanting], dimension=dimension, advance=advance)
+    # Arrow prints the fewest digits that read back as the same float32.
+    spelled = vectors.flatten().cast(pa.utf8()).to_pylist()
+    for place, record in enumerate(wanting):
+        record.set_vector([Number(digits) for digits in spelled[place * dimension : (place + 1) * dimension]])
+
+
+def _chunks(file: InputFile) -> Iterator[Chunk]:
+    with InputReader(file, LocalInputs()) as reader:
+        yield from read_chunks(reader, name=file.name, chunk_bytes=_CHUNK_BYTES)
+
+
+def _numbered(chunk: Chunk) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines that hold something, with their numbers and their ends."""
+    *lines, last = chunk.text.split(b"\n")
+    for place, line in enumerate([*(line + b"\n" for line in lines), last]):
+        if line.strip():
+            yield chunk.first_line + place, line
+
+
+def _codec(path: Path) -> str | None:
+    return _CODEC_BY_SUFFIX.get(path.suffix)
+
+
+def _make_parent(output: Path) -> None:
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Io(f"Cannot make {output.parent}: {error.strerror}.", path=str(output.parent)) from error
+
+
+def _refuse_foreign_directory(output: Path, *, is_directory: bool) -> None:
+    """Refuse to replace a directory by a file, or one that holds anything but load files."""
+    if not output.is_dir():
+        if is_directory and output.exists():
+            raise Io(f"{output} is a file, and a directory of input gives a directory.", path=str(output))
+        return
+    if not is_directory:
+        raise Io(f"{output} is a directory; name the output file.", path=str(output))
+    suffixes = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz", ".jsonl.zst", ".ndjson.zst")
+    foreign = sorted(path for path in output.rglob("*") if path.is_file() and not path.name.endswith(suffixes))
+    if foreign:
+        raise Io(
+            f"{output} would be replaced, but it holds {foreign[0]}, which is no load file. Choose another output.",
+            path=str(output),
+        )
+
+
+__all__ = ["run_embed_files"]

@@ -1,0 +1,220 @@
+"""Embedding a graph's rows: the `@embed` vectors that are pending, filled from their source texts as one commit.
+
+Vectors are fetched while the write is prepared, before any gate. If the branch moves meanwhile, the write is prepared
+again and every text that has its vector already keeps it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.base.events import Advanced, Events, Warned
+from omnigraph.base.units import counted
+from omnigraph.catalog.model import Catalog, EmbedSource, NodeType, TableKey
+from omnigraph.embedding.config import EmbedConfig
+from omnigraph.embedding.embedder import embed_texts
+from omnigraph.embedding.vectors import vector_column
+from omnigraph.errors import EntityNotFound, InvalidTarget
+from omnigraph.manifest.commits import CommitKind, check_actor
+from omnigraph.pipeline.embed.result import EmbedMode, EmbedResult
+from omnigraph.storage.filters import Comparison, all_of
+from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID
+from omnigraph.writes.authority import Capture, capture_branch
+from omnigraph.writes.context import GraphContext
+from omnigraph.writes.delta import TableDelta, delta_rows, empty_reference, prepare_tables
+from omnigraph.writes.equality import without_unchanged
+from omnigraph.writes.protocol import PreparedWrite, WriteIdentity, run_write
+from omnigraph.writes.sidecar import SidecarKind
+
+_TEXTS_AT_ONCE = 4_096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A vector property, and where it comes from."""
+
+    node: NodeType
+    name: str
+    dimension: int
+    embed: EmbedSource
+
+    @property
+    def spelled(self) -> str:
+        """The property as messages spell it."""
+        return f"{self.node.name}.{self.name}"
+
+
+def run_embed(
+    context: GraphContext,
+    *,
+    types: Sequence[str],
+    branch: str,
+    reembed_all: bool,
+    actor_id: str | None,
+    config: EmbedConfig,
+    events: Events,
+) -> EmbedResult:
+    """Fill the pending vectors of the chosen types (all, if none is named), or raise and change nothing.
+
+    With `reembed_all`, vectors that exist are made again too.
+    """
+    check_actor(actor_id)
+    capture = capture_branch(context, branch)
+    targets = find_targets(capture.catalog, types)
+    for warning in config.warnings:
+        events(Warned(message=warning))
+    for target in targets:
+        config.require_model(target.embed.model, where=target.spelled)
+    writer = EmbedWriter(
+        targets=targets,
+        texts=EmbeddedTexts(config=config, events=events),
+        reembed_all=reembed_all,
+        ir_hash=capture.snapshot.schema.ir_hash,
+        branch=branch,
+        actor_id=actor_id,
+    )
+    commit = run_write(context, writer, events)
+    dimensions = {target.dimension for target in targets}
+    return EmbedResult(
+        input=context.store.uri,
+        output=context.store.uri,
+        records=sum(capture.snapshot.pins[key].row_count for key in {target.node.table_key for target in targets}),
+        selected_records=writer.embedded,
+        embedded_records=writer.embedded,
+        cleaned_records=0,
+        mode=EmbedMode.REEMBED_ALL if reembed_all else EmbedMode.FILL_MISSING,
+        dimension=dimensions.pop() if len(dimensions) == 1 else None,
+        model=config.model,
+        engine="local",
+        engine_reason=f"{counted(writer.embedded, 'text')}, {config.provider} provider",
+        is_graph=True,
+        commit=commit,
+    )
+
+
+def find_targets(catalog: Catalog, names: Sequence[str]) -> tuple[Target, ...]:
+    """Return the `@embed` vectors of the named node types; raise for a name that is unknown or has none."""
+    nodes = catalog.nodes
+    if names:
+        nodes = tuple(node for node in catalog.nodes if {node.name, node.table_key} & set(names))
+        for name in names:
+            if not any(name in {node.name, node.table_key} for node in nodes):
+                known = ", ".join(node.name for node in catalog.nodes)
+                raise EntityNotFound(f"There is no node type {name!r} in this graph; it has {known}.", selector=name)
+    targets = tuple(target for node in nodes for target in _targets_of(node))
+    for node in nodes:
+        if names and not any(target.node is node for target in targets):
+            raise InvalidTarget(f"{node.name} has no @embed vector, so there is nothing to embed.")
+    return targets
+
+
+def _targets_of(node: NodeType) -> list[Target]:
+    return [
+        Target(node=node, name=declared.name, dimension=declared.type.dimension or 0, embed=declared.embed)
+        for declared in node.properties
+        if declared.embed is not None
+    ]
+
+
+@dataclass(kw_only=True)
+class EmbeddedTexts:
+    """The vectors of texts; each text is sent once, however often it occurs or is asked for again."""
+
+    config: EmbedConfig
+    events: Events
+    _place_by_text: dict[int, dict[str, int]] = field(default_factory=dict)
+    _parts: dict[int, list[pa.Array]] = field(default_factory=dict)
+
+    def vectors(self, texts: Sequence[str], target: Target) -> pa.Array:
+        """Return one vector per text."""
+        dimension = target.dimension
+        places = self._place_by_text.setdefault(dimension, {})
+        parts = self._parts.setdefault(dimension, [vector_column([], dimension)])
+        missing = [text for text in dict.fromkeys(texts) if text not in places]
+        done = 0
+
+        def advance(count: int) -> None:
+            nonlocal done
+            done += count
+            self.events(Advanced(phase=f"embed {target.spelled}", done=done, total=len(missing), unit="texts"))
+
+        for start in range(0, len(missing), _TEXTS_AT_ONCE):
+            portion = missing[start : start + _TEXTS_AT_ONCE]
+            parts.append(embed_texts(self.config, portion, dimension=dimension, advance=advance))
+            for text in portion:
+                places[text] = len(places)
+        return pa.concat_arrays(parts).take(pa.array([places[text] for text in texts], pa.int64()))
+
+
+@dataclass(kw_only=True)
+class EmbedWriter:
+    """The description of an embed run for the write protocol."""
+
+    targets: Sequence[Target]
+    texts: EmbeddedTexts
+    reembed_all: bool
+    ir_hash: str
+    branch: str
+    actor_id: str | None
+    expected_head: str | None = None
+    kind: SidecarKind = SidecarKind.EMBED
+    commit_kind: CommitKind = CommitKind.EMBED
+    embedded: int = 0
+
+    @property
+    def is_strict(self) -> bool:
+        """A vector belongs to its text whatever else has happened, so a moved head is no error."""
+        return False
+
+    def prepare(self, capture: Capture, identity: WriteIdentity) -> PreparedWrite | None:
+        """Fetch the vectors that are missing in the captured state and stage the rows that get one.
+
+        No set check: a vector is part of no key, constraint or endpoint.
+        """
+        capture.expect(ir_hash=self.ir_hash)
+        self.embedded = 0
+        nodes: Mapping[TableKey, NodeType] = {target.node.table_key: target.node for target in self.targets}
+        deltas = {key: delta for key, node in nodes.items() if (delta := self._delta(capture, node)) is not None}
+        tables = prepare_tables(capture, deltas, identity)
+        return PreparedWrite(tables=tables) if tables else None
+
+    def _delta(self, capture: Capture, node: NodeType) -> TableDelta | None:
+        found = {target.name: self._found(capture, target) for target in self.targets if target.node == node}
+        ids = pa.concat_arrays([vectors["id"].combine_chunks() for vectors in found.values()]).unique()
+        if len(ids) == 0:
+            return None
+        rows = capture.table(node.table_key).lookup("id", ids, capture.table(node.table_key).schema.names)
+        shape = empty_reference(node).schema
+        matched = rows.select(shape.names).cast(shape)
+        rows = rows.drop_columns([ROW_ID, ROW_ADDRESS])
+        for name, vectors in found.items():
+            rows = _with_vectors(rows, name, vectors)
+        delta = TableDelta(entity=node, upserts=delta_rows(node, rows), matched=matched, removed=empty_reference(node))
+        return without_unchanged(capture, delta)
+
+    def _found(self, capture: Capture, target: Target) -> pa.Table:
+        """Return the ids of the rows that get a vector, each with it."""
+        wanted = [Comparison(target.embed.source, "!=", None)]
+        if not self.reembed_all:
+            wanted.append(Comparison(target.name, "=", None))
+        rows = capture.table(target.node.table_key).read(["id", target.embed.source], where=all_of(wanted))
+        texts = rows[target.embed.source].combine_chunks()
+        says_something = pc.not_equal(pc.utf8_trim_whitespace(texts), "")
+        texts = texts.filter(says_something)
+        self.embedded += len(texts)
+        return pa.table(
+            {
+                "id": rows["id"].combine_chunks().filter(says_something),
+                "vector": self.texts.vectors(texts.to_pylist(), target),
+            }
+        )
+
+
+def _with_vectors(rows: pa.Table, name: str, vectors: pa.Table) -> pa.Table:
+    """Set a vector property where there is a new vector, and leave it as it is elsewhere."""
+    at = pc.index_in(rows["id"].combine_chunks(), value_set=vectors["id"].combine_chunks())
+    new = vectors["vector"].combine_chunks().take(at).cast(rows.schema.field(name).type)
+    column = pc.if_else(pc.is_valid(at), new, rows[name].combine_chunks())
+    return rows.set_column(rows.schema.get_field_index(name), rows.schema.field(name), column)

@@ -1,0 +1,79 @@
+"""Files that get their names only when everything is in them, so that nobody ever reads half an output."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from omnigraph.base import ids
+from omnigraph.errors import Io
+
+
+@contextmanager
+def appearing_file(path: Path) -> Iterator[BinaryIO]:
+    """Write a file that replaces `path` at the end; after a failure `path` is as it was."""
+    temporary = _beside(path)
+    try:
+        with _translated(path), temporary.open("xb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        with _translated(path):
+            temporary.replace(path)
+            _sync(path.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def appearing_directory(path: Path) -> Iterator[Path]:
+    """Fill a new directory that replaces `path` at the end; after a failure `path` is as it was.
+
+    A rename cannot replace a directory that holds something, so the old one steps aside first: for a moment there is
+    neither, never a mixture.
+    """
+    temporary, old = _beside(path), _beside(path)
+    try:
+        with _translated(path):
+            temporary.mkdir(parents=True)
+        yield temporary
+        with _translated(path):
+            for directory, _, names in os.walk(temporary):
+                for name in names:
+                    _sync(Path(directory, name))
+                _sync(Path(directory))
+            if path.exists():
+                path.rename(old)
+            temporary.rename(path)
+            _sync(path.parent)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+        if old.exists() and not path.exists():
+            old.rename(path)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _beside(path: Path) -> Path:
+    """Name a neighbour on the same file system; its leading dot hides it from loads."""
+    plain = path.resolve()
+    return plain.with_name(f".{plain.name}.{ids.new_ulid()}.tmp")
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise Io(f"Cannot write {path}: {error.strerror or error}.", path=str(path)) from error

@@ -1,0 +1,328 @@
+"""One typed Arrow column → the stored type of a property, or the rows that would change on the way.
+
+Integers convert where they fit, floats where they stay what they are, timestamps are cut to milliseconds; nothing else
+about a value may change. Text stands for a date, a time or a blob as it would in a record.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.base.units import shorten
+from omnigraph.catalog.model import FLOATS, INTEGERS, PropertyType, Scalar
+from omnigraph.records.findings import Code, Rejected
+from omnigraph.records.moments import are_common_moments, read_moments
+from omnigraph.records.values import read_value
+
+_TEXT_STANDS_FOR = frozenset({Scalar.DATE, Scalar.DATETIME, Scalar.BLOB})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Misfit:
+    """Rows of a column that do not fit, and why; the message leaves out the `Type.property` in front."""
+
+    code: Code
+    rows: pa.Array
+    describe: Callable[[int], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Converted:
+    """The column in its stored type, null where a value does not fit, and what does not fit."""
+
+    column: pa.Array
+    misfits: tuple[Misfit, ...] = ()
+
+
+def convert_column(column: pa.Array, declared: PropertyType, stored: pa.DataType) -> Converted:
+    """Convert a column; null stays null, and whether null is allowed is not decided here."""
+    column = _plain(column)
+    if pa.types.is_null(column.type):
+        return Converted(column=pa.nulls(len(column), stored))
+    if declared.scalar is Scalar.VECTOR:
+        return _convert_vectors(column, declared, stored)
+    if declared.is_list:
+        return _convert_lists(column, declared, stored)
+    return _convert_scalars(column, declared, stored)
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    """Take off the encodings that say nothing about the values."""
+    kind = column.type
+    if isinstance(kind, pa.BaseExtensionType):
+        return _plain(column.storage)
+    if pa.types.is_dictionary(kind):
+        return _plain(column.dictionary_decode())
+    if pa.types.is_run_end_encoded(kind):
+        return _plain(pc.run_end_decode(column))
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return column.cast(pa.utf8())
+    return column
+
+
+def _convert_scalars(column: pa.Array, declared: PropertyType, stored: pa.DataType) -> Converted:
+    if not _can_hold(column.type, declared.scalar):
+        return _refused(column, stored, lambda _: f"expects {_spelled(declared)}, got a column of {column.type}")
+    if pa.types.is_string(column.type):
+        return _convert_texts(column, declared, stored)
+    if pa.types.is_floating(column.type):
+        return _convert_floats(column, declared, stored)
+    try:
+        return Converted(column=_cast(column, declared.scalar, stored))
+    except pa.ArrowInvalid:
+        return _without_misfits(column, declared, stored)
+
+
+def _can_hold(kind: pa.DataType, scalar: Scalar) -> bool:
+    """Tell whether values of an Arrow type may stand for a scalar at all; single values may still not fit."""
+    is_whole = bool(pa.types.is_integer(kind)) or (pa.types.is_decimal(kind) and kind.scale == 0)
+    if pa.types.is_string(kind):
+        return scalar is Scalar.STRING or scalar in _TEXT_STANDS_FOR
+    if scalar is Scalar.BOOL:
+        return bool(pa.types.is_boolean(kind))
+    if scalar in INTEGERS:
+        return is_whole
+    if scalar in FLOATS or scalar is Scalar.VECTOR:
+        return is_whole or bool(pa.types.is_floating(kind))
+    if scalar is Scalar.DATE:
+        return bool(pa.types.is_date(kind) or pa.types.is_integer(kind))
+    if scalar is Scalar.DATETIME:
+        return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_integer(kind))
+    return scalar is Scalar.BLOB and _is_binary(kind)
+
+
+def _is_binary(kind: pa.DataType) -> bool:
+    tests = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary, pa.types.is_binary_view)
+    return any(test(kind) for test in tests)
+
+
+def _cast(column: pa.Array, scalar: Scalar, stored: pa.DataType) -> pa.Array:
+    """Cast with Arrow's checks on; raise `ArrowInvalid` when a value does not fit."""
+    if scalar is Scalar.DATE and pa.types.is_integer(column.type):
+        return column.cast(pa.int32()).cast(stored)
+    if scalar is Scalar.DATETIME:
+        if pa.types.is_integer(column.type):
+            return column.cast(pa.int64()).cast(stored)
+        if pa.types.is_timestamp(column.type) and column.type.unit in {"us", "ns"}:
+            # A cast would cut toward zero, and a time before 1970 is cut toward the past.
+            column = pc.floor_temporal(column, unit="millisecond")
+        if pa.types.is_date(column.type):
+            column = column.cast(pa.timestamp("ms"))
+        # Without a zone it is UTC; with one the moment stays and only its spelling changes.
+        return column.cast(stored)
+    return column.cast(stored)
+
+
+def _convert_floats(column: pa.Array, declared: PropertyType, stored: pa.DataType) -> Converted:
+    numbers = column.cast(stored, safe=False)
+    if not pc.all(pc.is_finite(numbers), min_count=0).as_py():
+        is_wrong = pc.invert(pc.is_finite(numbers))
+        return _refused(
+            column,
+            stored,
+            lambda row: f"is out of range for {_spelled(declared)}: {column[row].as_py()!r}",
+            rows=pc.indices_nonzero(is_wrong),
+            code=Code.OUT_OF_RANGE,
+        )
+    changed = pc.indices_nonzero(pc.not_equal(numbers.cast(pa.float64()), column.cast(pa.float64())))
+    if len(changed) == 0:
+        return Converted(column=numbers)
+    return _refused(
+        column,
+        stored,
+        lambda row: (
+            f"expects {_spelled(declared)}, got {column[row].as_py()!r} in a column of {column.type}, which would be "
+            f"rounded; cast the column to {stored} first"
+        ),
+        rows=changed,
+    )
+
+
+def _convert_texts(column: pa.Array, declared: PropertyType, stored: pa.DataType) -> Converted:
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        return _refused(column, stored, lambda _: "is not UTF-8", rows=_not_utf8(column), code=Code.INVALID_UTF8)
+    if declared.scalar is Scalar.STRING:
+        return Converted(column=column)
+    if declared.scalar is not Scalar.BLOB and are_common_moments(column, declared.scalar):
+        try:
+            return Converted(column=read_moments(column, declared.scalar))
+        except pa.ArrowInvalid:
+            pass  # a day that does not exist; found below
+    return _read_texts(column, declared, stored)
+
+
+def _not_utf8(column: pa.Array) -> pa.Array:
+    def is_wrong(text: bytes | None) -> bool:
+        try:
+            (text or b"").decode()
+        except UnicodeDecodeError:
+            return True
+        return False
+
+    return pc.indices_nonzero(pa.array([is_wrong(text) for text in column.cast(pa.binary(), safe=False).to_pylist()]))
+
+
+def _read_texts(column: pa.Array, declared: PropertyType, stored: pa.DataType) -> Converted:
+    """Read every text as the JSON string it would be in a record."""
+    carrier = {Scalar.DATE: pa.int32(), Scalar.DATETIME: pa.int64()}.get(declared.scalar, stored)
+    values: list[object] = []
+    rejections: dict[int, Rejected] = {}
+    for row, text in enumerate(column.to_pylist()):
+        try:
+            values.append(None if text is None else read_value(text, declared))
+        except Rejected as exc:
+            rejections[row] = exc
+            values.append(None)
+    return Converted(
+        column=pa.array(values, carrier).cast(stored),
+        misfits=tuple(
+            Misfit(
+                code=code,
+                rows=pa.array([row for row, found in rejections.items() if found.code is code], pa.uint64()),
+                describe=lambda row: str(rejections[row]),
+            )
+            for code in sorted({found.code for found in rejections.values()})
+        ),
+    )
+
+
+def _without_misfits(column: pa.Array, declared: PropertyType, stored: pa.DataType) -> Converted:
+    """Find the values that Arrow refuses to cast, and say whether they are too large or would be rounded."""
+    rows = pa.array(_refused_rows(column, lambda part: _cast(part, declared.scalar, stored)), pa.uint64())
+
+    def spelled(row: int) -> str:
+        carrier = column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
+        return shorten(carrier.slice(row, 1).cast(pa.utf8())[0].as_py())
+
+    if declared.scalar in FLOATS:
+        return _refused(
+            column,
+            stored,
+            lambda row: f"expects {_spelled(declared)}, got {spelled(row)}, which would be rounded",
+            rows=rows,
+        )
+    return _refused(
+        column,
+        stored,
+        lambda row: f"is out of range for {_spelled(declared)}: {spelled(row)}",
+        rows=rows,
+        code=Code.OUT_OF_RANGE,
+    )
+
+
+def _refused_rows(column: pa.Array, cast: Callable[[pa.Array], pa.Array], offset: int = 0) -> list[int]:
+    """Return the rows that a cast refuses; halves that pass are not looked into, so a few are found quickly."""
+    try:
+        cast(column)
+    except pa.ArrowInvalid:
+        if len(column) == 1:
+            return [offset]
+        half = len(column) // 2
+        return [
+            *_refused_rows(column.slice(0, half), cast, offset),
+            *_refused_rows(column.slice(half), cast, offset + half),
+        ]
+    return []
+
+
+def _convert_lists(column: pa.Array, declared: PropertyType, stored: pa.DataType) -> Converted:
+    items = _items(column)
+    if items is None:
+        return _refused(column, stored, lambda _: f"expects {_spelled(declared)}, got a column of {column.type}")
+    values, parents, lengths = items
+    item = replace(declared, is_list=False)
+    converted = convert_column(values, item, stored.value_type)
+    misfits = [_in_rows(misfit, parents, lengths) for misfit in converted.misfits]
+    if values.null_count:
+        nulls = pc.indices_nonzero(pc.is_null(values))
+        missing = Misfit(code=Code.WRONG_TYPE, rows=nulls, describe=lambda _: f"expects {_spelled(declared)}, got null")
+        misfits.append(_in_rows(missing, parents, lengths))
+    offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
+    rebuilt = pa.ListArray.from_arrays(offsets, converted.column, type=stored, mask=pc.is_null(column))
+    return Converted(column=rebuilt, misfits=tuple(misfits))
+
+
+def _convert_vectors(column: pa.Array, declared: PropertyType, stored: pa.DataType) -> Converted:
+    items = _items(column)
+    if items is None:
+        return _refused(column, stored, lambda _: f"expects {_spelled(declared)}, got a column of {column.type}")
+    values, parents, lengths = items
+    if not _can_hold(values.type, Scalar.VECTOR) and not pa.types.is_null(values.type):
+        return _refused(
+            column, stored, lambda _: f"elements must be numeric, got a column of {column.type}", code=Code.BAD_VECTOR
+        )
+    is_short = pc.and_(pc.is_valid(column), pc.not_equal(lengths, declared.dimension))
+    if pc.any(is_short, min_count=0).as_py():
+        return _refused(
+            column,
+            stored,
+            lambda row: f"expects {declared.dimension} numbers, got {lengths[row].as_py()}",
+            rows=pc.indices_nonzero(is_short),
+            code=Code.BAD_VECTOR,
+        )
+    converted = convert_column(values, PropertyType(scalar=Scalar.F32), pa.float32())
+    misfits = [_in_rows(replace(misfit, code=Code.BAD_VECTOR), parents, lengths) for misfit in converted.misfits]
+    if values.null_count:
+        nulls = Misfit(
+            code=Code.BAD_VECTOR,
+            rows=pc.indices_nonzero(pc.is_null(values)),
+            describe=lambda _: "elements must be numeric, got null",
+        )
+        misfits.append(_in_rows(nulls, parents, lengths))
+    vectors = pa.FixedSizeListArray.from_arrays(converted.column, type=stored)
+    # The vectors of the rows that have one, spread over all rows.
+    places = pc.subtract(pc.cumulative_sum(pc.is_valid(column).cast(pa.int64())), 1)
+    return Converted(
+        column=vectors.take(pc.if_else(pc.is_valid(column), places, pa.scalar(None, pa.int64()))),
+        misfits=tuple(misfits),
+    )
+
+
+def _items(column: pa.Array) -> tuple[pa.Array, pa.Array, pa.Array] | None:
+    """Return the items of all lists, the row each belongs to, and the length of each list; None for other columns."""
+    kind = column.type
+    if pa.types.is_fixed_size_list(kind):
+        column = column.cast(pa.list_(kind.value_type))
+    elif pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind):
+        column = column.cast(pa.large_list(kind.value_type))
+    elif not pa.types.is_list(kind) and not pa.types.is_large_list(kind):
+        return None
+    lengths = pc.fill_null(pc.list_value_length(column), 0).cast(pa.int64())
+    return column.flatten(), pc.list_parent_indices(column).cast(pa.int64()), lengths
+
+
+def _in_rows(misfit: Misfit, parents: pa.Array, lengths: pa.Array) -> Misfit:
+    """Turn a misfit of items into one of their rows; the first bad item of a row speaks for it."""
+    first: dict[int, int] = {}
+    for item in misfit.rows.to_pylist():
+        first.setdefault(parents[item].as_py(), item)
+    starts = pc.subtract(pc.cumulative_sum(lengths), lengths)
+
+    def describe(row: int) -> str:
+        item = first[row]
+        return f"{misfit.describe(item)} at item {item - starts[row].as_py() + 1}"
+
+    return Misfit(code=misfit.code, rows=pa.array(list(first), pa.uint64()), describe=describe)
+
+
+def _refused(
+    column: pa.Array,
+    stored: pa.DataType,
+    describe: Callable[[int], str],
+    *,
+    rows: pa.Array | None = None,
+    code: Code = Code.WRONG_TYPE,
+) -> Converted:
+    """Refuse some rows, or every row that has a value."""
+    refused = rows if rows is not None else pc.indices_nonzero(pc.is_valid(column))
+    return Converted(
+        column=pa.nulls(len(column), stored), misfits=(Misfit(code=code, rows=refused, describe=describe),)
+    )
+
+
+def _spelled(declared: PropertyType) -> str:
+    return str(replace(declared, nullable=False))

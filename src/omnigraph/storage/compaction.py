@@ -1,0 +1,219 @@
+"""Rewriting fragments: made anywhere against a pinned version, committed on the driver at HEAD.
+
+A rewrite that is committed with its read version moved forward switches off Lance's own conflict check: committed
+after a delete, it brings the deleted row back. `commit_rewrites` is therefore the only way to commit one, and it
+compares every original fragment with HEAD first.
+"""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple
+
+from omnigraph.base import clock
+from omnigraph.storage.access import TableAccess
+from omnigraph.storage.lance_errors import LanceFailure, classify, storage_error
+from omnigraph.storage.row_comparison import changed_columns
+from omnigraph.storage.staging import CommitInterleaved
+from omnigraph.storage.tables import Table, TableAddress, TableStore
+
+LANCE_SUPPORTS_BLOB_COMPACTION = True
+"""Whether the pinned Lance keeps blobs byte for byte through a compaction; proven by tests/guards/test_blobs.py."""
+
+_VERIFY_BATCH_ROWS = 1_024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RewriteTask:
+    """One group of fragments that becomes one new fragment; a plain value that any worker can carry out."""
+
+    key: str
+    """Names the group to whoever asked; comes back with the outcome."""
+    access: TableAccess
+    task: str
+    """Lance's own description of the work, as JSON."""
+    live_rows: int
+    verify: bool = False
+    not_after_us: int | None = None
+    """A worker that gets to this task later leaves it alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RewriteOutcome:
+    """What became of one task: a result that can be committed, or why there is none."""
+
+    key: str
+    result: str | None = None
+    """Lance's own description of the new files, as JSON; None when the task was not carried out."""
+    fragments_added: int = 0
+    bytes_written: int = 0
+    seconds: float = 0.0
+    error: str | None = None
+
+
+def rewrite_task(
+    table: Table,
+    access: TableAccess,
+    fragment_ids: Sequence[int],
+    *,
+    key: str,
+    live_rows: int,
+    has_btree: bool,
+    batch_rows: int,
+    verify: bool,
+    not_after_us: int | None,
+) -> RewriteTask:
+    """Describe the rewrite of a group of fragments into one.
+
+    `has_btree` says whether the table will have a BTREE when the rewrite is committed; a task that was told otherwise
+    takes the coverage of everything it rewrote from the index.
+    """
+    fragments = [table.dataset.get_fragment(number).metadata.to_json() for number in fragment_ids]
+    options = {
+        **_planner_options(),
+        "target_rows_per_fragment": max(live_rows, 1),
+        "batch_size": batch_rows,
+        "has_eager_remappable_index": has_btree,
+    }
+    document = {"task": {"fragments": fragments}, "read_version": table.version, "options": options}
+    return RewriteTask(
+        key=key,
+        access=access,
+        task=json.dumps(document),
+        live_rows=live_rows,
+        verify=verify,
+        not_after_us=not_after_us,
+    )
+
+
+def run_rewrite(task: RewriteTask) -> RewriteOutcome:
+    """Write the new files of one group and check them against what was read; commits nothing."""
+    from lance.optimize import CompactionTask
+
+    if task.not_after_us is not None and clock.now_us() > task.not_after_us:
+        return RewriteOutcome(key=task.key)
+    started = clock.monotonic_seconds()
+    try:
+        dataset = task.access.open()
+        result = CompactionTask.from_json(task.task).execute(dataset).json()  # type: ignore[attr-defined]  # not in its stub
+        made = json.loads(result)
+        problem = _problem(task, dataset, made)
+    except (OSError, ValueError, RuntimeError) as error:
+        return RewriteOutcome(key=task.key, error=f"rewriting failed: {str(error).split(', /', 1)[0]}")
+    return RewriteOutcome(
+        key=task.key,
+        result=result,
+        fragments_added=len(made["new_fragments"]),
+        bytes_written=sum(file["file_size_bytes"] or 0 for new in made["new_fragments"] for file in new["files"]),
+        seconds=clock.monotonic_seconds() - started,
+        error=problem,
+    )
+
+
+def _problem(task: RewriteTask, dataset: Any, made: Mapping[str, Any]) -> str | None:
+    """Compare what was written with what was read; None when they agree."""
+    written = sum(new["physical_rows"] for new in made["new_fragments"])
+    if written != task.live_rows:
+        return f"the rewrite wrote {written} rows where {task.live_rows} were live"
+    if task.verify:
+        changed = changed_columns(dataset, task.access, made, batch_rows=_VERIFY_BATCH_ROWS)
+        if changed:
+            return f"the rewrite changed the content of {', '.join(changed)}"
+    return None
+
+
+def new_files(result: str) -> tuple[str, ...]:
+    """Name the data files that a result made, relative to the table's own `data/` directory."""
+    return tuple(file["path"] for new in json.loads(result)["new_fragments"] for file in new["files"])
+
+
+def originals_of(result: str) -> tuple[int, ...]:
+    """Return the ids of the fragments that a result replaces."""
+    return tuple(old["id"] for old in json.loads(result)["original_fragments"])
+
+
+def is_unchanged(result: str, head: Table) -> bool:
+    """Whether every original fragment is in HEAD with the same data files and the same deletion file."""
+    made = json.loads(result)
+    if made["read_version"] == head.version:
+        return True  # A version never changes, so there is nothing to compare.
+    originals = {old["id"]: _recorded_state(old) for old in made["original_fragments"]}
+    return originals == _states(head, originals.keys())
+
+
+def same_files(older: Table, newer: Table, fragment_ids: frozenset[int]) -> bool:
+    """Whether fragments consist of the same data files in two states; what is deleted in them may differ."""
+    if older.version == newer.version and older.address == newer.address:
+        return True
+    files = [
+        {number: state.files for number, state in _states(table, fragment_ids).items()} for table in (older, newer)
+    ]
+    return files[0] == files[1]
+
+
+def commit_rewrites(store: TableStore, address: TableAddress, results: Sequence[str]) -> Table:
+    """Commit finished rewrites on HEAD, or raise `CommitInterleaved` and leave HEAD's content as it is."""
+    from lance.optimize import Compaction, RewriteResult
+
+    head = store.fresh_head(address)
+    if not all(is_unchanged(result, head) for result in results):
+        raise CommitInterleaved(f"fragments of {address.path} changed after they were rewritten")
+    spelled = [json.dumps({**json.loads(result), "read_version": head.version}) for result in results]
+    moved = [RewriteResult.from_json(text) for text in spelled]  # type: ignore[attr-defined]  # not in its stub
+    try:
+        Compaction.commit(head.dataset, moved)
+    except (OSError, ValueError, RuntimeError) as error:
+        if classify(error) in {LanceFailure.CONFLICT, LanceFailure.INCOMPATIBLE}:
+            raise CommitInterleaved(f"{address.path} moved past version {head.version}") from error
+        raise storage_error(error, doing=f"committing rewrites of {address.path}", uri=address.path) from error
+    return store.fresh_head(address)
+
+
+class _State(NamedTuple):
+    """What a fragment consists of: its files are never written twice under one name, so equal names are equal rows."""
+
+    files: tuple[tuple[Any, ...], ...]
+    deletions: tuple[Any, ...] | None
+    overlays: int
+
+
+def _states(table: Table, fragment_ids: Collection[int]) -> dict[int, _State]:
+    """Return the states of those fragments that the table has."""
+    return {
+        fragment.fragment_id: _present_state(fragment.metadata)
+        for fragment in table.dataset.get_fragments()
+        if fragment.fragment_id in fragment_ids
+    }
+
+
+def _present_state(fragment: Any) -> _State:
+    # Spelled out by attribute: turning the metadata of thousands of fragments into JSON would be felt under the gates.
+    deletions = fragment.deletion_file
+    return _State(
+        files=tuple((file.path, tuple(file.fields), file.base_id) for file in fragment.files),
+        deletions=None if deletions is None else (deletions.read_version, deletions.id, deletions.base_id),
+        overlays=len(fragment.overlays or ()),
+    )
+
+
+def _recorded_state(fragment: Mapping[str, Any]) -> _State:
+    deletions = fragment.get("deletion_file")
+    return _State(
+        files=tuple((file["path"], tuple(file["fields"]), file.get("base_id")) for file in fragment["files"]),
+        deletions=None if deletions is None else (deletions["read_version"], deletions["id"], deletions.get("base_id")),
+        overlays=len(fragment.get("overlays") or ()),
+    )
+
+
+@cache
+def _planner_options() -> Mapping[str, Any]:
+    """Ask the planner how it spells its options, with a table of two fragments in memory."""
+    import lance
+    import pyarrow as pa
+    from lance.optimize import Compaction
+
+    scratch = lance.write_dataset(pa.table({"x": [1, 2]}), "memory://omnigraph-compaction", max_rows_per_file=1)
+    plan = Compaction.plan(scratch, {"compaction_mode": "try_binary_copy"})
+    options: Mapping[str, Any] = json.loads(plan.tasks[0].json())["options"]  # type: ignore[attr-defined]  # not in its stub
+    return options

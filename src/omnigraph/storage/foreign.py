@@ -1,0 +1,49 @@
+"""Lance datasets that are not tables of a graph: input that somebody hands in, output that somebody asked for."""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.storage.keyed import DATA_STORAGE_VERSION
+from omnigraph.storage.lance_errors import translated
+from omnigraph.storage.settings import StoreSettings
+from omnigraph.storage.uris import GraphRoot
+
+
+class ForeignDataset:
+    """The newest version of a dataset, to be read."""
+
+    def __init__(self, uri: str, storage_options: Mapping[str, str] | None = None) -> None:
+        import lance
+
+        self._uri = uri
+        with self._reading():
+            self._dataset = lance.dataset(uri, storage_options=_options(uri, storage_options))
+
+    def scan(self) -> pa.RecordBatchReader:
+        """Stream all rows; blobs come as plain binary."""
+        with self._reading():
+            return self._dataset.scanner(blob_handling="all_binary").to_reader()
+
+    def _reading(self) -> Any:
+        return translated(doing=f"reading {self._uri}", uri=self._uri)
+
+
+def write_foreign_dataset(uri: str, rows: pa.RecordBatchReader) -> None:
+    """Write rows as a new dataset with plain columns; an existing one is an error."""
+    import lance
+
+    with translated(doing=f"writing {uri}", uri=uri):
+        lance.write_dataset(
+            rows,
+            uri,
+            mode="create",
+            data_storage_version=DATA_STORAGE_VERSION,
+            storage_options=_options(uri, None),
+        )
+
+
+def _options(uri: str, storage_options: Mapping[str, str] | None) -> dict[str, str] | None:
+    return StoreSettings.resolve(GraphRoot.parse(uri), storage_options, os.environ).lance_options

@@ -1,0 +1,150 @@
+"""How a table lies on disk: its fragments, what is deleted in them, and which of them each index covers.
+
+Read from the metadata of one version alone: no data file is opened, so looking at a table costs the same at any size.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.storage.lance_errors import translated
+from omnigraph.storage.tables import Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FragmentLayout:
+    """One fragment of a table."""
+
+    fragment_id: int
+    physical_rows: int
+    deleted_rows: int
+    bytes: int
+
+    @property
+    def live_rows(self) -> int:
+        """Rows that readers see."""
+        return self.physical_rows - self.deleted_rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentLayout:
+    """One committed piece of an index, in the words that a transaction needs to replace it."""
+
+    uuid: str
+    dataset_version: int
+    index_version: int
+    fragment_ids: frozenset[int]
+    is_inherited: bool
+    """Whether its files lie with the table that a ref was forked from."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexLayout:
+    """One index by name, all its segments together."""
+
+    name: str
+    kind: str
+    """Lance's own word: `BTree`, `Inverted`, `IVF_PQ` and so on."""
+    field_ids: tuple[int, ...]
+    columns: tuple[str, ...]
+    segments: tuple[SegmentLayout, ...]
+
+    @property
+    def covered(self) -> frozenset[int]:
+        """The fragments that some segment covers; ids of fragments that are gone may be among them."""
+        return frozenset().union(*(segment.fragment_ids for segment in self.segments))
+
+    @property
+    def is_btree(self) -> bool:
+        """Whether the index stores row addresses, so that a rewrite has to remap it."""
+        return self.kind == "BTree"
+
+    @property
+    def is_full_text(self) -> bool:
+        """Whether the index answers word searches."""
+        return self.kind == "Inverted"
+
+    @property
+    def is_vector(self) -> bool:
+        """Whether the index answers nearest-neighbour searches."""
+        return self.kind.startswith("IVF")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableLayout:
+    """One state of one table, by its metadata."""
+
+    version: int
+    fragments: tuple[FragmentLayout, ...]
+    """By ascending id."""
+    indexes: tuple[IndexLayout, ...]
+    column_count: int
+    has_blobs: bool
+    has_auto_cleanup: bool
+
+    @property
+    def rows(self) -> int:
+        """Live rows."""
+        return sum(fragment.live_rows for fragment in self.fragments)
+
+    @property
+    def index_by_name(self) -> dict[str, IndexLayout]:
+        """The indexes by name."""
+        return {index.name: index for index in self.indexes}
+
+    def uncovered(self, index: IndexLayout) -> tuple[FragmentLayout, ...]:
+        """Return the fragments that an index does not know."""
+        covered = index.covered
+        return tuple(fragment for fragment in self.fragments if fragment.fragment_id not in covered)
+
+
+def read_layout(table: Table) -> TableLayout:
+    """Read how one state of a table lies on disk."""
+    dataset = table.dataset
+    with translated(doing=f"reading the layout of {table.address.path}", uri=table.address.path):
+        fragments = [_fragment(fragment) for fragment in dataset.get_fragments()]
+        indexes = tuple(_index(described) for described in dataset.describe_indices())
+    return TableLayout(
+        version=table.version,
+        fragments=tuple(sorted(fragments, key=lambda fragment: fragment.fragment_id)),
+        indexes=indexes,
+        column_count=len(table.schema.names),
+        has_blobs=has_blobs(table.schema),
+        has_auto_cleanup=bool(table.auto_cleanup_keys()),
+    )
+
+
+def has_blobs(schema: pa.Schema) -> bool:
+    """Whether a column holds blobs."""
+    return any(getattr(field.type, "extension_name", None) == "lance.blob.v2" for field in schema)
+
+
+def _fragment(fragment: Any) -> FragmentLayout:
+    return FragmentLayout(
+        fragment_id=fragment.fragment_id,
+        physical_rows=fragment.physical_rows,
+        deleted_rows=fragment.num_deletions,
+        bytes=sum(file.file_size_bytes or 0 for file in fragment.data_files()),
+    )
+
+
+def _index(described: Any) -> IndexLayout:
+    segments: Sequence[Any] = described.segments
+    return IndexLayout(
+        name=described.name,
+        kind=described.index_type,
+        field_ids=tuple(described.fields),
+        columns=tuple(described.field_names),
+        segments=tuple(
+            SegmentLayout(
+                uuid=segment.uuid,
+                dataset_version=segment.dataset_version_at_last_update,
+                index_version=segment.index_version,
+                fragment_ids=frozenset(segment.fragment_ids),
+                is_inherited=segment.base_id is not None,
+            )
+            for segment in segments
+        ),
+    )

@@ -1,0 +1,114 @@
+"""Removing old versions of one table: which there are, what exactly would go, and letting it go.
+
+Lance decides which files a version alone refers to; which versions may go is decided above, and Lance gets the list.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from omnigraph.storage.lance_errors import translated
+from omnigraph.storage.objects import ControlStore
+from omnigraph.storage.tables import Table, TableStore
+
+_KEEP_EVERYTHING = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredVersion:
+    """One version of a table on its ref."""
+
+    version: int
+    created_at_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removal:
+    """What goes, or went."""
+
+    versions: int = 0
+    bytes: int = 0
+    data_files: int = 0
+    index_files: int = 0
+
+    def __add__(self, other: "Removal") -> "Removal":
+        return Removal(
+            versions=self.versions + other.versions,
+            bytes=self.bytes + other.bytes,
+            data_files=self.data_files + other.data_files,
+            index_files=self.index_files + other.index_files,
+        )
+
+
+def stored_versions(table: Table) -> list[StoredVersion]:
+    """Return all versions of the table's ref, ascending."""
+    with translated(doing=f"listing the versions of {table.address.path}", uri=table.address.path):
+        listed = table.dataset.versions()
+    return sorted(
+        # Lance gives the time of this machine's zone without saying so.
+        (
+            StoredVersion(version=int(entry["version"]), created_at_us=int(entry["timestamp"].timestamp() * 1_000_000))
+            for entry in listed
+        ),
+        key=lambda stored: stored.version,
+    )
+
+
+def tagged_versions(table: Table) -> dict[int, str]:
+    """Return the versions that a Lance tag refers to, each with the name of one of them."""
+    with translated(doing=f"listing the tags of {table.address.location}", uri=table.address.location):
+        listed = table.dataset.tags.list()
+    return {
+        int(facts["version"]): name
+        for name, facts in listed.items()
+        if (facts.get("branch") or None) == table.address.ref
+    }
+
+
+def preview_removal(table: Table, versions: Sequence[int]) -> Removal:
+    """Compute exactly what `remove_versions` would remove; changes nothing."""
+    with translated(doing=f"looking for what can go from {table.address.path}", uri=table.address.path):
+        return _removal(table.dataset.explain_cleanup_old_versions(**_selection(versions)).stats)
+
+
+def remove_versions(store: TableStore, table: Table, versions: Sequence[int]) -> Removal:
+    """Remove versions, the files that only they refer to, and files of failed writes that are older than a week."""
+    store.forget(table.address)
+    with translated(doing=f"removing versions of {table.address.path}", uri=table.address.path):
+        return _removal(table.dataset.cleanup_old_versions(**_selection(versions)))
+
+
+def preview_drop(objects: ControlStore, path: str) -> Removal:
+    """Say what a directory of a table, or of one of its refs, holds."""
+    sizes = objects.sizes(f"{path}/")
+    return Removal(
+        versions=sum("/_versions/" in path for path in sizes),
+        bytes=sum(sizes.values()),
+        data_files=sum("/data/" in path for path in sizes),
+        index_files=sum("/_indices/" in path for path in sizes),
+    )
+
+
+def drop_table(store: TableStore, objects: ControlStore, table: Table) -> Removal:
+    """Remove a whole table, its refs included."""
+    location = table.address.location
+    removal = preview_drop(objects, location)
+    store.forget(table.address)
+    for path in sorted(objects.sizes(f"{location}/")):
+        objects.delete(path)
+    return removal
+
+
+def _selection(versions: Sequence[int]) -> dict[str, Any]:
+    # An empty list is refused, and old files of failed writes should go all the same.
+    chosen: dict[str, Any] = {"versions": list(versions)} if versions else {"retain_versions": _KEEP_EVERYTHING}
+    return {**chosen, "error_if_tagged_old_versions": False}
+
+
+def _removal(stats: Any) -> Removal:
+    return Removal(
+        versions=int(stats.old_versions),
+        bytes=int(stats.bytes_removed),
+        data_files=int(stats.data_files_removed),
+        index_files=int(stats.index_files_removed),
+    )

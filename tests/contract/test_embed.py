@@ -1,0 +1,172 @@
+"""Embedding a graph's rows: which vectors are filled, from which text, in which commit, and what a race changes."""
+
+import json
+
+import pytest
+
+import omnigraph
+from contract.graphs import graph_of, load, node, refusal, rows
+from omnigraph.embedding.config import EmbedConfig
+from omnigraph.embedding.mock import mock_vector
+from omnigraph.errors import EmbeddingConfig, EmbeddingProvider, EntityNotFound, InvalidTarget
+from support.embedding_server import embedding_server
+
+SCHEMA = """
+node Doc {
+    slug: String @key
+    title: String?
+    body: String?
+    photo: Blob?
+    vec: Vector(4) @embed(title)
+    body_vec: Vector(3)? @embed(body)
+}
+node Page { slug: String @key  text: String  vec: Vector(4)? @embed(text, model="m1") }
+node Tag { name: String @key }
+edge About: Doc -> Tag
+"""
+MOCK = EmbedConfig.from_environ({"OMNIGRAPH_EMBEDDINGS_MOCK": "1", "OMNIGRAPH_EMBED_MODEL": "m1"})
+
+
+@pytest.fixture
+def docs(local_root):
+    return graph_of(
+        local_root,
+        SCHEMA,
+        node("Doc", slug="a", title="alpha", photo="base64:SGk="),
+        node("Doc", slug="b", title="beta", vec=[1, 0, 0, 0], body="long"),
+        node("Doc", slug="c", title=" \t", vec=None),
+        node("Doc", slug="d"),
+        node("Page", slug="p", text="alpha"),
+        node("Tag", name="t"),
+        {"edge": "About", "from": "a", "to": "t"},
+    )
+
+
+def mock(text: str, dimension: int) -> list[float]:
+    return mock_vector(text, dimension).to_pylist()
+
+
+def test_pending_vectors_are_filled_as_one_commit_and_nothing_else_changes(docs):
+    before = rows(docs, "Doc")
+
+    result = docs.embed(config=MOCK, actor="act-ines")
+
+    after = rows(docs, "Doc")
+    assert after["a"] == {**before["a"], "vec": mock("alpha", 4)}
+    assert after["b"] == {**before["b"], "body_vec": mock("long", 3)}
+    assert (after["c"], after["d"]) == (before["c"], before["d"])
+    assert rows(docs, "Page")["p"]["vec"] == mock("alpha", 4)
+    assert (result.records, result.embedded_records, result.dimension, result.model) == (5, 3, None, "m1")
+    commits = docs.commits()
+    assert [commit.kind.value for commit in commits] == ["embed", "load", "genesis"]
+    assert (commits[0].actor_id, commits[0].graph_commit_id) == ("act-ines", result.commit.graph_commit_id)
+    assert docs.snapshot().table("Doc").to_arrow(["photo"])["photo"].to_pylist().count(b"Hi") == 1
+
+
+def test_a_second_run_asks_for_nothing_and_commits_nothing(docs):
+    docs.embed(config=MOCK)
+
+    with embedding_server() as server:
+        config = EmbedConfig.from_environ(server.environ(OMNIGRAPH_EMBED_MODEL="m1"))
+        result = docs.embed(config=config)
+
+    assert result.commit is None
+    assert server.requests == []
+
+
+def test_a_changed_text_makes_its_vector_pending_again(docs):
+    docs.embed(config=MOCK)
+    load(docs, "merge", node("Doc", slug="a", title="gamma"))
+
+    result = docs.embed(config=MOCK)
+
+    assert result.embedded_records == 1
+    assert rows(docs, "Doc")["a"]["vec"] == mock("gamma", 4)
+
+
+def test_reembed_all_makes_existing_vectors_again(docs):
+    result = docs.embed(types=["Doc"], reembed_all=True, config=MOCK)
+
+    assert rows(docs, "Doc")["b"]["vec"] == mock("beta", 4)
+    assert result.mode == "reembed_all"
+    assert docs.embed(types=["node:Doc"], reembed_all=True, config=MOCK).commit is None
+
+
+def test_a_recorded_model_must_be_the_one_of_the_provider(docs):
+    other = EmbedConfig.from_environ({"OMNIGRAPH_EMBEDDINGS_MOCK": "1", "OMNIGRAPH_EMBED_MODEL": "m2"})
+
+    error = refusal(docs, lambda: docs.embed(config=other))
+
+    assert isinstance(error, EmbeddingConfig)
+    assert "Page.vec" in str(error)
+    assert "'m1'" in str(error)
+    assert "'m2'" in str(error)
+    assert docs.embed(types=["Doc"], config=other).commit is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("Tag", InvalidTarget), ("Ghost", EntityNotFound), ("About", EntityNotFound)]
+)
+def test_a_type_without_vectors_is_named(docs, name, kind):
+    error = refusal(docs, lambda: docs.embed(types=[name], config=MOCK))
+
+    assert isinstance(error, kind)
+    assert name in str(error)
+
+
+def test_a_missing_key_matters_only_when_there_is_something_to_embed(docs):
+    config = EmbedConfig.from_environ({"OMNIGRAPH_EMBED_MODEL": "m1"})
+    assert isinstance(refusal(docs, lambda: docs.embed(config=config)), EmbeddingConfig)
+
+    docs.embed(config=MOCK)
+
+    assert docs.embed(config=config).commit is None
+
+
+def test_a_text_that_occurs_twice_is_sent_once(docs):
+    with embedding_server() as server:
+        docs.embed(config=EmbedConfig.from_environ(server.environ(OMNIGRAPH_EMBED_MODEL="m1")))
+
+    assert sorted(server.texts) == ["alpha", "long"]
+
+
+def test_a_provider_that_fails_half_way_leaves_no_commit(docs):
+    with embedding_server() as server:
+        config = EmbedConfig.from_environ(server.environ(OMNIGRAPH_EMBED_MODEL="m1"))
+        server.misbehave({"body": json.dumps({"data": [{"index": 0, "embedding": [1, 2]}]})})
+        error = refusal(docs, lambda: docs.embed(config=config))
+
+    assert isinstance(error, EmbeddingProvider)
+    assert "expected a vector of" in str(error)
+
+
+def test_rows_that_changed_meanwhile_are_embedded_again_and_the_others_are_not(docs):
+    other = omnigraph.open(docs.uri)
+    with embedding_server() as server:
+        plain = server.vector_of
+
+        def vector_of(text: str, dimension: int) -> list[float]:
+            if text == "long":  # the last text of the first attempt: somebody else writes while it is embedded
+                with other.write() as batch:
+                    batch.update("Doc", {"title": "delta"}, ids=["a"])
+                server.vector_of = plain
+            return plain(text, dimension)
+
+        server.vector_of = vector_of
+        result = docs.embed(types=["Doc"], config=EmbedConfig.from_environ(server.environ()))
+
+    assert sorted(server.texts) == ["alpha", "delta", "long"]
+    assert result.embedded_records == 2
+    assert [commit.kind.value for commit in docs.commits()] == ["embed", "mutation", "load", "genesis"]
+    stored = rows(docs, "Doc")["a"]
+    assert stored["title"] == "delta"
+    assert stored["vec"][0] == pytest.approx(6 / (36 + 3) ** 0.5)
+
+
+def test_a_branch_is_embedded_without_touching_main(docs):
+    docs.branches.create("review")
+
+    docs.embed(branch="review", config=MOCK)
+
+    assert rows(docs, "Doc", branch="review")["a"]["vec"] == mock("alpha", 4)
+    assert rows(docs, "Doc")["a"]["vec"] is None

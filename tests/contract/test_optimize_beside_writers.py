@@ -1,0 +1,146 @@
+"""Optimize next to live readers and writers: nothing is lost, nothing comes back, nobody sees a half-done state."""
+
+from threading import Event, Thread
+
+import pytest
+
+import omnigraph
+from omnigraph.errors import MaintenanceContention
+from support import harbor, library
+from support.library import BOOK, CITES, after_last_task
+
+
+def row_of(result, table_key):
+    (found,) = [table for table in result.tables if table.table_key == table_key]
+    return found
+
+
+def append(graph):
+    graph.load(harbor.lines([library.book(500)]), mode="append")
+
+
+def delete(graph, number):
+    with graph.write() as batch:
+        batch.delete("Book", ids=[f"b{number}"])
+
+
+def update(graph, number):
+    with graph.write() as batch:
+        batch.update("Book", {"title": "a late edition"}, ids=[f"b{number}"])
+
+
+def overwrite(graph):
+    graph.load(harbor.lines([library.book(number, "a late edition") for number in range(9)]), mode="overwrite")
+
+
+FIRST, MIDDLE, LAST = 0, 4, 8
+WRITES = {
+    "append": append,
+    "delete in the first fragment": lambda graph: delete(graph, FIRST),
+    "delete in a middle fragment": lambda graph: delete(graph, MIDDLE),
+    "delete in the last fragment": lambda graph: delete(graph, LAST),
+    "update in the first fragment": lambda graph: update(graph, FIRST),
+    "update in the last fragment": lambda graph: update(graph, LAST),
+    "overwrite": overwrite,
+}
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_a_write_between_rewriting_and_committing_is_kept_as_it_is(local_root, write):
+    graph = library.library(local_root, loads=3)
+    written = []
+
+    def write_meanwhile():
+        write(omnigraph.open(local_root))
+        written.append(harbor.content(graph))
+
+    result = graph.optimize(events=after_last_task(write_meanwhile))
+
+    assert [harbor.content(graph)] == written
+    assert row_of(result, BOOK).error is None
+    assert harbor.pins_equal_heads(graph)
+    library.lookups_agree(graph)
+    graph.optimize()
+    assert [harbor.content(graph)] == written
+    assert library.fragments(graph) == 1
+    library.lookups_agree(graph)
+
+
+def test_an_append_leaves_the_rewritten_fragments_as_they_were_planned(local_root):
+    graph = library.library(local_root, loads=3)
+
+    result = graph.optimize(events=after_last_task(lambda: append(omnigraph.open(local_root))))
+
+    found = row_of(result, BOOK)
+    assert (found.fragments_removed, found.fragments_added) == (4, 1)
+    assert library.fragments(graph) == 2
+
+
+def test_a_table_that_writers_never_leave_alone_is_contended_and_the_others_go_on(local_root):
+    graph = library.library(local_root, loads=3)
+    turn = iter(range(100))
+
+    def touch():
+        with omnigraph.open(local_root).write() as batch:
+            batch.update("Book", {"year": 1}, ids=[f"b{3 * next(turn)}"])
+
+    result = graph.optimize(reindex=False, events=after_last_task(touch, times=9))
+
+    assert row_of(result, BOOK).skipped == "Contended"
+    assert row_of(result, CITES).committed
+    assert result.failure is None
+    assert next(turn) == 3
+    assert library.fragments(graph, CITES) == 1
+
+
+def test_a_reader_sees_the_same_rows_all_the_time(local_root):
+    graph = library.library(local_root)
+    before = harbor.content(graph)
+    seen, stop = [], Event()
+
+    def poll():
+        reader = omnigraph.open(local_root, read_only=True)
+        while not stop.is_set():
+            seen.append(harbor.content(reader))
+
+    reader = Thread(target=poll)
+    reader.start()
+    try:
+        graph.optimize()
+    finally:
+        stop.set()
+        reader.join()
+
+    assert set(seen) == {before}
+    assert len(seen) > 1
+
+
+def test_old_snapshots_stay_readable(local_root):
+    graph = library.library(local_root, loads=3)
+    before = [harbor.content(graph, version=version) for version in (2, 3)]
+
+    graph.optimize()
+
+    assert [harbor.content(graph, version=version) for version in (2, 3)] == before
+
+
+def test_writers_that_are_always_faster_leave_an_internal_table_as_it_is_and_say_so(local_root, monkeypatch):
+    graph = library.library(local_root, loads=3)
+    graph.optimize(tables=[BOOK, CITES])
+    writer = omnigraph.open(local_root)
+    turn = iter(range(100))
+    run_rewrite = omnigraph.maintenance.optimize.internal.run_rewrite
+
+    def publish_first(task):
+        outcome = run_rewrite(task)
+        with writer.write() as batch:
+            batch.update("Book", {"year": next(turn)}, ids=["b0"])
+        return outcome
+
+    monkeypatch.setattr("omnigraph.maintenance.optimize.internal.run_rewrite", publish_first)
+
+    result = graph.optimize(tables=["__manifest"])
+
+    assert isinstance(result.failure, MaintenanceContention)
+    assert result.failure.details == {"table": "__manifest", "attempts": 5}
+    assert len(graph.commits()) == 5 + result.graph_version_before

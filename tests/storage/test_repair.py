@@ -1,0 +1,243 @@
+"""Drift forged with raw Lance calls: each kind is named for what it is, and published when somebody vouches for it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import lance
+import pyarrow as pa
+import pytest
+
+import omnigraph
+from omnigraph.errors import EntityNotFound, InvalidTarget, MaintenanceLocked, RecoveryRequired
+from omnigraph.graph import Graph
+from omnigraph.maintenance.admission import sole_maintainer
+from omnigraph.maintenance.repair.drift import Classification
+from omnigraph.maintenance.repair.run import RepairAction, RepairRow
+from support import harbor
+
+SAILOR = "node:Sailor"
+BEHIND = ("behind", "refused", "refused", "refused")
+VERIFIED = ("verified_maintenance", "preview", "healed", "healed")
+SUSPICIOUS = ("suspicious", "preview", "refused", "forced")
+UNVERIFIABLE = ("unverifiable", "preview", "refused", "forced")
+UNFIT = ("suspicious", "preview", "refused", "refused")
+
+
+def raw(graph: Graph, type_name: str = "Sailor") -> Any:
+    """Open a table as somebody does who knows nothing of the graph."""
+    pin = next(pin for pin in graph.snapshot().tables if pin.type_name == type_name)
+    tables = graph._context.store.tables
+    return lance.dataset(tables.uri(pin.address), storage_options=tables.storage_options)
+
+
+def compaction(dataset: Any) -> None:
+    dataset.optimize.compact_files()
+
+
+def append(dataset: Any) -> None:
+    row = dataset.to_table(limit=1).to_pylist()[0] | {"id": "stranger", "name": "stranger"}
+    dataset.insert(pa.Table.from_pylist([row], schema=dataset.schema))
+
+
+def delete(dataset: Any) -> None:
+    dataset.delete("id = 'Ana'")
+
+
+def update(dataset: Any) -> None:
+    dataset.update({"age": "age + 1"})
+
+
+def new_column(dataset: Any) -> None:
+    dataset.add_columns({"extra": "1"})
+
+
+def overwrite(dataset: Any) -> None:
+    lance.write_dataset(
+        dataset.to_table(), dataset.uri, mode="overwrite", storage_options=dataset._storage_options or None
+    )
+
+
+def index(dataset: Any) -> None:
+    dataset.create_scalar_index("id", "BTREE")
+
+
+def restore(dataset: Any) -> None:
+    old = lance.dataset(dataset.uri, version=dataset.version - 1, storage_options=dataset._storage_options or None)
+    old.restore()
+
+
+def setting(dataset: Any) -> None:
+    dataset.update_config({"owner": "somebody"})
+
+
+def compaction_and_append(dataset: Any) -> None:
+    compaction(dataset)
+    append(dataset)
+
+
+def transaction_files_gone(dataset: Any) -> None:
+    """Every version still tells its operation itself: cleanup may remove these files too."""
+    compaction(dataset)
+    for file in (Path(dataset.uri) / "_transactions").iterdir():
+        file.unlink()
+
+
+def a_version_between_gone(dataset: Any) -> None:
+    compaction(dataset)
+    (Path(dataset.uri) / "_versions" / f"{2**64 - dataset.version:020d}.manifest").unlink()
+
+
+def pinned_version_gone(dataset: Any) -> None:
+    (Path(dataset.uri) / "_versions" / f"{2**64 - 1 - dataset.version:020d}.manifest").unlink()
+
+
+FORGERIES: dict[Callable[[Any], None], tuple[str, str, str, str]] = {
+    compaction: VERIFIED,
+    append: SUSPICIOUS,
+    delete: SUSPICIOUS,
+    update: SUSPICIOUS,
+    new_column: UNFIT,
+    overwrite: SUSPICIOUS,
+    index: SUSPICIOUS,
+    restore: SUSPICIOUS,
+    setting: SUSPICIOUS,
+    compaction_and_append: SUSPICIOUS,
+    transaction_files_gone: VERIFIED,
+    a_version_between_gone: UNVERIFIABLE,
+    pinned_version_gone: BEHIND,
+}
+
+
+@pytest.fixture
+def graph(local_root: str) -> Graph:
+    """A graph whose sailors lie in several fragments."""
+    return several_fragments(local_root)
+
+
+def several_fragments(uri: str) -> Graph:
+    graph = harbor.new_graph(uri)
+    for name in ("Kim", "Lou"):
+        graph.load(harbor.lines([harbor.sailor(name)]), mode="append")
+    return graph
+
+
+def row_of(graph: Graph, key: str = SAILOR, **options: Any) -> RepairRow:
+    report = graph.repair(**options)
+    return next(row for row in report.rows if row.table_key == key)
+
+
+@pytest.mark.parametrize("forge", FORGERIES, ids=lambda forge: forge.__name__)
+def test_each_kind_of_drift_is_named_and_handled_as_agreed(graph: Graph, forge: Callable[[Any], None]) -> None:
+    classification, preview, confirmed, forced = FORGERIES[forge]
+    before = graph.snapshot().graph_version
+    forge(raw(graph))
+
+    looked = row_of(graph)
+    assert (looked.classification.value, looked.action.value) == (classification, preview)
+    assert graph.snapshot().graph_version == before
+
+    assert row_of(graph, confirm=True).action.value == confirmed
+    if confirmed == "refused":
+        assert graph.snapshot().graph_version == before
+        assert row_of(graph, confirm=True, force=True).action.value == forced
+    if "refused" not in {confirmed, forced} or forced == "forced":
+        assert row_of(graph).classification is Classification.NO_DRIFT
+        assert graph.snapshot().graph_version == before + 1
+
+
+def test_a_healed_table_reads_as_before_and_takes_strict_writes_again(graph: Graph) -> None:
+    rows = harbor.content(graph)
+    compaction(raw(graph))
+
+    report = graph.repair(confirm=True)
+
+    (commit,) = report.commits
+    assert (commit.kind.value, commit.actor_id) == ("repair", "omnigraph:repair")
+    assert commit.metadata["repaired"][SAILOR]["operations"] == ["ReserveFragments", "Rewrite"]
+    assert harbor.content(graph) == rows
+    with graph.write() as batch:
+        batch.update("Sailor", {"age": 60}, ids=["Ana"])
+    assert graph.repair().rows[0].action is RepairAction.NOOP
+
+
+def test_all_drifted_tables_are_published_by_one_commit(graph: Graph) -> None:
+    compaction(raw(graph))
+    append(raw(graph, "Ship"))
+
+    report = graph.repair(confirm=True, force=True)
+
+    assert len(report.commits) == 1
+    assert {row.action for row in report.rows} == {RepairAction.NOOP, RepairAction.HEALED, RepairAction.FORCED}
+
+
+def test_a_refused_table_does_not_keep_a_verified_one_from_being_healed(graph: Graph) -> None:
+    compaction(raw(graph))
+    append(raw(graph, "Ship"))
+
+    report = graph.repair(confirm=True)
+
+    assert [row.table_key for row in report.refused] == ["node:Ship"]
+    assert row_of(graph).classification is Classification.NO_DRIFT
+    assert row_of(graph, "node:Ship").classification is Classification.SUSPICIOUS
+
+
+def test_drift_on_the_fork_of_a_branch_is_found_and_healed_there(graph: Graph) -> None:
+    graph.branches.create("review")
+    for name in ("Moe", "Ned"):
+        graph.load(harbor.lines([harbor.sailor(name)]), mode="append", branch="review")
+    pin = next(pin for pin in graph.snapshot("review").tables if pin.type_name == "Sailor")
+    lance.dataset(graph._context.store.tables.uri(pin.address)).checkout_version(
+        (pin.ref, pin.version)
+    ).optimize.compact_files()
+
+    found = [row for row in graph.repair().rows if row.classification is not Classification.NO_DRIFT]
+    assert [(row.branch, row.table_key) for row in found] == [("review", SAILOR)]
+    (commit,) = graph.repair(confirm=True).commits
+
+    assert commit.graph_branch == "review"
+    assert graph.snapshot().graph_version == graph.commits()[0].graph_version
+    assert all(row.classification is Classification.NO_DRIFT for row in graph.repair().rows)
+
+
+def test_repair_works_on_every_store(store_root: str) -> None:
+    graph = several_fragments(store_root)
+    compaction(raw(graph))
+
+    assert row_of(graph).action is RepairAction.PREVIEW
+    assert row_of(graph, confirm=True).action is RepairAction.HEALED
+    assert row_of(graph).action is RepairAction.NOOP
+
+
+def test_an_unknown_table_is_refused_and_the_known_ones_are_named(graph: Graph) -> None:
+    with pytest.raises(EntityNotFound, match="node:Sailor"):
+        graph.repair(tables=["node:Submarine"])
+
+
+def test_force_alone_is_refused(graph: Graph) -> None:
+    with pytest.raises(InvalidTarget, match="confirm"):
+        graph.repair(force=True)
+
+
+def test_a_preview_writes_nothing_and_needs_no_right_to_write(graph: Graph) -> None:
+    compaction(raw(graph))
+    files = sorted(path for path in Path(graph.uri).rglob("*") if path.is_file())
+
+    omnigraph.open(graph.uri, read_only=True).repair()
+
+    assert sorted(path for path in Path(graph.uri).rglob("*") if path.is_file()) == files
+
+
+def test_a_second_maintenance_run_is_told_who_holds_the_graph(graph: Graph) -> None:
+    with sole_maintainer(graph._context, "optimize"), pytest.raises(MaintenanceLocked, match="optimize in process"):
+        graph.repair(confirm=True)
+
+
+def test_a_graph_with_an_interrupted_write_is_refused_also_in_a_preview(graph: Graph) -> None:
+    sidecar = Path(graph.uri) / "__recovery" / "01JZZZZZZZZZZZZZZZZZZZZZZZ.json"
+    sidecar.parent.mkdir(exist_ok=True)
+    sidecar.write_text("not a sidecar")
+
+    for options in ({}, {"confirm": True}):
+        with pytest.raises(RecoveryRequired, match="omnigraph recover"):
+            graph.repair(**options)
