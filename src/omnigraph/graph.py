@@ -1,5 +1,6 @@
 """The object users hold: wiring and delegation, no decisions."""
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Self
@@ -19,6 +20,7 @@ from omnigraph.writes.sidecar import PendingOperation, list_pending
 
 if TYPE_CHECKING:
     from omnigraph.branches.verbs import Branches
+    from omnigraph.engine.choice import EngineChoice
     from omnigraph.pipeline.export.run import ExportResult
     from omnigraph.pipeline.load.run import LoadResult
     from omnigraph.pipeline.load.writer import LoadMode
@@ -129,12 +131,15 @@ class Graph:
         from_branch: str | None = None,
         actor: str | None = None,
         max_errors: int = 20,
+        engine: "str | EngineChoice | None" = None,
         events: Events = ignore_events,
     ) -> "LoadResult":
         """Load graph NDJSON (a file, directory, glob or open stream) as one commit, or raise and change nothing.
 
         With `from_branch`, a branch that does not exist yet is created from it; if the load fails, it does not remain.
+        `engine` is auto, local or spark, by default what `$OMNIGRAPH_ENGINE` says; Spark takes the active session.
         """
+        from omnigraph.engine.choice import EngineChoice
         from omnigraph.pipeline.load.run import run_load
 
         self._refuse_read_only()
@@ -146,6 +151,7 @@ class Graph:
             from_branch=from_branch,
             actor_id=actor,
             max_errors=max_errors,
+            choice=engine if isinstance(engine, EngineChoice) else EngineChoice.named(engine, os.environ),
             events=events,
         )
 

@@ -49,6 +49,7 @@ from omnigraph.errors.requests import (
     ParseError,
     RequestError,
     ResourceLimit,
+    SparkJobFailed,
     UnsupportedSchemaChange,
     Usage,
 )
@@ -101,6 +102,7 @@ __all__ = [
     "SchemaContractMissing",
     "SchemaDrift",
     "SnapshotNotFound",
+    "SparkJobFailed",
     "StaleView",
     "StateConflict",
     "StorageError",

@@ -99,6 +99,10 @@ class Table:
         """Return the stored configuration keys that would make Lance delete versions inside a commit."""
         return tuple(sorted(key for key in self._dataset.config() if key.startswith(AUTO_CLEANUP_PREFIX)))
 
+    def rows_by_fragment(self) -> dict[int, int]:
+        """Return how many rows each fragment was written with, by its id."""
+        return {fragment.fragment_id: fragment.physical_rows for fragment in self._dataset.get_fragments()}
+
     def count_rows(self, where: str | None = None) -> int:
         """Count live rows."""
         with self._reading():
@@ -111,10 +115,13 @@ class Table:
         where: str | None = None,
         with_row_ids: bool = False,
         with_row_addresses: bool = False,
+        fragment_ids: Sequence[int] | None = None,
     ) -> pa.RecordBatchReader:
-        """Stream rows; blobs come as plain binary."""
+        """Stream rows, those of some fragments if these are given; blobs come as plain binary."""
         with self._reading():
+            fragments = [self._dataset.get_fragment(fragment_id) for fragment_id in fragment_ids or ()]
             scanner = self._dataset.scanner(
+                fragments=fragments or None,
                 columns=list(columns) if columns is not None else None,
                 filter=where,
                 with_row_id=with_row_ids,

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from omnigraph.engine.interface import Engine
 from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID
 from omnigraph.writes.authority import Capture
 from omnigraph.writes.delta import TableDelta, rows_among, rows_without
@@ -17,18 +18,18 @@ def without_unchanged(capture: Capture, delta: TableDelta) -> TableDelta:
     names = [name for name in capture.table(delta.entity.table_key).schema.names if name != "id"]
     stored = capture.table(delta.entity.table_key).lookup("id", matched_ids, ["id", *names])
     same = equal_ids(
-        capture,
+        capture.context.engine,
         rows_among(delta.upserts, matched_ids).select(["id", *names]),
         stored.drop_columns([ROW_ID, ROW_ADDRESS]),
     )
     return replace(delta, upserts=rows_without(delta.upserts, same), matched=rows_without(delta.matched, same))
 
 
-def equal_ids(capture: Capture, incoming: pa.Table, stored: pa.Table) -> pa.Array:
+def equal_ids(engine: Engine, incoming: pa.Table, stored: pa.Table) -> pa.Array:
     """Return the ids whose rows are equal by value on both sides: null equals null, and both zeros are one number."""
     numbered = [f"c{index}" for index in range(incoming.num_columns - 1)]
     equal = " AND ".join(f"i.{name} IS NOT DISTINCT FROM s.{name}" for name in numbered) or "true"
-    result = capture.context.engine.sql(
+    result = engine.sql(
         {
             "incoming": comparable(incoming).rename_columns(["id", *numbered]),
             "stored": comparable(stored.select(incoming.column_names)).rename_columns(["id", *numbered]),

@@ -1,27 +1,41 @@
-"""Running a load: find the input, parse it against the accepted schema, hand it to the write protocol."""
+"""Running a load: find the input, choose where it runs, hand it to the write protocol."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO, get_args
 
+from omnigraph.base import ids
 from omnigraph.base.events import Events
-from omnigraph.base.units import spell_bytes
 from omnigraph.branches.create import create_branch
 from omnigraph.branches.delete import delete_branch
 from omnigraph.branches.names import check_branch_name
-from omnigraph.catalog.model import Catalog, TableKey
+from omnigraph.catalog.model import TableKey
+from omnigraph.engine.choice import EngineChoice
+from omnigraph.engine.interface import Engine
+from omnigraph.engine.opening import open_engine
 from omnigraph.errors import BranchNotFound, InvalidTarget
 from omnigraph.manifest.commits import Commit, check_actor
+from omnigraph.pipeline.load.bulk.pieces import Piece, plan_pieces, spool_pieces
+from omnigraph.pipeline.load.bulk.reading import LoadTask
+from omnigraph.pipeline.load.bulk.writer import BulkLoadWriter, read_pieces, table_places
 from omnigraph.pipeline.load.parse import parse_input
-from omnigraph.pipeline.load.sources import STDIN, InputFile, InputStore, LocalInputs, find_inputs
+from omnigraph.pipeline.load.sources import STDIN, InputFile, LocalInputs, find_inputs
 from omnigraph.pipeline.load.writer import IncomingTable, LoadMode, LoadWriter
 from omnigraph.records.report import rejected
-from omnigraph.writes.authority import capture_branch
+from omnigraph.storage.scratch import Scratch
+from omnigraph.storage.worker_files import shared_with_workers
+from omnigraph.writes.authority import Capture, capture_branch
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.protocol import run_write
 
-LOCAL_BYTES_MAX = 32 << 20
+IN_MEMORY_BYTES_MAX = 8 << 20
+"""Input of about one chunk is parsed, checked and written right here; more is cut into pieces for workers."""
+
+_EXPANSION = 8
+"""How much larger than its compressed form NDJSON is taken to be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +77,7 @@ def run_load(
     from_branch: str | None,
     actor_id: str | None,
     max_errors: int,
+    choice: EngineChoice,
     events: Events,
 ) -> LoadResult:
     """Load graph NDJSON as one commit, or raise and change nothing.
@@ -74,8 +89,15 @@ def run_load(
     check_actor(actor_id)
     is_created = _fork_if_missing(context, branch, from_branch)
     try:
-        writer, commit, reason = _load(
-            context, data, mode=mode, branch=branch, actor_id=actor_id, max_errors=max_errors, events=events
+        loaded = _load(
+            context,
+            data,
+            mode=mode,
+            branch=branch,
+            actor_id=actor_id,
+            max_errors=max_errors,
+            choice=choice,
+            events=events,
         )
     except BaseException:
         if is_created:
@@ -87,11 +109,11 @@ def run_load(
         base_branch=from_branch,
         branch_created=is_created,
         mode=mode,
-        tables=tuple(TableLoaded(table_key=key, rows_loaded=rows) for key, rows in sorted(writer.rows_loaded.items())),
+        tables=tuple(TableLoaded(table_key=key, rows_loaded=rows) for key, rows in sorted(loaded.rows_loaded.items())),
         actor_id=actor_id,
-        engine=context.engine.name,
-        engine_reason=reason,
-        commit=commit,
+        engine=loaded.engine,
+        engine_reason=loaded.reason,
+        commit=loaded.commit,
     )
 
 
@@ -111,6 +133,16 @@ def _fork_if_missing(context: GraphContext, branch: str, from_branch: str | None
     return False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Loaded:
+    """What the two ways to load have in common for the result."""
+
+    rows_loaded: Mapping[TableKey, int]
+    commit: Commit | None
+    engine: str
+    reason: str
+
+
 def _load(
     context: GraphContext,
     data: str | Path | BinaryIO,
@@ -119,14 +151,50 @@ def _load(
     branch: str,
     actor_id: str | None,
     max_errors: int,
+    choice: EngineChoice,
     events: Events,
-) -> tuple[LoadWriter, Commit | None, str]:
+) -> _Loaded:
     capture = capture_branch(context, branch)
-    path, store = (str(data), LocalInputs()) if isinstance(data, (str, Path)) else (STDIN, LocalInputs(data))
-    files = find_inputs(path, store=store)
-    writer = LoadWriter(
-        incoming=_parse(files, store, capture.catalog, max_errors=max_errors, events=events),
-        files=tuple(file.name for file in files),
+    source = _Source.of(data)
+    engine, reason = open_engine(
+        choice,
+        source.size_bytes,
+        local=context.engine,
+        worker_environment=context.store.settings.environment,
+        events=events,
+    )
+    writer: LoadWriter | BulkLoadWriter
+    with ExitStack() as ending:
+        if engine is context.engine and source.fits_in_memory():
+            writer = _small_writer(capture, source, mode, branch, actor_id, max_errors, events)
+        else:
+            ending.enter_context(shared_with_workers(context.store))
+            scratch = Scratch(context.store, ids.new_ulid())
+            ending.callback(scratch.clear)
+            writer = _bulk_writer(capture, source, engine, scratch, mode, branch, actor_id, max_errors, events)
+        commit = run_write(context, writer, events) if writer.has_records else None
+    return _Loaded(rows_loaded=writer.rows_loaded, commit=commit, engine=engine.name, reason=reason)
+
+
+def _small_writer(
+    capture: Capture,
+    source: "_Source",
+    mode: LoadMode,
+    branch: str,
+    actor_id: str | None,
+    max_errors: int,
+    events: Events,
+) -> LoadWriter:
+    """Parse the input here and now; raise with every bad record counted and the first few shown."""
+    parsed = parse_input(
+        source.files, store=source.store, catalog=capture.catalog, max_errors=max_errors, events=events
+    )
+    if parsed.findings.total:
+        raise rejected(parsed.findings, files=parsed.files)
+    types = capture.catalog.type_by_table_key
+    return LoadWriter(
+        incoming={key: IncomingTable.of(types[key], rows) for key, rows in parsed.tables.items()},
+        files=parsed.files,
         ir_hash=capture.snapshot.schema.ir_hash,
         seen_head=capture.snapshot.commit_id,
         mode=mode,
@@ -134,24 +202,94 @@ def _load(
         actor_id=actor_id,
         max_errors=max_errors,
     )
-    commit = run_write(context, writer, events) if writer.incoming else None
-    return writer, commit, _engine_reason(files)
 
 
-def _parse(
-    files: Sequence[InputFile], store: InputStore, catalog: Catalog, *, max_errors: int, events: Events
-) -> dict[TableKey, IncomingTable]:
-    """Parse all input; raise with every bad record counted and the first few shown."""
-    parsed = parse_input(files, store=store, catalog=catalog, max_errors=max_errors, events=events)
-    if parsed.findings.total:
-        raise rejected(parsed.findings, files=parsed.files)
-    return {key: IncomingTable.of(catalog.type_by_table_key[key], rows) for key, rows in parsed.tables.items()}
+def _bulk_writer(
+    capture: Capture,
+    source: "_Source",
+    engine: Engine,
+    scratch: Scratch,
+    mode: LoadMode,
+    branch: str,
+    actor_id: str | None,
+    max_errors: int,
+    events: Events,
+) -> BulkLoadWriter:
+    """Have workers read the input."""
+    pieces = source.pieces(scratch, slots=engine.slots)
+    task = LoadTask(
+        uri=capture.context.store.uri,
+        operation_id=scratch.operation_id,
+        catalog=capture.catalog,
+        places=table_places(capture),
+        mode=mode,
+        max_errors=max_errors,
+    )
+    places, outcomes = read_pieces(engine, task, pieces, events)
+    return BulkLoadWriter(
+        engine=engine,
+        load=task,
+        pieces=pieces,
+        places=places,
+        outcomes=outcomes,
+        ir_hash=capture.snapshot.schema.ir_hash,
+        seen_head=capture.snapshot.commit_id,
+        branch=branch,
+        actor_id=actor_id,
+    )
 
 
-def _engine_reason(files: Sequence[InputFile]) -> str:
-    if any(file.size_bytes is None for file in files):
-        return "input of unknown size"
-    size = sum(file.size_bytes or 0 for file in files)
-    if size < LOCAL_BYTES_MAX:
-        return f"{spell_bytes(size)}, below {spell_bytes(LOCAL_BYTES_MAX)}"
-    return f"{spell_bytes(size)}, and no other engine is installed"
+class _Source:
+    """The input of one load: files that can be read by anyone, or a stream that can be read once."""
+
+    def __init__(self, files: tuple[InputFile, ...], stream: BinaryIO | None) -> None:
+        self.files = files
+        self._stream: BinaryIO | None = stream
+
+    @classmethod
+    def of(cls, data: str | Path | BinaryIO) -> "_Source":
+        """Find the input; raise `Io` if there is none."""
+        if isinstance(data, (str, Path)):
+            return cls(find_inputs(str(data), store=LocalInputs()), None)
+        return cls(find_inputs(STDIN, store=LocalInputs(data)), data)
+
+    @property
+    def store(self) -> LocalInputs:
+        """Where the files are opened."""
+        return LocalInputs(self._stream)
+
+    @property
+    def size_bytes(self) -> int | None:
+        """The stored size of all files; None for a stream."""
+        return None if self._stream is not None else sum(file.size_bytes or 0 for file in self.files)
+
+    def fits_in_memory(self) -> bool:
+        """Whether the input is so small that workers would cost more than they save."""
+        if self._stream is not None:
+            head = self._stream.read(IN_MEMORY_BYTES_MAX + 1)
+            self._stream = _Continued(head, self._stream)  # type: ignore[assignment]  # read and close are all it needs
+            return len(head) <= IN_MEMORY_BYTES_MAX
+        expanded = ((file.size_bytes or 0) * (_EXPANSION if file.codec else 1) for file in self.files)
+        return sum(expanded) <= IN_MEMORY_BYTES_MAX
+
+    def pieces(self, scratch: Scratch, *, slots: int) -> tuple[Piece, ...]:
+        """Cut the input for workers."""
+        if self._stream is not None:
+            return spool_pieces(self.files[0], self._stream, scratch)
+        return plan_pieces(self.files, slots=slots)
+
+
+class _Continued:
+    """A stream whose beginning has been read already."""
+
+    def __init__(self, head: bytes, rest: BinaryIO) -> None:
+        self._head = BytesIO(head)
+        self._rest = rest
+
+    def read(self, size: int) -> bytes:
+        """Return up to `size` bytes, none at the end."""
+        return self._head.read(size) or self._rest.read(size)
+
+    def close(self) -> None:
+        """Close the stream."""
+        self._rest.close()
