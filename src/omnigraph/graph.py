@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Self
 
 from omnigraph.base.events import Events, ignore_events
+from omnigraph.engine.choice import EngineChoice, EngineName
 from omnigraph.engine.local import LocalEngine
 from omnigraph.errors import ClusterManaged, InvalidTarget
 from omnigraph.manifest.addresses import Located
@@ -213,13 +214,15 @@ class Graph:
         from_branch: str | None = None,
         actor: str | None = None,
         max_errors: int = 20,
+        engine: "str | EngineChoice | None" = None,
         events: Events = ignore_events,
     ) -> "LoadResult":
         """Load a file, directory, glob or open stream as one commit, or raise and change nothing.
 
         The input is graph NDJSON. With `type` it is a table of that type (Parquet, CSV, Arrow, Lance), whose columns
         `map` renames; None leaves a column out. With `from_branch`, a branch that does not exist yet is created from
-        it; if the load fails, it does not remain.
+        it; if the load fails, it does not remain. `engine` is auto, local or spark, by default what
+        `$OMNIGRAPH_ENGINE` says; Spark takes the active session.
         """
         from omnigraph.pipeline.load.inputs import find_input
         from omnigraph.pipeline.load.run import run_load
@@ -235,6 +238,7 @@ class Graph:
             from_branch=from_branch,
             actor_id=actor,
             max_errors=max_errors,
+            choice=engine if isinstance(engine, EngineChoice) else EngineChoice.named(engine, os.environ),
             events=events,
         )
 
@@ -270,6 +274,7 @@ class Graph:
             from_branch=from_branch,
             actor_id=actor,
             max_errors=max_errors,
+            choice=EngineChoice(engine=EngineName.LOCAL),
             events=events,
         )
 
