@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from omnigraph.evolution.run import AppliedSchema
     from omnigraph.maintenance.cleanup.policy import CleanupPolicy
     from omnigraph.maintenance.cleanup.run import CleanupReport
+    from omnigraph.maintenance.health.report import HealthReport
     from omnigraph.maintenance.optimize.report import OptimizeResult
     from omnigraph.maintenance.repair.run import RepairReport
     from omnigraph.pipeline.embed.result import EmbedResult
@@ -449,6 +450,12 @@ class Graph:
             self._refuse_read_only()
         consent = (Consent.ANYTHING if force else Consent.VERIFIED) if confirm else Consent.PREVIEW
         return run_repair(self._context, consent=consent, branch=branch, tables=tables, wait_seconds=wait_seconds)
+
+    def health(self) -> "HealthReport":
+        """Say how the graph is doing and what to do about it; changes nothing and takes no lock."""
+        from omnigraph.maintenance.health.report import report_health
+
+        return report_health(self._context)
 
     def cleanup(
         self,
