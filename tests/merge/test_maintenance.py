@@ -67,3 +67,17 @@ def test_a_branch_from_before_a_schema_change_is_refused(graph: Graph) -> None:
         graph.branches.merge("main", into="past")
 
     assert ages(graph)["Ana"] == 50
+
+
+def test_cleanup_spares_the_state_that_stands_in_for_a_base_whose_branch_is_gone(graph: Graph) -> None:
+    set_age(graph, "review", "Cy", 1)
+    graph.branches.create("hotfix")
+    set_age(graph, "hotfix", "Ana", 51)
+    assert graph.branches.merge("hotfix").outcome == "fast_forward"
+    assert graph.branches.merge("hotfix", into="review", delete_branch=True).outcome == "merged"
+    for age in (1, 2, 3):
+        set_age(graph, "main", "Bo", age)
+    graph.cleanup(CleanupPolicy(keep_versions=1), confirm=True)
+
+    assert graph.branches.merge("review").outcome == "merged"
+    assert ages(graph) == {"Ana": 51, "Bo": 3, "Cy": 1}
