@@ -67,19 +67,14 @@ def run_merge(
         settle_branch(context, source)
     captured = context.manifest.load(source)
     faults.reach("merge.after_capture")
-    if is_dry_run:
-        with _source_must_live(context, captured):
-            plan = plan_merge(observe_sides(capture_branch(context, target), captured), show_values=show_values)
-        if plan.conflicts:
-            raise plan.conflicts.error(source=source, target=target)
-        commit = None
-    else:
-        writer = MergeWriter(
-            source=captured, branch=target, actor_id=actor_id, message=message, show_values=show_values
-        )
-        with _keep_readable(context, captured.snapshot), _source_must_live(context, captured):
-            commit = run_write(context, writer, events)
-        plan = _plan_of(writer)
+    with _source_must_live(context, captured):
+        if is_dry_run:
+            plan, commit = _preview(context, captured, target, show_values=show_values), None
+        else:
+            writer = MergeWriter(
+                source=captured, branch=target, actor_id=actor_id, message=message, show_values=show_values
+            )
+            plan, commit = _carry_out(context, writer, events)
     is_deleted, why_not = (
         _delete_source(context, source, captured.head.graph_commit_id, events)
         if delete_source and not is_dry_run
@@ -99,6 +94,21 @@ def run_merge(
         branch_deleted=is_deleted,
         branch_delete_error=why_not,
     )
+
+
+def _preview(context: GraphContext, source: ManifestState, target: str, *, show_values: bool) -> MergePlan:
+    """Plan the merge and write nothing; conflicts are refused as in a run."""
+    plan = plan_merge(observe_sides(capture_branch(context, target), source), show_values=show_values)
+    if plan.conflicts:
+        raise plan.conflicts.error(source=source.branch.name, target=target)
+    return plan
+
+
+def _carry_out(context: GraphContext, writer: MergeWriter, events: Events) -> tuple[MergePlan, Commit | None]:
+    with _keep_readable(context, writer.source.snapshot):
+        commit = run_write(context, writer, events)
+    assert writer.plan is not None
+    return writer.plan, commit
 
 
 def _keep_readable(context: GraphContext, source: GraphSnapshot) -> LeaseKeeper:
@@ -129,11 +139,6 @@ def _source_must_live(context: GraphContext, source: ManifestState) -> Iterator[
 def _extent(plan: MergePlan) -> str:
     changed = sum(table.inserted + table.updated + table.deleted for table in plan.tables)
     return "1 entity changes" if changed == 1 else f"{changed:,} entities change"
-
-
-def _plan_of(writer: MergeWriter) -> MergePlan:
-    assert writer.plan is not None
-    return writer.plan
 
 
 def _delete_source(context: GraphContext, name: str, merged: CommitId, events: Events) -> tuple[bool, str | None]:
