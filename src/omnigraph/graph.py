@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Self
 
 from omnigraph.base.events import Events, ignore_events
+from omnigraph.engine.choice import EngineChoice, EngineName
 from omnigraph.engine.local import LocalEngine
 from omnigraph.errors import ClusterManaged, InvalidTarget
 from omnigraph.manifest.addresses import Located
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from omnigraph.evolution.run import AppliedSchema
     from omnigraph.maintenance.cleanup.policy import CleanupPolicy
     from omnigraph.maintenance.cleanup.run import CleanupReport
+    from omnigraph.maintenance.health.report import HealthReport
     from omnigraph.maintenance.optimize.report import OptimizeResult
     from omnigraph.maintenance.repair.run import RepairReport
     from omnigraph.pipeline.embed.result import EmbedResult
@@ -212,13 +214,15 @@ class Graph:
         from_branch: str | None = None,
         actor: str | None = None,
         max_errors: int = 20,
+        engine: "str | EngineChoice | None" = None,
         events: Events = ignore_events,
     ) -> "LoadResult":
         """Load a file, directory, glob or open stream as one commit, or raise and change nothing.
 
         The input is graph NDJSON. With `type` it is a table of that type (Parquet, CSV, Arrow, Lance), whose columns
         `map` renames; None leaves a column out. With `from_branch`, a branch that does not exist yet is created from
-        it; if the load fails, it does not remain.
+        it; if the load fails, it does not remain. `engine` is auto, local or spark, by default what
+        `$OMNIGRAPH_ENGINE` says; Spark takes the active session.
         """
         from omnigraph.pipeline.load.inputs import find_input
         from omnigraph.pipeline.load.run import run_load
@@ -234,6 +238,7 @@ class Graph:
             from_branch=from_branch,
             actor_id=actor,
             max_errors=max_errors,
+            choice=engine if isinstance(engine, EngineChoice) else EngineChoice.named(engine, os.environ),
             events=events,
         )
 
@@ -269,6 +274,7 @@ class Graph:
             from_branch=from_branch,
             actor_id=actor,
             max_errors=max_errors,
+            choice=EngineChoice(engine=EngineName.LOCAL),
             events=events,
         )
 
@@ -400,6 +406,7 @@ class Graph:
         max_memory: int = 1 << 30,
         dry_run: bool = False,
         wait_seconds: float = 0.0,
+        engine: "str | EngineChoice | None" = None,
         events: Events = ignore_events,
     ) -> "OptimizeResult":
         """Merge small fragments, bring indexes up to date and build declared ones, for all tables as one commit.
@@ -425,7 +432,8 @@ class Graph:
             dry_run=dry_run,
             wait_seconds=wait_seconds,
         )
-        return run_optimize(self._context, branch=branch, options=options, events=events)
+        choice = engine if isinstance(engine, EngineChoice) else EngineChoice.named(engine, os.environ)
+        return run_optimize(self._context, branch=branch, options=options, choice=choice, events=events)
 
     def repair(
         self,
@@ -449,6 +457,12 @@ class Graph:
             self._refuse_read_only()
         consent = (Consent.ANYTHING if force else Consent.VERIFIED) if confirm else Consent.PREVIEW
         return run_repair(self._context, consent=consent, branch=branch, tables=tables, wait_seconds=wait_seconds)
+
+    def health(self) -> "HealthReport":
+        """Say how the graph is doing and what to do about it; changes nothing and takes no lock."""
+        from omnigraph.maintenance.health.report import report_health
+
+        return report_health(self._context)
 
     def cleanup(
         self,

@@ -141,7 +141,7 @@ def _touched(
         return _DIGESTS_SCHEMA.empty_table(), _DIGESTS_SCHEMA.empty_table()
     row_ids = [deleted_row_ids(context.store.tables, older.table.address.location, stretches)]
     now = []
-    for batch in rows_written_since(newer.table, older.table.version, ["id", *newer.columns]):
+    for batch in rows_written_since(older.table, newer.table, ["id", *newer.columns]):
         row_ids.append(batch[ROW_ID])
         now.append(_digested(batch, newer.columns))
     # Row ids are stable along the way, so that the rows as they were need no search by id.

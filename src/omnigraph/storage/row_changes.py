@@ -4,7 +4,7 @@ Nothing here compares values: a row that was written again with equal values cou
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,9 +19,15 @@ _LAST_UPDATED = "_row_last_updated_at_version"
 _OFFSET_BITS = (1 << 32) - 1
 
 
-def rows_written_since(table: Table, version: int, columns: Sequence[str]) -> pa.RecordBatchReader:
-    """Stream the rows that were inserted or updated after `version`, with row ids; see `lineage.py` for when to ask."""
-    return table.scan(columns, where=f"{_LAST_UPDATED} > {version}", with_row_ids=True)
+def rows_written_since(older: Table, table: Table, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows that were inserted or updated since an older state, with row ids.
+
+    Ask only where row versions tell (`lineage.py`). What was written lies in new files, so no others are opened.
+    """
+    new = _only_in(_by_files(table), _by_files(older))
+    if new:
+        where = f"{_LAST_UPDATED} > {older.version}"
+        yield from table.scan(columns, where=where, with_row_ids=True, fragment_ids=new)
 
 
 def deleted_row_ids(store: TableStore, location: str, stretches: Sequence[Stretch]) -> pa.Array:
@@ -50,9 +56,7 @@ def unshared_rows(left: Table, right: Table) -> tuple[UnsharedRows, UnsharedRows
     No file is ever written twice under one name. Two fragments over the same data files therefore hold the same rows
     at the same offsets, less what each has deleted, whatever the refs and however the two states came to be.
     """
-    of_left, of_right = (
-        {_files(fragment): fragment for fragment in table.dataset.get_fragments()} for table in (left, right)
-    )
+    of_left, of_right = _by_files(left), _by_files(right)
     thinned = [
         (of_left[files], of_right[files])
         for files in of_left.keys() & of_right.keys()
@@ -69,6 +73,10 @@ def unshared_rows(left: Table, right: Table) -> tuple[UnsharedRows, UnsharedRows
         UnsharedRows(fragment_ids=_only_in(of_left, of_right), row_ids=pa.concat_arrays(rows_left)),
         UnsharedRows(fragment_ids=_only_in(of_right, of_left), row_ids=pa.concat_arrays(rows_right)),
     )
+
+
+def _by_files(table: Table) -> dict[tuple[Any, ...], Any]:
+    return {_files(fragment): fragment for fragment in table.dataset.get_fragments()}
 
 
 def _only_in(ours: dict[tuple[Any, ...], Any], theirs: dict[tuple[Any, ...], Any]) -> tuple[int, ...]:

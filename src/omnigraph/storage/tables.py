@@ -99,6 +99,10 @@ class Table:
         """Return the stored configuration keys that would make Lance delete versions inside a commit."""
         return tuple(sorted(key for key in self._dataset.config() if key.startswith(AUTO_CLEANUP_PREFIX)))
 
+    def rows_by_fragment(self) -> dict[int, int]:
+        """Return how many rows each fragment was written with, by its id."""
+        return {fragment.fragment_id: fragment.physical_rows for fragment in self._dataset.get_fragments()}
+
     def count_rows(self, where: str | None = None) -> int:
         """Count live rows."""
         with self._reading():
@@ -249,8 +253,12 @@ class TableStore:
 
     def fresh_head(self, address: TableAddress) -> Table:
         """Open the newest version on a handle of its own, which a commit may move on; raise when there is no table."""
+        return self.fresh(address, None)
+
+    def fresh(self, address: TableAddress, version: int | None) -> Table:
+        """Open a state on a handle of its own: some calls of Lance want a handle to themselves while they run."""
         with translated(doing=f"opening {address.path}", uri=address.path):
-            return Table(address, self._dataset(address, None))
+            return Table(address, self._dataset(address, version))
 
     def remember(self, table: Table) -> Table:
         """Keep a state open for later readers."""
