@@ -112,7 +112,8 @@ class _Run:
             self._context.store.tables.forget(found.pin.address)
         reports = self._reports(plans, works, tail)
         internal, contentions = self._compact_internal()
-        after = self._context.manifest.load(self._branch).snapshot.graph_version
+        # Of the commit itself: a later look would show what other writers have published since.
+        after = tail.commit.graph_version if tail.commit is not None else capture.snapshot.graph_version
         result = self._result(capture, plans, [*reports, *internal], ran, graph_version=after)
         left = sum(group.bytes for work in works for group in work.to_rewrite)
         result = replace(
