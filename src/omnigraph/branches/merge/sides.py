@@ -72,7 +72,7 @@ def observe_sides(target: Capture, source: ManifestState) -> MergeSides:
             source=theirs,
             target=ours,
         )
-    bases = tuple(_base_snapshot(context, history, base, (now, source)) for base in base_ids)
+    bases = tuple(base_snapshot(context, history, base, (now, source)) for base in base_ids)
     _refuse_other_schemas(target.snapshot, source.snapshot, bases)
     outcome = MergeOutcome.FAST_FORWARD if base_ids == (ours,) else MergeOutcome.MERGED
     return _sides(target, source, bases=bases, outcome=outcome)
@@ -90,7 +90,7 @@ def _sides(
     )
 
 
-def _base_snapshot(
+def base_snapshot(
     context: GraphContext, history: History, commit_id: CommitId, nearby: Iterable[ManifestState]
 ) -> GraphSnapshot:
     """Return the graph version that a base made, wherever a live branch still has it.
