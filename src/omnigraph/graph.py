@@ -175,7 +175,7 @@ class Graph:
         """Compare two snapshots, each a branch, `branch@N`, `branch~N` or a commit id; iterate over the result."""
         from omnigraph.changes.snapshots import diff_snapshots
 
-        sides = (self._context.addresses.resolve(address) for address in (before, after))
+        sides = (self._context.addresses.resolve(address).snapshot for address in (before, after))
         return diff_snapshots(self._context, *sides, kinds=kinds, types=types, ops=ops)
 
     @property

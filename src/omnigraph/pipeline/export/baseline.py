@@ -17,7 +17,7 @@ from omnigraph.base.events import Events
 from omnigraph.changes.feed import Feed
 from omnigraph.errors import Io, OutputReplaced
 from omnigraph.pipeline.export.run import run_export
-from omnigraph.reads.leases import reader_lease
+from omnigraph.reads.holding import hold_versions
 from omnigraph.reads.snapshot import Snapshot
 from omnigraph.storage.flock import flock_within
 from omnigraph.writes.context import GraphContext
@@ -55,7 +55,7 @@ def write_baseline(
         feed = Feed.of_branch(context, branch, kinds=kinds, types=types, ops=ops)
         snapshot = Snapshot(context, feed.head_snapshot)
         selected = feed.selected_types
-        with reader_lease(context, snapshot.tables, operation="changes baseline"), _replacing(path) as stream:
+        with hold_versions(context, snapshot.tables, operation="changes baseline"), _replacing(path) as stream:
             total_rows = 0
             if selected:
                 exported = run_export(snapshot, stream, uri=context.store.uri, types=selected, events=events)
