@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Self
+from typing import TYPE_CHECKING, BinaryIO, Literal, Self
 
 from omnigraph.base.events import Events, ignore_events
 from omnigraph.engine.choice import EngineChoice, EngineName
@@ -285,13 +285,28 @@ class Graph:
         branch: str = MAIN_BRANCH,
         snapshot: str | None = None,
         types: Sequence[str] = (),
+        format: Literal["jsonl", "parquet", "lance"] = "jsonl",  # noqa: A002 — the word of the command line
+        overwrite: bool = False,
         events: Events = ignore_events,
     ) -> "ExportResult":
-        """Write one snapshot as graph NDJSON to a stream, a file, or a directory with one file per type."""
-        from omnigraph.pipeline.export.run import run_export
+        """Write one snapshot as graph NDJSON to a stream or a file, or as files per type to a directory or prefix.
+
+        Parquet and Lance need a directory. Everything appears complete or not at all; a file that exists is replaced
+        only with `overwrite`, a directory must be empty or new.
+        """
+        from omnigraph.pipeline.export.parts import ExportFormat
+        from omnigraph.pipeline.export.run import export_snapshot
 
         pinned = self.snapshot_at(snapshot) if snapshot is not None else self.snapshot(branch)
-        return run_export(pinned, out, uri=self.uri, types=types, events=events)
+        return export_snapshot(
+            self._context,
+            pinned,
+            out,
+            types=types,
+            form=ExportFormat(format),
+            overwrite=overwrite,
+            events=events,
+        )
 
     def embed(
         self,
