@@ -421,6 +421,7 @@ class Graph:
         max_memory: int = 1 << 30,
         dry_run: bool = False,
         wait_seconds: float = 0.0,
+        engine: "str | EngineChoice | None" = None,
         events: Events = ignore_events,
     ) -> "OptimizeResult":
         """Merge small fragments, bring indexes up to date and build declared ones, for all tables as one commit.
@@ -446,7 +447,8 @@ class Graph:
             dry_run=dry_run,
             wait_seconds=wait_seconds,
         )
-        return run_optimize(self._context, branch=branch, options=options, events=events)
+        choice = engine if isinstance(engine, EngineChoice) else EngineChoice.named(engine, os.environ)
+        return run_optimize(self._context, branch=branch, options=options, choice=choice, events=events)
 
     def repair(
         self,

@@ -258,8 +258,12 @@ class TableStore:
 
     def fresh_head(self, address: TableAddress) -> Table:
         """Open the newest version on a handle of its own, which a commit may move on; raise when there is no table."""
+        return self.fresh(address, None)
+
+    def fresh(self, address: TableAddress, version: int | None) -> Table:
+        """Open a state on a handle of its own: some calls of Lance want a handle to themselves while they run."""
         with translated(doing=f"opening {address.path}", uri=address.path):
-            return Table(address, self._dataset(address, None))
+            return Table(address, self._dataset(address, version))
 
     def remember(self, table: Table) -> Table:
         """Keep a state open for later readers."""
