@@ -3,9 +3,10 @@
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Self
+from typing import TYPE_CHECKING, BinaryIO, Literal, Self
 
 from omnigraph.base.events import Events, ignore_events
+from omnigraph.engine.choice import EngineChoice, EngineName
 from omnigraph.engine.local import LocalEngine
 from omnigraph.errors import ClusterManaged, InvalidTarget
 from omnigraph.manifest.addresses import Located
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from omnigraph.evolution.run import AppliedSchema
     from omnigraph.maintenance.cleanup.policy import CleanupPolicy
     from omnigraph.maintenance.cleanup.run import CleanupReport
+    from omnigraph.maintenance.health.report import HealthReport
     from omnigraph.maintenance.optimize.report import OptimizeResult
     from omnigraph.maintenance.repair.run import RepairReport
     from omnigraph.pipeline.embed.result import EmbedResult
@@ -212,13 +214,15 @@ class Graph:
         from_branch: str | None = None,
         actor: str | None = None,
         max_errors: int = 20,
+        engine: "str | EngineChoice | None" = None,
         events: Events = ignore_events,
     ) -> "LoadResult":
         """Load a file, directory, glob or open stream as one commit, or raise and change nothing.
 
         The input is graph NDJSON. With `type` it is a table of that type (Parquet, CSV, Arrow, Lance), whose columns
         `map` renames; None leaves a column out. With `from_branch`, a branch that does not exist yet is created from
-        it; if the load fails, it does not remain.
+        it; if the load fails, it does not remain. `engine` is auto, local or spark, by default what
+        `$OMNIGRAPH_ENGINE` says; Spark takes the active session.
         """
         from omnigraph.pipeline.load.inputs import find_input
         from omnigraph.pipeline.load.run import run_load
@@ -234,6 +238,7 @@ class Graph:
             from_branch=from_branch,
             actor_id=actor,
             max_errors=max_errors,
+            choice=engine if isinstance(engine, EngineChoice) else EngineChoice.named(engine, os.environ),
             events=events,
         )
 
@@ -269,6 +274,7 @@ class Graph:
             from_branch=from_branch,
             actor_id=actor,
             max_errors=max_errors,
+            choice=EngineChoice(engine=EngineName.LOCAL),
             events=events,
         )
 
@@ -279,13 +285,28 @@ class Graph:
         branch: str = MAIN_BRANCH,
         snapshot: str | None = None,
         types: Sequence[str] = (),
+        format: Literal["jsonl", "parquet", "lance"] = "jsonl",  # noqa: A002 — the word of the command line
+        overwrite: bool = False,
         events: Events = ignore_events,
     ) -> "ExportResult":
-        """Write one snapshot as graph NDJSON to a stream, a file, or a directory with one file per type."""
-        from omnigraph.pipeline.export.run import run_export
+        """Write one snapshot as graph NDJSON to a stream or a file, or as files per type to a directory or prefix.
+
+        Parquet and Lance need a directory. Everything appears complete or not at all; a file that exists is replaced
+        only with `overwrite`, a directory must be empty or new.
+        """
+        from omnigraph.pipeline.export.parts import ExportFormat
+        from omnigraph.pipeline.export.run import export_snapshot
 
         pinned = self.snapshot_at(snapshot) if snapshot is not None else self.snapshot(branch)
-        return run_export(pinned, out, uri=self.uri, types=types, events=events)
+        return export_snapshot(
+            self._context,
+            pinned,
+            out,
+            types=types,
+            form=ExportFormat(format),
+            overwrite=overwrite,
+            events=events,
+        )
 
     def embed(
         self,
@@ -449,6 +470,12 @@ class Graph:
             self._refuse_read_only()
         consent = (Consent.ANYTHING if force else Consent.VERIFIED) if confirm else Consent.PREVIEW
         return run_repair(self._context, consent=consent, branch=branch, tables=tables, wait_seconds=wait_seconds)
+
+    def health(self) -> "HealthReport":
+        """Say how the graph is doing and what to do about it; changes nothing and takes no lock."""
+        from omnigraph.maintenance.health.report import report_health
+
+        return report_health(self._context)
 
     def cleanup(
         self,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.cli.machine import java_feature_version
+from omnigraph.engine.spark.java import java_feature_version
 
 
 @pytest.fixture

@@ -5,8 +5,9 @@ import importlib.metadata
 import pytest
 
 from omnigraph import errors
-from omnigraph.cli.engine_choice import Engine, require_local_engine, resolve_engine
+from omnigraph.cli.engine_choice import require_local_engine, resolve_engine
 from omnigraph.cli.invocation import Invocation
+from omnigraph.engine.choice import EngineName
 
 LOAD = ("load", "g.omni", "--data", "d.jsonl", "--mode", "merge")
 
@@ -21,16 +22,16 @@ def choose(home, environ=None, **flags):
 def test_the_engine_is_auto_unless_somebody_says_otherwise(tmp_path):
     choice = choose(tmp_path)
 
-    assert (choice.engine, choice.session, choice.conf) == (Engine.AUTO, None, {})
+    assert (choice.engine, choice.session, choice.conf) == (EngineName.AUTO, None, {})
     require_local_engine(choice)
 
 
 def test_flag_beats_environment_beats_config(configure):
     home = configure("defaults: { engine: spark }").parent
 
-    assert choose(home).engine is Engine.SPARK
-    assert choose(home, {"OMNIGRAPH_ENGINE": "auto"}).engine is Engine.AUTO
-    assert choose(home, {"OMNIGRAPH_ENGINE": "auto"}, engine="local").engine is Engine.LOCAL
+    assert choose(home).engine is EngineName.SPARK
+    assert choose(home, {"OMNIGRAPH_ENGINE": "auto"}).engine is EngineName.AUTO
+    assert choose(home, {"OMNIGRAPH_ENGINE": "auto"}, engine="local").engine is EngineName.LOCAL
 
 
 def test_sessions_follow_the_documented_precedence(configure):
@@ -99,13 +100,58 @@ def test_an_unknown_engine_in_the_environment_is_a_usage_error(run, monkeypatch)
     assert "$OMNIGRAPH_ENGINE" in ran.err
 
 
-def test_spark_is_refused_before_any_work(run):
-    ran = run(*LOAD, "--engine", "spark", "--json")
+@pytest.fixture
+def no_java(tmp_path, monkeypatch):
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "no-java-here"))
+
+
+def test_spark_without_java_is_refused_before_any_work(run, no_java, art):
+    before = run("commit", "list", art, "--json").document
+
+    ran = run("load", art, "--data", "more.jsonl", "--mode", "merge", "--engine", "spark", "--json")
 
     assert ran.code == 1
     assert ran.document["kind"] == "engine_unavailable"
     assert ran.document["engine_unavailable"]["engine"] == "spark"
+    assert "JAVA_HOME" in ran.err
     assert "--engine local" in ran.err
+    assert ran.document["engine_unavailable"]["missing"].startswith("Java 17 or newer")
+    assert run("commit", "list", art, "--json").document == before
+
+
+def test_a_session_that_somebody_configured_is_never_replaced_silently(run, no_java, art):
+    ran = run("load", art, "--data", "more.jsonl", "--mode", "merge", "--spark-master", "local[1]")
+
+    assert ran.code == 1
+    assert "--spark-master needs Java 17" in ran.err
+
+
+def test_spark_that_only_the_size_asks_for_is_replaced_with_a_note(run, no_java, art, monkeypatch):
+    monkeypatch.setenv("OMNIGRAPH_SPARK_MIN_BYTES", "1")
+
+    ran = run("load", art, "--data", "more.jsonl", "--mode", "merge", "--json")
+
+    assert ran.code == 0
+    assert "note: running locally; Spark is not available (Java 17 or newer" in ran.err
+    assert ran.document["engine"] == "local"
+    assert ran.document["engine_reason"].endswith("at least 1 B, but Spark is not available")
+
+
+def test_small_input_runs_in_process_and_says_so(run, art):
+    ran = run("load", art, "--data", "more.jsonl", "--mode", "merge", "--json")
+
+    assert ran.document["engine"] == "local"
+    assert ran.document["engine_reason"].endswith("below 32 MiB")
+    assert f"engine: local ({ran.document['engine_reason']})" in ran.err
+
+
+def test_a_threshold_that_is_no_number_is_a_usage_error(run, monkeypatch):
+    monkeypatch.setenv("OMNIGRAPH_SPARK_MIN_BYTES", "lots")
+
+    ran = run(*LOAD)
+
+    assert ran.code == 2
+    assert "$OMNIGRAPH_SPARK_MIN_BYTES" in ran.err
 
 
 def test_without_pyspark_the_message_says_how_to_install_it(tmp_path, monkeypatch):

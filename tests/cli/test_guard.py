@@ -30,6 +30,7 @@ ACCEPTED = {
     "branch diff": DATA_READ,
     "branch delete": {*DATA_READ, "--as"},
     "repair": MAINTENANCE,
+    "health": MAINTENANCE,
     "cleanup": MAINTENANCE,
     "branch merge": {*DATA_READ, "--as"},
     "optimize": MAINTENANCE,
@@ -43,7 +44,7 @@ ACCEPTED = {
 }
 BULK = {"load", "export", "embed", "branch merge", "optimize"}
 CLASS_PHRASE = dict.fromkeys(
-    ("init", "optimize", "repair", "cleanup", "recover", "embed", "schema plan"), "direct (storage-native)"
+    ("init", "optimize", "repair", "health", "cleanup", "recover", "embed", "schema plan"), "direct (storage-native)"
 ) | dict.fromkeys(
     (
         "load",

@@ -4,7 +4,7 @@ import pytest
 
 import omnigraph
 from omnigraph.base.events import Noted
-from omnigraph.errors import EntityNotFound, MaintenanceLocked, RecoveryRequired, Usage
+from omnigraph.errors import EntityNotFound, MaintenanceLocked, OptimizePartial, RecoveryRequired, Usage
 from omnigraph.maintenance.admission import sole_maintainer
 from omnigraph.storage import staging
 from support import harbor, library, old_graphs
@@ -305,3 +305,24 @@ def test_a_graph_of_an_older_format_is_migrated_first(local_root):
     assert omnigraph.open(local_root, read_only=True).snapshot().internal_schema_version == (
         omnigraph.INTERNAL_SCHEMA_VERSION
     )
+
+
+def test_a_table_whose_rewrite_fails_its_check_is_left_as_it_is_and_the_others_are_published(local_root, monkeypatch):
+    graph = library.library(local_root, loads=2)
+    (pin,) = [pin for pin in graph.snapshot().tables if pin.table_key == BOOK]
+    files = set(graph._context.store.objects.list(f"{pin.location}/data"))
+
+    def find_a_difference(dataset, access, made, *, batch_rows):
+        return ["title"] if access.uri.endswith(pin.location) else []
+
+    monkeypatch.setattr("omnigraph.storage.compaction.changed_columns", find_a_difference)
+
+    result = graph.optimize(verify=True)
+
+    failed = row_of(result, BOOK)
+    assert failed.error == "the rewrite changed the content of title"
+    assert (failed.committed, failed.manifest_version, failed.lance_head_version) == (False, pin.version, pin.version)
+    assert set(graph._context.store.objects.list(f"{pin.location}/data")) == files
+    assert row_of(result, CITES).committed
+    assert isinstance(result.failure, OptimizePartial)
+    assert result.failure.details == {"tables": [BOOK]}

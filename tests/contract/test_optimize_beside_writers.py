@@ -1,5 +1,10 @@
 """Optimize next to live readers and writers: nothing is lost, nothing comes back, nobody sees a half-done state."""
 
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 from threading import Event, Thread
 
 import pytest
@@ -144,3 +149,26 @@ def test_writers_that_are_always_faster_leave_an_internal_table_as_it_is_and_say
     assert isinstance(result.failure, MaintenanceContention)
     assert result.failure.details == {"table": "__manifest", "attempts": 5}
     assert len(graph.commits()) == 5 + result.graph_version_before
+
+
+def test_a_process_that_writes_at_full_speed_loses_nothing(local_root):
+    library.library(local_root, loads=3)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])}
+    command = [sys.executable, "-m", "support.busy_writer", local_root, "15"]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as writer:
+        graph = omnigraph.open(local_root, recover=False)
+        runs = []
+        while writer.poll() is None:
+            runs.append(graph.optimize())
+        expected = json.loads(writer.stdout.read())
+
+    graph.optimize()
+
+    assert writer.returncode == 0
+    found = graph.snapshot().table("Book").to_arrow(["id", "title"]).to_pylist()
+    assert {row["id"]: row["title"] for row in found} == expected
+    assert len(found) == len(expected)
+    assert [run.failure for run in runs if run.failure and not isinstance(run.failure, MaintenanceContention)] == []
+    assert any(run.commit is not None for run in runs)
+    assert library.fragments(graph) == 1
+    library.lookups_agree(graph)

@@ -245,6 +245,25 @@ def test_row_54_a_source_that_advances_is_merged_as_it_was_captured(local_root: 
     assert graph.snapshot().table("Sailor").count_rows() == 5
 
 
+@pytest.mark.parametrize("is_made_anew", [False, True], ids=["deleted", "deleted and made anew"])
+def test_row_20_a_source_that_is_deleted_meanwhile_is_never_mistaken_for_a_namesake(
+    local_root: str, is_made_anew: bool
+) -> None:
+    graph = two_sides(local_root)
+    before = harbor.content(graph)
+    with paused_child(local_root, "branch_merge", "merge.after_capture") as child:
+        graph.branches.delete("review")
+        if is_made_anew:
+            graph.branches.create("review")
+            graph.load(harbor.lines([harbor.sailor("Zed")]), mode="append", branch="review")
+
+        said = resume(child)
+
+    assert (said["ok"], said["error"]) == (False, "read_set_conflict"), said
+    assert harbor.content(graph) == before
+    assert harbor.pending(graph) == []
+
+
 def test_row_55_a_merge_that_dies_before_its_branch_is_deleted_leaves_the_branch(local_root: str) -> None:
     graph = two_sides(local_root)
 

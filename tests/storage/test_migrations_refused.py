@@ -32,6 +32,7 @@ COMMANDS = [
     ("optimize",),
     ("recover",),
     ("repair",),
+    ("health",),
     ("cleanup",),
     ("embed",),
     ("load", "--data", "crew.jsonl", "--mode", "append"),

@@ -56,6 +56,21 @@ def effect_facts(history: str, number: int = 1, planned: str = PLANNED, *, is_fo
     )
 
 
+def created(number: int = 1, history: str = "") -> EffectFacts:
+    """Say that the operation was to create a table, and that its versions are `history`; `a` is what it planned."""
+    planned = effect(number, "a")
+    return EffectFacts(
+        effect=replace(
+            planned,
+            expected_version=0,
+            effect=EffectKind.CREATE,
+            planned=(replace(planned.planned[0], read_version=0),),
+        ),
+        head_version=len(history) or None,
+        operations=tuple(operation(letter, number) for letter in history),
+    )
+
+
 def gone(number: int = 1, *, is_fork: bool = False) -> EffectFacts:
     """Say that the table, or the ref that was to be forked, is not there."""
     return EffectFacts(effect=effect(number, is_fork=is_fork), head_version=None, operations=())
@@ -92,6 +107,7 @@ def sidecar_facts(
     forward_is_visible: bool = False,
     rollback_is_visible: bool = False,
     rollback_is_recorded: bool = False,
+    schema_is_stored: bool = True,
 ) -> SidecarFacts:
     """Say what a recovery found; `moved_pins` are the positions of effects whose table is published elsewhere."""
     sidecar = _sidecar(tuple(found.effect for found in effects))
@@ -106,6 +122,7 @@ def sidecar_facts(
         pins={
             found.effect.table_key: _pin(found.effect, EXPECTED + (position in moved_pins))
             for position, found in enumerate(effects)
+            if found.effect.expected_pin is not None or position in moved_pins
         },
     )
     return SidecarFacts(
@@ -114,6 +131,7 @@ def sidecar_facts(
         forward_commit=_commit(sidecar.commit_id) if forward_is_visible else None,
         rollback_commit=_commit(sidecar.rollback_commit_id) if rollback_is_visible else None,
         effects=effects,
+        schema_is_stored=schema_is_stored,
     )
 
 
@@ -147,7 +165,7 @@ def _pin(planned: SidecarEffect, version: int) -> TablePin:
         table_key=planned.table_key,
         identity=planned.identity,
         location=planned.location,
-        ref=planned.expected_pin[0],
+        ref=planned.expected_pin[0] if planned.expected_pin is not None else None,
         version=version,
         row_count=0,
     )

@@ -21,6 +21,7 @@ node Book {{
     cover: Blob?
     vec: Vector({DIMENSION})? @index
 }}
+node Shelf {{ label: String @key }}
 edge Cites: Book -> Book {{ page: I32? }}
 """
 BOOK, CITES = TableKey("node:Book"), TableKey("edge:Cites")

@@ -139,6 +139,9 @@ SCHEMA_KINDS = {
 }
 """Schema changes that do less or more than others."""
 
+MAINTENANCE_KINDS = {"optimize": lambda graph: graph.optimize(events=collect).commit}
+"""Runs that change no row, and are rolled forward from wherever they stopped."""
+
 
 def recover(graph: omnigraph.Graph) -> object:
     """Settle everything; on S3 the lease of a dead writer has to run out first."""
@@ -156,7 +159,7 @@ def main() -> None:
     uri, kind = sys.argv[1:3]
     graph = harbor.open_with_short_leases(uri)
     try:
-        writers = {**KINDS, **BRANCH_KINDS, **EMBED_KINDS, **SCHEMA_KINDS}
+        writers = {**KINDS, **BRANCH_KINDS, **EMBED_KINDS, **SCHEMA_KINDS, **MAINTENANCE_KINDS}
         commit = recover(graph) if kind == "recover" else writers[kind](graph)
     except (OmniError, OSError) as error:
         print(json.dumps({"ok": False, "error": getattr(error, "kind", "oserror"), "message": str(error)}))

@@ -27,6 +27,14 @@ class Noted(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EngineChosen(Event):
+    """Where bulk work is about to run, and why there."""
+
+    engine: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Advanced(Event):
     """How far a phase of long work is; `total` is None while it is unknown."""
 

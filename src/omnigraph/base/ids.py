@@ -7,9 +7,10 @@ from itertools import islice, product
 
 from omnigraph.base import clock
 
-_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _ULID_LENGTH = 26
-_RUN_BITS = 20
+ULID_ENDING_LENGTH = 4
+_RUN_BITS = 5 * ULID_ENDING_LENGTH
 _RUN_LENGTH = 1 << _RUN_BITS
 
 
@@ -19,28 +20,36 @@ def new_ulid() -> str:
 
 
 def new_ulids(count: int) -> list[str]:
-    """Return `count` distinct new ULIDs in ascending order; bulk loads mint millions, so no digit is spelled twice."""
-    # A run shares its first 22 characters and counts up the last four; the random start leaves room for every run, so
-    # that no carry reaches the time.
+    """Return `count` distinct new ULIDs in ascending order."""
+    runs = new_ulid_runs(count)
+    return [
+        prefix + "".join(ending)
+        for prefix, length in runs
+        for ending in islice(product(CROCKFORD, repeat=ULID_ENDING_LENGTH), length)
+    ]
+
+
+def new_ulid_runs(count: int) -> list[tuple[str, int]]:
+    """Return new ULIDs as runs that share all but their last four characters: `(prefix, length)`.
+
+    Bulk loads mint millions, and spell the endings, which count up from zero, a column at a time.
+    """
+    # The random start leaves room for every run, so that no carry reaches the time.
     start = (clock.now_ms() << 80 | secrets.randbits(79)) >> _RUN_BITS << _RUN_BITS
-    minted: list[str] = []
-    for run in range(-(-count // _RUN_LENGTH)):
-        prefix = _spell(start + (run << _RUN_BITS))[:22]
-        endings = islice(product(_CROCKFORD, repeat=4), min(_RUN_LENGTH, count - len(minted)))
-        minted.extend(prefix + "".join(ending) for ending in endings)
-    return minted
+    lengths = [min(_RUN_LENGTH, count - begun) for begun in range(0, count, _RUN_LENGTH)]
+    return [(_spell(start + (run << _RUN_BITS))[:-ULID_ENDING_LENGTH], length) for run, length in enumerate(lengths)]
 
 
 def is_ulid(text: str) -> bool:
     """Tell whether `text` is spelled like a ULID made here."""
-    return len(text) == _ULID_LENGTH and text[0] <= "7" and all(letter in _CROCKFORD for letter in text)
+    return len(text) == _ULID_LENGTH and text[0] <= "7" and all(letter in CROCKFORD for letter in text)
 
 
 def ulid_ms(ulid: str) -> int:
     """Return when a ULID was made, in milliseconds since the Unix epoch."""
     number = 0
     for letter in ulid:
-        number = number << 5 | _CROCKFORD.index(letter)
+        number = number << 5 | CROCKFORD.index(letter)
     return number >> 80
 
 
@@ -55,4 +64,4 @@ def jitter() -> float:
 
 
 def _spell(number: int) -> str:
-    return "".join(_CROCKFORD[number >> shift & 31] for shift in range(125, -1, -5))
+    return "".join(CROCKFORD[number >> shift & 31] for shift in range(125, -1, -5))

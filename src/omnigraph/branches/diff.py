@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from omnigraph.branches.merge.sides import base_snapshot
+from omnigraph.branches.merge.sides import base_state
 from omnigraph.changes.diff import Diff
 from omnigraph.changes.snapshots import diff_snapshots
 from omnigraph.errors import InvalidTarget, NoCommonAncestor
@@ -40,7 +40,7 @@ def diff_branches(
     base_id = _only_base(
         source, target, merge_bases(history, source.commit.graph_commit_id, target.commit.graph_commit_id)
     )
-    base = base_snapshot(context, history, base_id, (source.state, target.state))
+    base = base_state(context, history, base_id, (source.state, target.state))
     diff = diff_snapshots(context, base, source.snapshot, kinds=kinds, types=types, ops=ops)
     return BranchDiff(source=source.commit, target=target.commit, base=history[base_id], diff=diff)
 

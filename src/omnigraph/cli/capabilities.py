@@ -117,6 +117,7 @@ CAPABILITIES = (
     Capability(
         words="optimize", command_class=CommandClass.DIRECT, uri=UriForm.POSITIONAL, accepts=_MAINTENANCE, is_bulk=True
     ),
+    Capability(words="health", command_class=CommandClass.DIRECT, uri=UriForm.POSITIONAL, accepts=_MAINTENANCE),
     Capability(words="recover", command_class=CommandClass.DIRECT, uri=UriForm.POSITIONAL, accepts=_MAINTENANCE),
     Capability(
         words="embed",

@@ -1,5 +1,6 @@
 """From an exception to what the user sees: one error line, one error document, one exit code."""
 
+import os
 import sys
 import traceback
 from difflib import get_close_matches
@@ -27,7 +28,14 @@ def report_failure(failure: Exception, invocation: Invocation) -> int:
     if invocation.wants_json and not invocation.output.has_result:
         write_json(error.document())
     invocation.notices.error("\n".join([error.message, *_record_lines(error)]))
-    return error.exit_code
+    return _exit_code(error, invocation)
+
+
+def _exit_code(error: errors.OmniError, invocation: Invocation) -> int:
+    """Return the code of a failure; the low ones of `health` speak of the graph, so its failures have others."""
+    if not invocation.is_health:
+        return error.exit_code
+    return os.EX_USAGE if error.exit_code == errors.Usage.exit_code else os.EX_SOFTWARE
 
 
 def _as_omni_error(failure: Exception) -> errors.OmniError:

@@ -23,6 +23,7 @@ class Invocation:
         typed = set(words[: words.index("--")] if "--" in words else words)
         self.wants_json = "--json" in typed
         self.is_debug = "--debug" in typed
+        self.is_health = next((word for word in words if not word.startswith("-")), None) == "health"
         self.environ = environ
         self.flags = GlobalFlags()
         self.notices = Notices(is_quiet="--quiet" in typed)

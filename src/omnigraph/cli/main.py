@@ -33,9 +33,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _abandon_stdout()
         return STDOUT_CLOSED
-    except KeyboardInterrupt:
-        # Everything that holds a lock or a file is a context manager and has been left by now.
-        invocation.notices.error("interrupted")
+    except KeyboardInterrupt as interrupt:
+        # Everything that holds a lock or a file is a context manager and has been left by now. An engine that was
+        # interrupted says what became of its work.
+        invocation.notices.error(": ".join(("interrupted", *map(str, interrupt.args))))
         return INTERRUPTED
     return code
 

@@ -3,7 +3,7 @@
 import sys
 from dataclasses import dataclass
 
-from omnigraph.base.events import Event, Noted, Warned
+from omnigraph.base.events import EngineChosen, Event, Noted, Warned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +36,8 @@ class Notices:
             self.warn(event.message)
         elif isinstance(event, Noted):
             self.note(event.message)
+        elif isinstance(event, EngineChosen):
+            self.echo(f"engine: {event.engine} ({event.reason})")
 
 
 def _write(line: str) -> None:

@@ -12,48 +12,14 @@ if TYPE_CHECKING:  # the result classes live beside code that imports Lance
 
 def optimize_document(result: "OptimizeResult") -> Json:
     """Describe one run over one branch."""
-    return {
-        "uri": result.uri,
-        "branch": result.branch,
-        "dry_run": result.dry_run,
-        "engine": result.engine,
-        "engine_reason": result.engine_reason,
-        "graph_version_before": result.graph_version_before,
-        "graph_version_after": result.graph_version_after,
-        "commit": result.commit.graph_commit_id if result.commit is not None else None,
-        "duration_ms": result.duration_ms,
-        "pause_ms": result.pause_ms,
-        "bytes_left": result.bytes_left,
-        "tables": [_table_document(table) for table in result.tables],
-    }
+    from omnigraph.maintenance.optimize.report import as_document
+
+    return as_document(result)
 
 
 def runs_document(results: "Sequence[OptimizeResult]") -> Json:
     """Describe the runs over all branches."""
     return {"uri": results[0].uri, "runs": [optimize_document(result) for result in results]}
-
-
-def _table_document(table: "TableReport") -> Json:
-    return {
-        "table_key": table.table_key,
-        "fragments_removed": table.fragments_removed,
-        "fragments_added": table.fragments_added,
-        "committed": table.committed,
-        "skipped": table.skipped,
-        "error": table.error,
-        "manifest_version": table.manifest_version,
-        "lance_head_version": table.lance_head_version,
-        "pending_indexes": [{"column": index.column, "reason": index.reason} for index in table.pending_indexes],
-        "rows": table.rows,
-        "bytes_read": table.bytes_read,
-        "bytes_written": table.bytes_written,
-        "indexes_built": list(table.indexes_built),
-        "indexes_updated": list(table.indexes_updated),
-        "coverage_before": round(table.coverage_before, 4),
-        "coverage_after": round(table.coverage_after, 4),
-        "pause_ms": table.pause_ms,
-        "duration_ms": table.duration_ms,
-    }
 
 
 def runs_text(results: "Sequence[OptimizeResult]") -> Text:

@@ -1,16 +1,32 @@
 """What an engine can do. An engine never commits, locks or publishes: it returns values to its caller."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
-Relations = Mapping[str, pa.Table | pa.RecordBatchReader]
-"""Named Arrow relations that a statement may refer to."""
-
-
 Task = TypeVar("Task")
 Outcome = TypeVar("Outcome")
+
+Watch = Callable[[int], None]
+"""Told how many tasks have finished, while the others run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Produced:
+    """A relation that workers read from storage themselves: its rows never pass through the driver of a cluster.
+
+    `read` is a plain function of a module that yields batches of `schema` for one task; it may run more than once.
+    """
+
+    schema: pa.Schema
+    read: Callable[[Any], Iterator[pa.RecordBatch]]
+    tasks: tuple[Any, ...]
+
+
+Relations = Mapping[str, pa.Table | Produced]
+"""Named relations that a statement may refer to, as often as it likes."""
 
 
 class Engine(Protocol):
@@ -21,15 +37,31 @@ class Engine(Protocol):
         """What users call this engine."""
         ...
 
+    @property
+    def slots(self) -> int:
+        """How many tasks run at the same time, as far as the engine knows."""
+        ...
+
     def sql(self, relations: Relations, statement: str) -> pa.Table:
         """Run one statement; every relation it names must be given. Results are small: violations, counts, matches."""
         ...
 
-    def map(self, function: Callable[[Task], Outcome], tasks: Iterable[Task]) -> Iterator[Outcome]:
+    def map(
+        self, function: Callable[[Task], Outcome], tasks: Iterable[Task], *, watch: Watch | None = None
+    ) -> Iterator[Outcome]:
         """Run independent tasks and stream what they return, in any order; the first failure stops the rest.
 
         `function` is a plain function of a module; tasks and outcomes are small plain values, since both may travel
         to another machine. Data moves between storage and the worker only. A task may run twice: it writes new files
         and commits nothing, and only the outcome that comes back counts.
+        """
+        ...
+
+    def map_groups(
+        self, relations: Relations, statement: str, *, by: str, function: Callable[[int, pa.Table], Outcome]
+    ) -> Iterator[Outcome]:
+        """Run a statement with a large result and hand the rows of each value of the integer `by` to a worker.
+
+        What was said about the functions and outcomes of `map` holds here too.
         """
         ...

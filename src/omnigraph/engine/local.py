@@ -3,12 +3,14 @@
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import partial
 from threading import Lock
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from omnigraph.engine.interface import Outcome, Relations, Task
+from omnigraph.engine.interface import Outcome, Produced, Relations, Task, Watch
 
 
 class LocalEngine:
@@ -20,23 +22,45 @@ class LocalEngine:
         self._database: Any = None
         self._lock = Lock()
 
+    @property
+    def slots(self) -> int:
+        """As many as this process may use cores."""
+        return len(os.sched_getaffinity(0))
+
     def sql(self, relations: Relations, statement: str) -> pa.Table:
         """Run one statement over the given relations."""
         with self._cursor() as cursor:
             for name, relation in relations.items():
-                cursor.register(name, relation)
+                cursor.register(name, self._table(relation) if isinstance(relation, Produced) else relation)
             return cursor.sql(statement).to_arrow_table()
 
-    def map(self, function: Callable[[Task], Outcome], tasks: Iterable[Task]) -> Iterator[Outcome]:
+    def map(
+        self, function: Callable[[Task], Outcome], tasks: Iterable[Task], *, watch: Watch | None = None
+    ) -> Iterator[Outcome]:
         """Run tasks on as many threads as this process may use cores."""
-        with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0)), thread_name_prefix="omnigraph") as pool:
+        with ThreadPoolExecutor(max_workers=self.slots, thread_name_prefix="omnigraph") as pool:
             running = [pool.submit(function, task) for task in tasks]
             try:
-                for finished in as_completed(running):
-                    yield finished.result()
+                for done, finished in enumerate(as_completed(running), start=1):
+                    outcome = finished.result()
+                    if watch is not None:
+                        watch(done)
+                    yield outcome
             finally:
                 for left in running:
                     left.cancel()
+
+    def map_groups(
+        self, relations: Relations, statement: str, *, by: str, function: Callable[[int, pa.Table], Outcome]
+    ) -> Iterator[Outcome]:
+        """Run the statement here and the groups on threads."""
+        rows = self.sql(relations, statement)
+        keys = pc.unique(rows[by]).to_pylist()
+        return self.map(lambda key: function(key, rows.filter(pc.equal(rows[by], key))), sorted(keys))
+
+    def _table(self, relation: Produced) -> pa.Table:
+        batches = self.map(partial(_read_all, relation.read), relation.tasks)
+        return pa.Table.from_batches([batch for part in batches for batch in part], relation.schema)
 
     def _cursor(self) -> Any:
         import duckdb
@@ -46,6 +70,10 @@ class LocalEngine:
                 # Nothing here needs an extension, and a data tool must not reach for the network behind one's back.
                 self._database = duckdb.connect(config={"autoinstall_known_extensions": "false"})
             return self._database.cursor()
+
+
+def _read_all(read: Callable[[Any], Iterator[pa.RecordBatch]], task: Any) -> list[pa.RecordBatch]:
+    return list(read(task))
 
 
 def arrow_relation(rows: Any, connection: Any) -> Any:

@@ -70,6 +70,7 @@ from omnigraph.errors.requests import (
     ParseError,
     RequestError,
     ResourceLimit,
+    SparkJobFailed,
     UnsupportedSchemaChange,
     Usage,
 )
@@ -140,6 +141,7 @@ __all__ = [
     "SchemaDiverged",
     "SchemaDrift",
     "SnapshotNotFound",
+    "SparkJobFailed",
     "StaleView",
     "StateConflict",
     "StorageError",

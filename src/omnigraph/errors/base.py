@@ -43,6 +43,10 @@ class OmniError(Exception):
         self.details: dict[str, Any] = details
         self.effect = effect or self.default_effect
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle without the constructor, whose arguments differ from class to class: errors travel from workers."""
+        return _restored, (type(self), self.args, self.__dict__)
+
     def document(self) -> dict[str, Any]:
         """Return the error document that HTTP bodies and `--json` failures share."""
         document: dict[str, Any] = {"error": self.message, "kind": self.kind}
@@ -51,6 +55,12 @@ class OmniError(Exception):
         if self.details:
             document[self.member or self.kind] = self.details
         return document
+
+
+def _restored(cls: type[OmniError], args: tuple[Any, ...], state: dict[str, Any]) -> OmniError:
+    error = cls.__new__(cls, *args)
+    error.__dict__.update(state)
+    return error
 
 
 class Internal(OmniError):

@@ -46,6 +46,13 @@ class EngineUnavailable(RequestError):
     retry = Retry.AFTER_CHANGE
 
 
+class SparkJobFailed(OmniError):
+    """A job on the Spark engine failed or was lost; nothing was committed."""
+
+    kind = "spark_job_failed"
+    retry = Retry.LATER
+
+
 class ParseError(RequestError):
     """Schema or query text is wrong; the message shows the place, details have `source`, `line`, `column`, `span`."""
 

@@ -70,7 +70,7 @@ def full_text_parameters() -> tuple[str, Mapping[str, Any]]:
 def vector_parameters(*, vectors: int, dimension: int) -> tuple[str, Mapping[str, Any]]:
     """Choose type and parameters of a vector index by how many vectors there are: exact while that is affordable."""
     partitions = max(1, vectors // _VECTORS_PER_PARTITION)
-    sub_vectors = next((count for count in (dimension // 8, dimension // 4) if count and dimension % count == 0), 0)
+    sub_vectors = next((dimension // width for width in (8, 4) if dimension % width == 0), 0)
     if vectors < _PRODUCT_QUANTIZED_FROM or not sub_vectors:
         return "IVF_FLAT", {"metric": "cosine", "num_partitions": partitions}
     return "IVF_PQ", {"metric": "cosine", "num_partitions": partitions, "num_sub_vectors": sub_vectors}

@@ -93,6 +93,19 @@ class StoreSettings:
             return None
         return {**self.s3.options(), "allow_http": _spell(self.s3.allow_http)}
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """The same settings as environment variables, for workers in other processes; holds credentials."""
+        if self.s3 is None:
+            return {}
+        options = {
+            name: value for name, value in self.s3.options().items() if name != "aws_virtual_hosted_style_request"
+        }
+        if self.s3.endpoint is not None:
+            options["aws_endpoint_url_s3"] = self.s3.endpoint
+        options |= {"aws_allow_http": _spell(self.s3.allow_http), "aws_s3_force_path_style": _spell(self.s3.path_style)}
+        return {name.upper(): value for name, value in options.items()}
+
 
 class _Sources:
     """Options and environment under one set of names, and the rules for reading them."""

@@ -60,7 +60,7 @@ def stage_change(
     `target` is the table itself, or the ref that will be forked from exactly this state.
     """
     rows, row_ids = _rewritten_then_inserted(rewritten, inserted)
-    fragments = _write_fragments(store, table, target, rows) if rows is not None and rows.num_rows else []
+    fragments = write_data_files(store, table, target, rows) if rows is not None and rows.num_rows else []
     if len(removed_addresses) == 0:
         return _staged(table, "Append", properties, lambda _: _append(fragments))
     if target == table.address:
@@ -85,10 +85,43 @@ def stage_replacement(
     """Write the files of a new content for the whole table, which keeps its columns."""
     from lance import LanceOperation
 
-    fragments = _write_fragments(store, table, target, rows) if rows.num_rows else []
+    fragments = write_data_files(store, table, target, rows) if rows.num_rows else []
     # Lance's own form of the schema, not Arrow's: a fresh one would be numbered otherwise than the files are.
     schema = table.dataset.lance_schema
     return _staged(table, "Overwrite", properties, lambda _: LanceOperation.Overwrite(schema, fragments))
+
+
+def stage_written(
+    table: Table,
+    target: TableAddress,
+    fragments: Sequence[str],
+    *,
+    replacing: pa.Schema | None = None,
+    removed_addresses: pa.Array | None = None,
+    properties: Mapping[str, str],
+) -> StagedCommit:
+    """Plan the transaction for data files that workers wrote; see `storage/worker_files.py`.
+
+    With `replacing`, the canonical schema, they become the whole content; otherwise they are added, and the rows at
+    `removed_addresses` go.
+    """
+    from lance import LanceOperation
+    from lance.fragment import FragmentMetadata
+
+    written = [FragmentMetadata.from_json(fragment) for fragment in fragments]
+    if replacing is not None:
+        return _staged(table, "Overwrite", properties, lambda _: LanceOperation.Overwrite(replacing, written))
+    if removed_addresses is None or len(removed_addresses) == 0:
+        return _staged(table, "Append", properties, lambda _: _append(written))
+    if target == table.address:
+        operation = _deleting_with(table, removed_addresses, written)
+        return _staged(table, _deleting_name(written), properties, lambda _: operation)
+    return _staged(
+        table,
+        _deleting_name(written),
+        properties,
+        lambda forked: _deleting_with(forked, removed_addresses, written),
+    )
 
 
 def stage_auto_cleanup_strip(table: Table, *, properties: Mapping[str, str]) -> StagedCommit | None:
@@ -210,6 +243,10 @@ def _deleting_name(fragments: Sequence[Any]) -> str:
 
 
 def _deleting_operation(table: Table, removed_addresses: pa.Array, fragments: Sequence[Any], row_ids: pa.Array) -> Any:
+    return _deleting_with(table, removed_addresses, with_row_ids(fragments, row_ids))
+
+
+def _deleting_with(table: Table, removed_addresses: pa.Array, fragments: Sequence[Any]) -> Any:
     """Write the deletion files of a change that removes or replaces rows, and make its operation."""
     from lance import LanceOperation
 
@@ -219,7 +256,7 @@ def _deleting_operation(table: Table, removed_addresses: pa.Array, fragments: Se
     return LanceOperation.Update(
         removed_fragment_ids=removed,
         updated_fragments=updated,
-        new_fragments=_with_row_ids(fragments, row_ids),
+        new_fragments=list(fragments),
     )
 
 
@@ -234,7 +271,7 @@ def _rewritten_then_inserted(rewritten: pa.Table | None, inserted: pa.Table | No
     return (pa.concat_tables(pieces) if pieces else None), row_ids
 
 
-def _write_fragments(store: TableStore, table: Table, target: TableAddress, rows: pa.Table) -> list[Any]:
+def write_data_files(store: TableStore, table: Table, target: TableAddress, rows: pa.Table) -> list[Any]:
     """Write rows as data files below `target`; a target that is not the table itself does not exist yet."""
     from lance.fragment import write_fragments
 
@@ -294,7 +331,7 @@ def _is_blob(data_type: pa.DataType) -> bool:
     return getattr(data_type, "extension_name", None) == "lance.blob.v2"
 
 
-def _with_row_ids(fragments: Sequence[Any], row_ids: pa.Array) -> list[Any]:
+def with_row_ids(fragments: Sequence[Any], row_ids: pa.Array) -> list[Any]:
     """Attach the kept row ids to the leading rows of the new fragments."""
     from lance.fragment import FragmentMetadata, RowIdSequence
 

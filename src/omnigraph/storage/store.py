@@ -19,6 +19,7 @@ class GraphStore:
     objects: ControlStore
     locks: LockService
     tables: TableStore
+    settings: StoreSettings
 
     @property
     def uri(self) -> str:
@@ -42,4 +43,5 @@ class GraphStore:
             objects=objects,
             locks=open_locks(root, objects, terms=lease_terms),
             tables=TableStore(root, settings.lance_options),
+            settings=settings,
         )

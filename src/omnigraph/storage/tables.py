@@ -99,10 +99,19 @@ class Table:
         """Return the stored configuration keys that would make Lance delete versions inside a commit."""
         return tuple(sorted(key for key in self._dataset.config() if key.startswith(AUTO_CLEANUP_PREFIX)))
 
+    def rows_by_fragment(self) -> dict[int, int]:
+        """Return how many rows each fragment was written with, by its id."""
+        return {fragment.fragment_id: fragment.physical_rows for fragment in self._dataset.get_fragments()}
+
     def count_rows(self, where: str | None = None) -> int:
         """Count live rows."""
         with self._reading():
             return int(self._dataset.count_rows(filter=where))
+
+    def fragment_rows(self) -> dict[int, int]:
+        """Return how many live rows each fragment has, in the order of the table."""
+        with self._reading():
+            return {fragment.fragment_id: fragment.count_rows() for fragment in self._dataset.get_fragments()}
 
     def scan(
         self,

@@ -98,7 +98,11 @@ def prepare_tables(
 
 def _stage(capture: Capture, delta: TableDelta, identity: WriteIdentity) -> tuple[StagedCommit, ...]:
     table = capture.table(delta.entity.table_key)
-    change = _stage_change(capture, table, delta, identity)
+    return with_strip(table, _stage_change(capture, table, delta, identity), identity)
+
+
+def with_strip(table: Table, change: StagedCommit, identity: WriteIdentity) -> tuple[StagedCommit, ...]:
+    """Put the removal of stored auto-cleanup settings in front of a change, where there are any."""
     strip = stage_auto_cleanup_strip(table, properties=identity.transaction_properties)
     if strip is None:
         return (change,)

@@ -79,3 +79,16 @@ def test_the_right_number_of_versions_proves_nothing() -> None:
     """Lance rebases: a foreign commit may stand exactly where ours was to be."""
     assert classify(evidence.effect_facts("xx", planned="ab")) is EffectClass.FOREIGN
     assert classify(evidence.effect_facts("x", planned="a")) is EffectClass.FOREIGN
+
+
+def test_a_table_that_was_to_be_created_is_ours_only_with_exactly_our_first_version() -> None:
+    expected = {
+        "": EffectClass.UNTOUCHED,
+        "a": EffectClass.COMPLETE,
+        "x": EffectClass.FOREIGN,
+        "xx": EffectClass.FOREIGN,
+        "ax": EffectClass.BURIED,
+        "xa": EffectClass.BURIED,
+    }
+
+    assert {history: classify(evidence.created(history=history)) for history in expected} == expected

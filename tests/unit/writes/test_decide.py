@@ -163,3 +163,36 @@ def test_once_a_direction_is_durable_the_other_is_unreachable(classes: tuple[Eff
 
 def test_what_must_wait_for_a_paused_writer_is_exactly_what_takes_its_work_away() -> None:
     assert {Action.ROLL_BACK, Action.DROP} == UNDOING
+
+
+CREATIONS = {
+    ("", ""): Action.DROP,
+    ("a", ""): Action.ROLL_BACK,
+    ("a", "a"): Action.ROLL_FORWARD,
+    ("x", ""): Action.BLOCK,
+    ("a", "x"): Action.BLOCK,
+    ("ax", "a"): Action.BLOCK,
+}
+
+
+@pytest.mark.parametrize(("first", "second"), CREATIONS)
+def test_new_tables_are_kept_together_removed_together_and_never_taken_from_somebody_else(
+    first: str, second: str
+) -> None:
+    facts = evidence.sidecar_facts(evidence.created(1, first), evidence.created(2, second))
+
+    assert decide(facts).action is CREATIONS[first, second]
+
+
+def test_a_new_table_that_the_graph_shows_although_no_commit_of_ours_is_visible_blocks() -> None:
+    facts = evidence.sidecar_facts(evidence.created(1, "a"), moved_pins=frozenset({0}))
+
+    assert decide(facts).action is Action.BLOCK
+
+
+def test_a_schema_whose_objects_are_gone_is_never_rolled_forward() -> None:
+    complete = evidence.sidecar_facts(evidence.effect_facts("ab"), schema_is_stored=False)
+    without_effects = evidence.sidecar_facts(schema_is_stored=False)
+
+    assert decide(complete).action is Action.ROLL_BACK
+    assert decide(without_effects).action is Action.DROP

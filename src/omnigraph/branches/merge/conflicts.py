@@ -8,7 +8,7 @@ from typing import Any
 from omnigraph.branches.merge.resolution import Outcome
 from omnigraph.catalog.model import TableKey
 from omnigraph.errors import MergeConflicts
-from omnigraph.records.findings import Code, Findings
+from omnigraph.records.findings import Code, Finding, Findings
 
 CONFLICTS_KEPT = 1_000
 _CONFLICTS_NAMED = 3
@@ -91,18 +91,7 @@ class ConflictList:
 
     def add_findings(self, findings: Findings) -> None:
         """Take over what the checks of the merged graph found."""
-        self.add(
-            (
-                MergeConflict(
-                    kind=_KIND_BY_CODE.get(finding.code, ConflictKind.VALUE_CONSTRAINT_VIOLATION),
-                    table_key=finding.table_key or TableKey(""),
-                    entity_id=finding.row_id,
-                    message=finding.message,
-                )
-                for finding in findings.first
-            ),
-            total=findings.total,
-        )
+        self.add(map(_from_finding, findings.first), total=findings.total)
 
     @property
     def room(self) -> int:
@@ -121,3 +110,13 @@ class ConflictList:
             merge_conflicts=[conflict.document() for conflict in self.kept],
             merge_conflicts_total=self.total,
         )
+
+
+def _from_finding(finding: Finding) -> MergeConflict:
+    assert finding.table_key is not None
+    return MergeConflict(
+        kind=_KIND_BY_CODE.get(finding.code, ConflictKind.VALUE_CONSTRAINT_VIOLATION),
+        table_key=finding.table_key,
+        entity_id=finding.row_id,
+        message=finding.message,
+    )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.branches.merge.resolution import RESOLUTION_SCHEMA, Outcome
+from omnigraph.branches.merge.resolution import RESOLUTION_SCHEMA, Outcome, ids_with, rows_with
 from omnigraph.changes.compare import Op, TableState
 from omnigraph.engine.interface import Engine
 from omnigraph.records.contents import DIGEST_TYPE, row_digests
@@ -68,15 +68,13 @@ def on_stand_ins(resolution: pa.Table, stand_ins: pa.Table) -> pa.Table:
     A removed edge is removed under the id that the target has; a changed one comes as the source has it, and its
     stand-in goes.
     """
-    wanted = {Outcome.TAKE.value, Outcome.DELETE.value}
     stood_for = stand_ins["left_id"].combine_chunks()
-    decided = rows_among(resolution, stood_for)
-    decided = decided.filter(pc.is_in(decided["outcome"], value_set=pa.array(sorted(wanted))))
+    decided = rows_with(rows_among(resolution, stood_for), Outcome.TAKE, Outcome.DELETE)
     if decided.num_rows == 0:
         return resolution
     at = pc.index_in(decided["id"].combine_chunks(), value_set=stood_for)
     gone = stand_ins["right_id"].combine_chunks().take(at)
-    deleted = decided.filter(pc.equal(decided["outcome"], Outcome.DELETE.value))["id"].combine_chunks()
+    deleted = ids_with(decided, Outcome.DELETE)
     removals = pa.Table.from_arrays([gone, pa.repeat(Outcome.DELETE.value, len(gone))], schema=RESOLUTION_SCHEMA)
     return pa.concat_tables([rows_without(resolution, deleted), removals])
 

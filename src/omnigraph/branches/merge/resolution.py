@@ -76,10 +76,15 @@ def agreed(engine: Engine, resolutions: Sequence[pa.Table]) -> pa.Table:
     return engine.sql({"resolutions": pa.concat_tables(resolutions)}, statement).cast(RESOLUTION_SCHEMA)
 
 
+def rows_with(resolution: pa.Table, *outcomes: Outcome) -> pa.Table:
+    """Return the rows that have one of these outcomes."""
+    wanted = pa.array([outcome.value for outcome in outcomes], pa.string())
+    return resolution.filter(pc.is_in(resolution["outcome"], value_set=wanted))
+
+
 def ids_with(resolution: pa.Table, *outcomes: Outcome) -> pa.Array:
     """Return the ids that have one of these outcomes."""
-    wanted = pc.is_in(resolution["outcome"], value_set=pa.array([outcome.value for outcome in outcomes], pa.string()))
-    return _ids(resolution.filter(wanted))
+    return _ids(rows_with(resolution, *outcomes))
 
 
 def _ids(rows: pa.Table) -> pa.Array:

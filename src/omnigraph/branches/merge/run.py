@@ -1,15 +1,23 @@
 """The verb: merge one branch into another, or say what that would do."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
+from omnigraph.base import faults
 from omnigraph.base.events import Events, Warned
 from omnigraph.branches.delete import delete_branch
 from omnigraph.branches.merge.plan import MergePlan, TableCounts, plan_merge
 from omnigraph.branches.merge.sides import MergeOutcome, observe_sides
 from omnigraph.branches.merge.writer import MergeWriter
 from omnigraph.branches.names import check_branch_name
-from omnigraph.errors import InvalidTarget, OmniError
-from omnigraph.manifest.commits import Commit, CommitId, check_actor
+from omnigraph.errors import HistoricalVersionReclaimed, InvalidTarget, OmniError, ReadSetConflict, StorageError
+from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId, check_actor
+from omnigraph.manifest.rows import MANIFEST
+from omnigraph.manifest.snapshot import GraphSnapshot
+from omnigraph.manifest.state import ManifestState
+from omnigraph.storage.locks import LeaseKeeper, PinnedVersion, put_reader_lease
+from omnigraph.storage.refs import list_refs
 from omnigraph.writes.authority import capture_branch
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.protocol import run_write
@@ -58,17 +66,15 @@ def run_merge(
     if not is_dry_run:
         settle_branch(context, source)
     captured = context.manifest.load(source)
-    if is_dry_run:
-        plan = plan_merge(observe_sides(capture_branch(context, target), captured), show_values=show_values)
-        if plan.conflicts:
-            raise plan.conflicts.error(source=source, target=target)
-        commit = None
-    else:
-        writer = MergeWriter(
-            source=captured, branch=target, actor_id=actor_id, message=message, show_values=show_values
-        )
-        commit = run_write(context, writer, events)
-        plan = _plan_of(writer)
+    faults.reach("merge.after_capture")
+    with _source_must_live(context, captured):
+        if is_dry_run:
+            plan, commit = _preview(context, captured, target, show_values=show_values), None
+        else:
+            writer = MergeWriter(
+                source=captured, branch=target, actor_id=actor_id, message=message, show_values=show_values
+            )
+            plan, commit = _carry_out(context, writer, events)
     is_deleted, why_not = (
         _delete_source(context, source, captured.head.graph_commit_id, events)
         if delete_source and not is_dry_run
@@ -90,14 +96,49 @@ def run_merge(
     )
 
 
+def _preview(context: GraphContext, source: ManifestState, target: str, *, show_values: bool) -> MergePlan:
+    """Plan the merge and write nothing; conflicts are refused as in a run."""
+    plan = plan_merge(observe_sides(capture_branch(context, target), source), show_values=show_values)
+    if plan.conflicts:
+        raise plan.conflicts.error(source=source.branch.name, target=target)
+    return plan
+
+
+def _carry_out(context: GraphContext, writer: MergeWriter, events: Events) -> tuple[MergePlan, Commit | None]:
+    with _keep_readable(context, writer.source.snapshot):
+        commit = run_write(context, writer, events)
+    assert writer.plan is not None
+    return writer.plan, commit
+
+
+def _keep_readable(context: GraphContext, source: GraphSnapshot) -> LeaseKeeper:
+    """Keep a running cleanup from the source's state: the source may move on, and a pointer may come to pin it."""
+    pins = [PinnedVersion(location=pin.location, ref=pin.ref, version=pin.version) for pin in source.pins.values()]
+    return put_reader_lease(context.store.objects, pins, operation=f"branch merge {source.branch}")
+
+
+@contextmanager
+def _source_must_live(context: GraphContext, source: ManifestState) -> Iterator[None]:
+    """Say so when a state could not be read because somebody deleted the source meanwhile, or made it anew."""
+    try:
+        yield
+    except (HistoricalVersionReclaimed, StorageError) as lost:
+        ref = list_refs(context.store.tables, MANIFEST.location).get(source.branch.name)
+        incarnation = ref.incarnation if ref is not None else None
+        if source.branch.name == MAIN_BRANCH or incarnation == source.branch.incarnation:
+            raise
+        raise ReadSetConflict(
+            f"stale view of branch '{source.branch.name}': it was deleted while it was being merged; nothing was "
+            "written — refresh and retry",
+            member="branch incarnation",
+            expected=source.branch.incarnation,
+            actual=incarnation,
+        ) from lost
+
+
 def _extent(plan: MergePlan) -> str:
     changed = sum(table.inserted + table.updated + table.deleted for table in plan.tables)
     return "1 entity changes" if changed == 1 else f"{changed:,} entities change"
-
-
-def _plan_of(writer: MergeWriter) -> MergePlan:
-    assert writer.plan is not None
-    return writer.plan
 
 
 def _delete_source(context: GraphContext, name: str, merged: CommitId, events: Events) -> tuple[bool, str | None]:

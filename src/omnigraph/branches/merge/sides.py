@@ -6,9 +6,10 @@ from enum import StrEnum
 
 from omnigraph.catalog.model import EntityType
 from omnigraph.changes.compare import TableState
-from omnigraph.errors import HistoricalVersionReclaimed, NoCommonAncestor, SchemaDiverged, SnapshotNotFound
-from omnigraph.manifest.ancestry import History, ancestors, first_parent_line, merge_bases
-from omnigraph.manifest.commits import Commit, CommitId
+from omnigraph.errors import HistoricalVersionReclaimed, NoCommonAncestor, SchemaDiverged
+from omnigraph.manifest.ancestry import History, ancestors, merge_bases
+from omnigraph.manifest.bases import FAST_FORWARD, base_snapshot
+from omnigraph.manifest.commits import CommitId
 from omnigraph.manifest.rows import MANIFEST
 from omnigraph.manifest.snapshot import GraphSnapshot, own_ref
 from omnigraph.manifest.state import ManifestState
@@ -22,7 +23,7 @@ class MergeOutcome(StrEnum):
 
     ALREADY_UP_TO_DATE = "already_up_to_date"
     """The target's history holds the source's head: nothing to do, no commit."""
-    FAST_FORWARD = "fast_forward"
+    FAST_FORWARD = FAST_FORWARD
     """The target has not moved since the histories parted."""
     MERGED = "merged"
     """Both have moved."""
@@ -72,7 +73,7 @@ def observe_sides(target: Capture, source: ManifestState) -> MergeSides:
             source=theirs,
             target=ours,
         )
-    bases = tuple(base_snapshot(context, history, base, (now, source)) for base in base_ids)
+    bases = tuple(base_state(context, history, base, (now, source)) for base in base_ids)
     _refuse_other_schemas(target.snapshot, source.snapshot, bases)
     outcome = MergeOutcome.FAST_FORWARD if base_ids == (ours,) else MergeOutcome.MERGED
     return _sides(target, source, bases=bases, outcome=outcome)
@@ -90,45 +91,20 @@ def _sides(
     )
 
 
-def base_snapshot(
-    context: GraphContext, history: History, commit_id: CommitId, nearby: Iterable[ManifestState]
+def base_state(
+    context: GraphContext, history: History, commit_id: CommitId, nearby: tuple[ManifestState, ...]
 ) -> GraphSnapshot:
-    """Return the graph version that a base made, wherever a live branch still has it.
-
-    The branch of a base may be gone: two others have merged it. A merge that was a fast-forward has exactly the
-    content of what it merged and stands in for it; without one, the state is lost and no older base is taken instead.
-    """
-    for candidate in (commit_id, *_fast_forwards_of(history, commit_id)):
-        found = _snapshot_of(context, history, history[candidate], nearby)
-        if found is not None:
-            return found
+    """Return the state of a merge base, or raise when the branch that it was made on took it with it."""
+    found = base_snapshot(context.addresses, history, commit_id, nearby=nearby)
+    if found is not None:
+        return found
+    # An older base is never taken instead: it would revive old values and report conflicts that are none.
     commit = history[commit_id]
     raise HistoricalVersionReclaimed(
         f"The merge base {commit_id} was made on branch '{commit.graph_branch}', which is gone, and its state with it. "
         "Nothing was changed; bring the changes over by export and load.",
         table_key=MANIFEST.location,
         version=commit.graph_version,
-    )
-
-
-def _snapshot_of(
-    context: GraphContext, history: History, commit: Commit, nearby: Iterable[ManifestState]
-) -> GraphSnapshot | None:
-    for state in nearby:
-        if commit.graph_commit_id in first_parent_line(history, state.head.graph_commit_id):
-            return state.snapshot_at(commit.graph_version, commit.graph_commit_id)
-    try:
-        return context.addresses.at_commit(commit.graph_commit_id).snapshot
-    except SnapshotNotFound:
-        return None
-
-
-def _fast_forwards_of(history: History, commit_id: CommitId) -> list[CommitId]:
-    return sorted(
-        merge.graph_commit_id
-        for merge in history.values()
-        if merge.merged_parent_commit_id == commit_id
-        and merge.metadata.get("outcome") == MergeOutcome.FAST_FORWARD.value
     )
 
 

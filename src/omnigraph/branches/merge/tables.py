@@ -4,12 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from omnigraph.base.units import shorten
 from omnigraph.branches.merge.conflicts import KIND_BY_OUTCOME, MergeConflict
 from omnigraph.branches.merge.edges import on_stand_ins, relationship_changes
-from omnigraph.branches.merge.resolution import Outcome, agreed, ids_with, resolve
+from omnigraph.branches.merge.resolution import Outcome, agreed, ids_with, resolve, rows_with
 from omnigraph.branches.merge.routes import Route
 from omnigraph.branches.merge.sides import MergeSides
 from omnigraph.catalog.model import EdgeType, EntityType
@@ -44,9 +43,7 @@ class TableMerge:
 
     def conflicts(self, *, at_most: int) -> Iterator[MergeConflict]:
         """Word the first conflicts by id."""
-        undecided = self.resolution.filter(
-            pc.is_in(self.resolution["outcome"], value_set=pa.array([outcome.value for outcome in KIND_BY_OUTCOME]))
-        )
+        undecided = rows_with(self.resolution, *KIND_BY_OUTCOME)
         for row in undecided.sort_by("id").slice(0, at_most).to_pylist():
             outcome = Outcome(row["outcome"])
             yield MergeConflict(

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from omnigraph.base import faults
 from omnigraph.branches.merge.plan import MergePlan, plan_merge
 from omnigraph.branches.merge.sides import MergeOutcome, observe_sides
+from omnigraph.manifest.bases import MERGE_OUTCOME
 from omnigraph.manifest.commits import CommitKind
 from omnigraph.manifest.state import ManifestState
 from omnigraph.writes.authority import Capture
@@ -52,5 +53,5 @@ class MergeWriter:
         )
 
     def _metadata(self, outcome: MergeOutcome) -> dict[str, str]:
-        metadata = {"merged_branch": self.source.branch.name, "outcome": outcome.value}
+        metadata = {"merged_branch": self.source.branch.name, MERGE_OUTCOME: outcome.value}
         return metadata if self.message is None else {**metadata, "message": self.message}

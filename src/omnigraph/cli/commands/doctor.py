@@ -15,6 +15,8 @@ from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.operator_config import operator_home, read_operator_config
 from omnigraph.cli.output import Json, Text
 from omnigraph.cli.params import json_option
+from omnigraph.engine.choice import spark_min_bytes
+from omnigraph.engine.spark import java
 
 SCRATCH_BYTES_WANTED = 1 << 30
 INSTALL_SPARK = "pip install 'omnigraph[spark]'"
@@ -65,7 +67,7 @@ def run_checks(environ: Mapping[str, str]) -> list[Check]:
         _scratch_space(),
         _operator_config(environ),
         _credentials(environ),
-        Check(name="engine", found="local for every input; this version has no Spark engine"),
+        _engine(environ),
     ]
 
 
@@ -84,13 +86,21 @@ def _pyspark() -> Check:
 
 
 def _java(environ: Mapping[str, str]) -> Check:
-    found = machine.java_version(environ)
-    fix = f"install Java {machine.JAVA_NEEDED} or newer and point JAVA_HOME at it"
+    found = java.java_version(environ)
+    fix = f"install Java {java.JAVA_NEEDED} or newer and point JAVA_HOME at it"
     if found is None:
         return Check(name="java", found="missing", status=Status.WARNING, fix=fix)
-    if machine.java_feature_version(found) < machine.JAVA_NEEDED:
+    if java.java_feature_version(found) < java.JAVA_NEEDED:
         return Check(name="java", found=found, status=Status.WARNING, fix=fix)
     return Check(name="java", found=found)
+
+
+def _engine(environ: Mapping[str, str]) -> Check:
+    """Say what `auto` takes for a large input on this machine."""
+    has_spark = machine.installed_version("pyspark") is not None and java.missing_java(environ) is None
+    if not has_spark:
+        return Check(name="engine", found="local for every input: Spark is not available")
+    return Check(name="engine", found=f"spark from {spell_bytes(spark_min_bytes(environ))} of input on, local below")
 
 
 def _scratch_space() -> Check:

@@ -10,7 +10,7 @@ from omnigraph import errors
 from omnigraph.cli import documents, texts
 from omnigraph.cli.command import command
 from omnigraph.cli.consent import require_consent
-from omnigraph.cli.engine_choice import require_local_engine, resolve_engine
+from omnigraph.cli.engine_choice import resolve_engine
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.params import branch_option, json_option
 from omnigraph.cli.progress import follow_progress
@@ -67,7 +67,7 @@ def load(
     columns = parse_map(pairs)
     target = resolve_storage(invocation)
     actor = invocation.actor()
-    require_local_engine(resolve_engine(invocation))
+    choice = resolve_engine(invocation)
     if mode == "overwrite":
         require_consent(invocation, target)
     echo_target(invocation, target)
@@ -83,9 +83,9 @@ def load(
             branch=branch,
             from_branch=from_branch,
             actor=actor,
+            engine=choice,
             events=events,
         )
-    invocation.notices.echo(f"engine: {result.engine} ({result.engine_reason})")
     # The address in the result is the one that was given, so that scripts can compare the two.
     shown = replace(result, uri=target.uri)
     invocation.output.show(shown, document=documents.load_document, text=texts.load_text)

@@ -69,7 +69,9 @@ def optimize(
     import omnigraph
 
     graph = omnigraph.open(target.uri, read_only=dry_run, recover=False)
-    names = [found.name for found in graph.branches.list()] if all_branches else [branch or "main"]
+    names = [branch or "main"]
+    if all_branches:
+        names += sorted(found.name for found in graph.branches.list() if found.name != "main")
     results = []
     with follow_progress(invocation) as events:
         for name in names:

@@ -5,11 +5,10 @@ of merge bases, of readers and of interrupted writes.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 
-from omnigraph.errors import SnapshotNotFound
 from omnigraph.manifest.ancestry import merge_bases
+from omnigraph.manifest.bases import base_snapshot
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.manifest.rows import MANIFEST
 from omnigraph.manifest.snapshot import TablePin
@@ -92,9 +91,10 @@ def _merge_base_pins(context: GraphContext, states: Mapping[str, ManifestState])
         for base in merge_bases(history, state.head.graph_commit_id, states[other].head.graph_commit_id)
     }
     for name, base in sorted(bases):
-        # A base on a branch that is gone went with it: nothing of it is left to protect.
-        with suppress(SnapshotNotFound):
-            yield from ((name, pin) for pin in context.addresses.at_commit(base).snapshot.pins.values())
+        snapshot = base_snapshot(context.addresses, history, base)
+        # A base on a branch that is gone may have gone with it: nothing of it is left to protect then.
+        if snapshot is not None:
+            yield from ((name, pin) for pin in snapshot.pins.values())
 
 
 def _needed_by(operation: PendingOperation) -> Iterator[tuple[TableAddress, int]]:
@@ -104,3 +104,5 @@ def _needed_by(operation: PendingOperation) -> Iterator[tuple[TableAddress, int]
         yield effect.address, effect.expected_version
         if effect.fork is not None:
             yield TableAddress(effect.location, effect.fork.from_ref), effect.fork.from_version
+    for pin in operation.sidecar.pointers:
+        yield pin.address, pin.version

@@ -83,6 +83,11 @@ def run_cleanup(
         )
 
 
+def preview_cleanup(context: GraphContext, policy: CleanupPolicy) -> tuple[CleanupRow, ...]:
+    """Compute what a cleanup would remove, whatever state the graph is in; changes nothing."""
+    return _Run(context, policy, executes=False).report().rows
+
+
 def _refuse_drift(context: GraphContext) -> None:
     drifted = [
         drift.pin.table_key

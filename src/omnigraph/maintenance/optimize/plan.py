@@ -29,6 +29,7 @@ _COMMIT_SECONDS = 0.02
 _REMAP_SECONDS_PER_ROW = 0.8e-6
 _FOLD_SECONDS_PER_ROW = 0.2e-6
 _FOLD_SECONDS_PER_VECTOR = 4e-6
+_FOLD_SECONDS_PER_TEXT = 7e-6
 _FOLD_SECONDS_MAX = 2.0
 """A BTREE that takes longer to fold is built anew instead, which happens before the gates are taken."""
 
@@ -235,7 +236,7 @@ def _must_be_rebuilt(layout: TableLayout, index: IndexLayout, rewritten: set[int
 def _fold_seconds(layout: TableLayout, index: IndexLayout) -> float:
     if index.is_vector:
         return sum(fragment.live_rows for fragment in layout.uncovered(index)) * _FOLD_SECONDS_PER_VECTOR
-    return layout.rows * _FOLD_SECONDS_PER_ROW
+    return layout.rows * (_FOLD_SECONDS_PER_TEXT if index.is_full_text else _FOLD_SECONDS_PER_ROW)
 
 
 def _admit(plans: tuple[TablePlan, ...], options: OptimizeOptions) -> tuple[TablePlan, ...]:

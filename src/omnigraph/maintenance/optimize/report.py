@@ -1,7 +1,8 @@
 """Say: what a run did, or would do, in the rows that users see."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from omnigraph.errors import MaintenanceContention, OmniError, OptimizePartial
 from omnigraph.maintenance.optimize.plan import CONTENDED, PendingIndex, TablePlan
@@ -86,6 +87,28 @@ class OptimizeResult:
                 attempts=first.attempts,
             )
         return None
+
+
+def as_document(result: OptimizeResult) -> dict[str, Any]:
+    """Describe a run in plain values; the command prints exactly this."""
+    return {
+        "uri": result.uri,
+        "branch": result.branch,
+        "dry_run": result.dry_run,
+        "engine": result.engine,
+        "engine_reason": result.engine_reason,
+        "graph_version_before": result.graph_version_before,
+        "graph_version_after": result.graph_version_after,
+        "commit": result.commit.graph_commit_id if result.commit is not None else None,
+        "duration_ms": result.duration_ms,
+        "pause_ms": result.pause_ms,
+        "bytes_left": result.bytes_left,
+        "tables": [
+            asdict(table)
+            | {"coverage_before": round(table.coverage_before, 4), "coverage_after": round(table.coverage_after, 4)}
+            for table in result.tables
+        ],
+    }
 
 
 def report_preview(plan: TablePlan) -> TableReport:

@@ -10,6 +10,7 @@ from omnigraph.base.units import spell_bytes
 from omnigraph.catalog.model import TableKey
 from omnigraph.errors import EntityNotFound
 from omnigraph.maintenance.admission import require_settled, sole_maintainer
+from omnigraph.maintenance.journal import record_run
 from omnigraph.maintenance.optimize.facts import observe_tables
 from omnigraph.maintenance.optimize.internal import compact_internal, internal_tables, preview_internal
 from omnigraph.maintenance.optimize.options import OptimizeOptions, concurrency_from
@@ -19,6 +20,7 @@ from omnigraph.maintenance.optimize.report import (
     Contention,
     OptimizeResult,
     TableReport,
+    as_document,
     report_committed,
     report_preview,
     report_uncommitted,
@@ -69,6 +71,7 @@ class _Run:
         self._concurrency = concurrency
         self._events = events
         self._started = clock.monotonic_seconds()
+        self._started_at_us = clock.now_us()
 
     def preview(self) -> OptimizeResult:
         capture = capture_branch(self._context, self._branch)
@@ -92,7 +95,17 @@ class _Run:
         after = self._context.manifest.load(self._branch).snapshot.graph_version
         result = self._result(capture, plans, [*reports, *internal], graph_version=after)
         left = sum(group.bytes for work in works for group in work.to_rewrite)
-        return replace(result, commit=tail.commit, contentions=tuple(contentions), bytes_left=result.bytes_left + left)
+        result = replace(
+            result, commit=tail.commit, contentions=tuple(contentions), bytes_left=result.bytes_left + left
+        )
+        self._record(result)
+        return result
+
+    def _record(self, result: OptimizeResult) -> None:
+        """Leave a line in the journal: the compaction of internal tables makes no commit that would tell of it."""
+        if any(table.committed for table in result.tables):
+            document = {key: value for key, value in as_document(result).items() if key != "uri"}
+            record_run(self._context.store.objects, "optimize", started_at_us=self._started_at_us, document=document)
 
     def _plan(self, capture: Capture) -> tuple[TablePlan, ...]:
         facts = observe_tables(capture, self._table_keys(capture), concurrency=self._concurrency)

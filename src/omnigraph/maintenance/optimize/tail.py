@@ -127,7 +127,9 @@ def _refuse_pending(context: GraphContext, branch: str) -> None:
     pending = [
         operation.operation_id
         for operation in list_pending(context.sidecars)
-        if operation.sidecar is None or operation.sidecar.branch_name == branch
+        if operation.sidecar is None
+        or operation.sidecar.branch_name == branch
+        or operation.sidecar.kind is SidecarKind.SCHEMA_APPLY
     ]
     if pending:
         raise RecoveryRequired(
@@ -252,11 +254,13 @@ def _folds(layout: TableLayout, found: TableCommit) -> list[IndexLayout]:
     if not found.work.plan.reindex:
         return []
     replaced = {made.build.name for made in found.builds}
+    planned = {index.name for index in found.work.plan.folds}
     return [
         index
         for index in layout.indexes
         if index.name not in replaced
-        and not index.is_full_text
+        # Full text takes as long to fold as to build; what an append added waits for the next run, which builds anew.
+        and (index.name in planned or not index.is_full_text)
         and (layout.uncovered(index) or len(index.segments) > 1)
     ]
 

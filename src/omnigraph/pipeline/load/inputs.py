@@ -1,17 +1,26 @@
 """What a load reads: records or tables, found at a path or handed over, behind one small interface."""
 
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from omnigraph.base.events import Events
 from omnigraph.catalog.model import Catalog
 from omnigraph.errors import Io, Usage
+from omnigraph.pipeline.load.bulk.pieces import Piece, plan_pieces, spool_pieces
 from omnigraph.pipeline.load.parse import ParsedInput, parse_input
 from omnigraph.pipeline.load.places import store_of
 from omnigraph.pipeline.load.sources import STDIN, InputFile, InputStore, LocalInputs, find_inputs
 from omnigraph.pipeline.load.table_files import find_exported, find_tables, is_table_path
 from omnigraph.pipeline.load.tables import ColumnMap, TableFile, parse_tables
+from omnigraph.storage.scratch import Scratch
+
+IN_MEMORY_BYTES_MAX = 8 << 20
+"""Input of about one chunk is parsed, checked and written right here; more is cut into pieces for workers."""
+
+_EXPANSION = 8
+"""How much larger than its compressed form NDJSON is taken to be."""
 
 
 class LoadInput(Protocol):
@@ -23,37 +32,101 @@ class LoadInput(Protocol):
         ...
 
     def parse(self, catalog: Catalog, *, max_errors: int, events: Events) -> ParsedInput:
-        """Read and check every record on its own."""
+        """Read and check every record on its own, in this process."""
+        ...
+
+
+class PieceableInput(LoadInput, Protocol):
+    """Input that workers can read a part of each."""
+
+    def fits_in_memory(self) -> bool:
+        """Whether the input is so small that workers would cost more than they save."""
+        ...
+
+    def pieces(self, scratch: Scratch, *, slots: int) -> tuple[Piece, ...]:
+        """Cut the input for workers."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordInput:
-    """Files of records."""
+    """Files of records, which anybody can read as often as they like."""
 
     files: tuple[InputFile, ...]
     store: InputStore
 
     @property
     def size_bytes(self) -> int | None:
-        """How much there is as it is stored, None for a stream."""
+        """How much there is as it is stored."""
         return _sum([file.size_bytes for file in self.files])
 
     def parse(self, catalog: Catalog, *, max_errors: int, events: Events) -> ParsedInput:
-        """Read and check every record on its own."""
+        """Read and check every record on its own, in this process."""
         return parse_input(self.files, store=self.store, catalog=catalog, max_errors=max_errors, events=events)
+
+    def fits_in_memory(self) -> bool:
+        """Whether the input is so small that workers would cost more than they save."""
+        expanded = ((file.size_bytes or 0) * (_EXPANSION if file.codec else 1) for file in self.files)
+        return sum(expanded) <= IN_MEMORY_BYTES_MAX
+
+    def pieces(self, scratch: Scratch, *, slots: int) -> tuple[Piece, ...]:
+        """Cut the files for workers."""
+        del scratch
+        return plan_pieces(self.files, slots=slots)
+
+
+class StreamInput:
+    """Records from a stream, which can be read once."""
+
+    size_bytes: int | None = None
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._files = find_inputs(STDIN, store=LocalInputs(stream))
+
+    def parse(self, catalog: Catalog, *, max_errors: int, events: Events) -> ParsedInput:
+        """Read and check every record on its own, in this process."""
+        store = LocalInputs(self._stream)
+        return parse_input(self._files, store=store, catalog=catalog, max_errors=max_errors, events=events)
+
+    def fits_in_memory(self) -> bool:
+        """Whether the stream ends soon; what was read to find out is read again later."""
+        head = self._stream.read(IN_MEMORY_BYTES_MAX + 1)
+        self._stream = _Continued(head, self._stream)  # type: ignore[assignment]  # read and close are all it needs
+        return len(head) <= IN_MEMORY_BYTES_MAX
+
+    def pieces(self, scratch: Scratch, *, slots: int) -> tuple[Piece, ...]:
+        """Keep the stream where workers can read it."""
+        del slots
+        return spool_pieces(self._files[0], self._stream, scratch)
+
+
+class _Continued:
+    """A stream whose beginning has been read already."""
+
+    def __init__(self, head: bytes, rest: BinaryIO) -> None:
+        self._head = BytesIO(head)
+        self._rest = rest
+
+    def read(self, size: int) -> bytes:
+        """Return up to `size` bytes, none at the end."""
+        return self._head.read(size) or self._rest.read(size)
+
+    def close(self) -> None:
+        """Close the stream."""
+        self._rest.close()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableInput:
-    """Tables of rows, each of one type."""
+    """Tables of rows, each of one type; read in this process."""
 
     files: tuple[TableFile, ...]
     columns: ColumnMap
 
     @property
     def size_bytes(self) -> int | None:
-        """How much there is as it is stored, None for a stream."""
+        """How much there is as it is stored, None for rows in memory."""
         return _sum([file.size_bytes for file in self.files])
 
     def parse(self, catalog: Catalog, *, max_errors: int, events: Events) -> ParsedInput:
@@ -61,13 +134,15 @@ class TableInput:
         return parse_tables(self.files, self.columns, catalog=catalog, max_errors=max_errors, events=events)
 
 
-def find_input(data: str | Path | BinaryIO, *, type_name: str | None, columns: ColumnMap) -> LoadInput:
+AnyInput = RecordInput | StreamInput | TableInput
+
+
+def find_input(data: str | Path | BinaryIO, *, type_name: str | None, columns: ColumnMap) -> AnyInput:
     """Find what a path means: tables with a type, else records, else a directory of tables per type."""
     if not isinstance(data, (str, Path)):
         if type_name is not None:
             raise Usage("A stream of bytes holds records; give the path of a table, or its rows.", flag="--type")
-        stream = LocalInputs(data)
-        return RecordInput(files=find_inputs(STDIN, store=stream), store=stream)
+        return StreamInput(data)
     path = str(data)
     store = store_of(path)
     if type_name is not None:

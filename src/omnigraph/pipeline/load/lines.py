@@ -32,11 +32,16 @@ class Chunk:
 
 
 def read_chunks(
-    stream: ByteStream, *, name: str, chunk_bytes: int = CHUNK_BYTES, line_bytes_max: int = LINE_BYTES_MAX
+    stream: ByteStream,
+    *,
+    name: str,
+    chunk_bytes: int = CHUNK_BYTES,
+    line_bytes_max: int = LINE_BYTES_MAX,
+    is_file_start: bool = True,
 ) -> Iterator[Chunk]:
     """Yield the lines of a file in chunks of about `chunk_bytes`; a longer line makes a longer chunk.
 
-    A byte-order mark at the start is skipped. A line of `line_bytes_max` or more raises `ResourceLimit`.
+    A byte-order mark at the start of the file is skipped. A line of `line_bytes_max` or more raises `ResourceLimit`.
     """
     first_line = 1
     unfinished: list[bytes] = []
@@ -44,7 +49,7 @@ def read_chunks(
         end = block.rfind(b"\n") + 1
         if end:
             text = b"".join((*unfinished, block[:end]))
-            yield _chunk(text, first_line)
+            yield _chunk(text, first_line, may_have_mark=is_file_start)
             first_line += text.count(b"\n")
             unfinished = []
         unfinished.append(block[end:])
@@ -57,8 +62,9 @@ def read_chunks(
                 actual=length,
             )
     if any(unfinished):
-        yield _chunk(b"".join(unfinished), first_line)
+        yield _chunk(b"".join(unfinished), first_line, may_have_mark=is_file_start)
 
 
-def _chunk(text: bytes, first_line: int) -> Chunk:
-    return Chunk(text=text.removeprefix(_BOM) if first_line == 1 else text, first_line=first_line)
+def _chunk(text: bytes, first_line: int, *, may_have_mark: bool) -> Chunk:
+    has_mark = may_have_mark and first_line == 1 and text.startswith(_BOM)
+    return Chunk(text=text.removeprefix(_BOM) if has_mark else text, first_line=first_line)

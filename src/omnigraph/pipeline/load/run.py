@@ -1,25 +1,31 @@
-"""Running a load: find the input, parse it against the accepted schema, hand it to the write protocol."""
+"""Running a load: find the input, choose where it runs, hand it to the write protocol."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import get_args
 
-from omnigraph.base.events import Events
-from omnigraph.base.units import spell_bytes
+from omnigraph.base import ids
+from omnigraph.base.events import EngineChosen, Events
 from omnigraph.branches.create import create_branch
 from omnigraph.branches.delete import delete_branch
 from omnigraph.branches.names import check_branch_name
 from omnigraph.catalog.model import TableKey
-from omnigraph.errors import BranchNotFound, InvalidTarget
+from omnigraph.engine.choice import EngineChoice, EngineName
+from omnigraph.engine.interface import Engine
+from omnigraph.engine.opening import open_engine
+from omnigraph.errors import BranchNotFound, EngineUnavailable, InvalidTarget
 from omnigraph.manifest.commits import Commit, check_actor
-from omnigraph.pipeline.load.inputs import LoadInput
+from omnigraph.pipeline.load.bulk.reading import LoadTask
+from omnigraph.pipeline.load.bulk.writer import BulkLoadWriter, read_pieces, table_places
+from omnigraph.pipeline.load.inputs import AnyInput, LoadInput, PieceableInput, TableInput
 from omnigraph.pipeline.load.writer import IncomingTable, LoadMode, LoadWriter
 from omnigraph.records.report import rejected
-from omnigraph.writes.authority import capture_branch
+from omnigraph.storage.scratch import Scratch
+from omnigraph.storage.worker_files import shared_with_workers
+from omnigraph.writes.authority import Capture, capture_branch
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.protocol import run_write
-
-LOCAL_BYTES_MAX = 32 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,13 +60,14 @@ class LoadResult:
 
 def run_load(
     context: GraphContext,
-    find: Callable[[], LoadInput],
+    find: Callable[[], AnyInput],
     *,
     mode: LoadMode,
     branch: str,
     from_branch: str | None,
     actor_id: str | None,
     max_errors: int,
+    choice: EngineChoice,
     events: Events,
 ) -> LoadResult:
     """Load records or tables as one commit, or raise and change nothing; `find` looks for the input.
@@ -72,8 +79,15 @@ def run_load(
     check_actor(actor_id)
     is_created = _fork_if_missing(context, branch, from_branch)
     try:
-        writer, commit, reason = _load(
-            context, find, mode=mode, branch=branch, actor_id=actor_id, max_errors=max_errors, events=events
+        loaded = _load(
+            context,
+            find,
+            mode=mode,
+            branch=branch,
+            actor_id=actor_id,
+            max_errors=max_errors,
+            choice=choice,
+            events=events,
         )
     except BaseException:
         if is_created:
@@ -85,11 +99,11 @@ def run_load(
         base_branch=from_branch,
         branch_created=is_created,
         mode=mode,
-        tables=tuple(TableLoaded(table_key=key, rows_loaded=rows) for key, rows in sorted(writer.rows_loaded.items())),
+        tables=tuple(TableLoaded(table_key=key, rows_loaded=rows) for key, rows in sorted(loaded.rows_loaded.items())),
         actor_id=actor_id,
-        engine=context.engine.name,
-        engine_reason=reason,
-        commit=commit,
+        engine=loaded.engine,
+        engine_reason=loaded.reason,
+        commit=loaded.commit,
     )
 
 
@@ -109,25 +123,82 @@ def _fork_if_missing(context: GraphContext, branch: str, from_branch: str | None
     return False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Loaded:
+    """What the two ways to load have in common for the result."""
+
+    rows_loaded: Mapping[TableKey, int]
+    commit: Commit | None
+    engine: str
+    reason: str
+
+
 def _load(
     context: GraphContext,
-    find: Callable[[], LoadInput],
+    find: Callable[[], AnyInput],
     *,
     mode: LoadMode,
     branch: str,
     actor_id: str | None,
     max_errors: int,
+    choice: EngineChoice,
     events: Events,
-) -> tuple[LoadWriter, Commit | None, str]:
+) -> _Loaded:
     capture = capture_branch(context, branch)
     found = find()
+    if isinstance(found, TableInput):
+        engine, reason = _in_process(choice, context.engine, events)
+    else:
+        engine, reason = open_engine(
+            choice,
+            found.size_bytes,
+            local=context.engine,
+            worker_environment=context.store.settings.environment,
+            events=events,
+        )
+    writer: LoadWriter | BulkLoadWriter
+    with ExitStack() as ending:
+        if isinstance(found, TableInput) or (engine is context.engine and found.fits_in_memory()):
+            writer = _small_writer(capture, found, mode, branch, actor_id, max_errors, events)
+        else:
+            ending.enter_context(shared_with_workers(context.store))
+            scratch = Scratch(context.store, ids.new_ulid())
+            ending.callback(scratch.clear)
+            writer = _bulk_writer(capture, found, engine, scratch, mode, branch, actor_id, max_errors, events)
+        commit = run_write(context, writer, events) if writer.has_records else None
+    return _Loaded(rows_loaded=writer.rows_loaded, commit=commit, engine=engine.name, reason=reason)
+
+
+def _in_process(choice: EngineChoice, local: Engine, events: Events) -> tuple[Engine, str]:
+    """Refuse Spark where it was asked for: tables of one type are read here."""
+    decision = choice.decide(None)
+    if decision.engine is EngineName.SPARK:
+        raise EngineUnavailable(
+            f"{decision.reason}: tables (--type) are read in process in this version. Use --engine local.",
+            engine=EngineName.SPARK.value,
+            missing="reading tables on Spark",
+        )
+    reason = "tables are read in process"
+    events(EngineChosen(engine=local.name, reason=reason))
+    return local, reason
+
+
+def _small_writer(
+    capture: Capture,
+    found: LoadInput,
+    mode: LoadMode,
+    branch: str,
+    actor_id: str | None,
+    max_errors: int,
+    events: Events,
+) -> LoadWriter:
+    """Parse the input here and now; raise with every bad record counted and the first few shown."""
     parsed = found.parse(capture.catalog, max_errors=max_errors, events=events)
     if parsed.findings.total:
         raise rejected(parsed.findings, files=parsed.files)
-    writer = LoadWriter(
-        incoming={
-            key: IncomingTable.of(capture.catalog.type_by_table_key[key], rows) for key, rows in parsed.tables.items()
-        },
+    types = capture.catalog.type_by_table_key
+    return LoadWriter(
+        incoming={key: IncomingTable.of(types[key], rows) for key, rows in parsed.tables.items()},
         files=parsed.files,
         ir_hash=capture.snapshot.schema.ir_hash,
         seen_head=capture.snapshot.commit_id,
@@ -136,13 +207,38 @@ def _load(
         actor_id=actor_id,
         max_errors=max_errors,
     )
-    commit = run_write(context, writer, events) if writer.incoming else None
-    return writer, commit, _engine_reason(found.size_bytes)
 
 
-def _engine_reason(size: int | None) -> str:
-    if size is None:
-        return "input of unknown size"
-    if size < LOCAL_BYTES_MAX:
-        return f"{spell_bytes(size)}, below {spell_bytes(LOCAL_BYTES_MAX)}"
-    return f"{spell_bytes(size)}, and no other engine is installed"
+def _bulk_writer(
+    capture: Capture,
+    found: PieceableInput,
+    engine: Engine,
+    scratch: Scratch,
+    mode: LoadMode,
+    branch: str,
+    actor_id: str | None,
+    max_errors: int,
+    events: Events,
+) -> BulkLoadWriter:
+    """Have workers read the input."""
+    pieces = found.pieces(scratch, slots=engine.slots)
+    task = LoadTask(
+        uri=capture.context.store.uri,
+        operation_id=scratch.operation_id,
+        catalog=capture.catalog,
+        places=table_places(capture),
+        mode=mode,
+        max_errors=max_errors,
+    )
+    places, outcomes = read_pieces(engine, task, pieces, events)
+    return BulkLoadWriter(
+        engine=engine,
+        load=task,
+        pieces=pieces,
+        places=places,
+        outcomes=outcomes,
+        ir_hash=capture.snapshot.schema.ir_hash,
+        seen_head=capture.snapshot.commit_id,
+        branch=branch,
+        actor_id=actor_id,
+    )

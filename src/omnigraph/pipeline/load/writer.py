@@ -11,15 +11,15 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.base import ids
-from omnigraph.base.units import shorten
 from omnigraph.catalog.model import EdgeType, EntityType, NodeType, TableKey
 from omnigraph.manifest.commits import CommitKind
 from omnigraph.pipeline.load.meaning import resolve_ids
-from omnigraph.records.findings import Code, Finding, FindingCollector
+from omnigraph.pipeline.load.vectors import keep_vectors
+from omnigraph.pipeline.load.words import existing_finding, repeated_finding
+from omnigraph.records.findings import Code, FindingCollector
+from omnigraph.records.minting import fill_missing_ids
 from omnigraph.records.report import rejected
-from omnigraph.records.tables import FILE, LINE, POSITION, embedded_properties, omitted_column
-from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID
+from omnigraph.records.tables import FILE, LINE, POSITION
 from omnigraph.writes.authority import Capture
 from omnigraph.writes.constraints import check_deltas
 from omnigraph.writes.delta import TableDelta, delta_rows, empty_reference, prepare_tables, reference_columns
@@ -46,13 +46,7 @@ class IncomingTable:
     @classmethod
     def of(cls, entity: EntityType, rows: pa.Table) -> "IncomingTable":
         """Mint ids once, so that no retry can give a record another one."""
-        missing = rows["id"].null_count
-        minted = pc.replace_with_mask(
-            rows["id"].combine_chunks(),
-            pc.is_null(rows["id"]).combine_chunks(),
-            pa.array(ids.new_ulids(missing), pa.string()),
-        )
-        return cls(entity=entity, rows=rows, minted=minted)
+        return cls(entity=entity, rows=rows, minted=fill_missing_ids(rows["id"].combine_chunks()))
 
 
 @dataclass(kw_only=True)
@@ -72,6 +66,11 @@ class LoadWriter:
     kind: SidecarKind = SidecarKind.LOAD
     commit_kind: CommitKind = CommitKind.LOAD
     rows_loaded: dict[TableKey, int] = field(default_factory=dict)
+
+    @property
+    def has_records(self) -> bool:
+        """Whether there is anything to write."""
+        return bool(self.incoming)
 
     @property
     def is_strict(self) -> bool:
@@ -106,7 +105,7 @@ class LoadWriter:
         if self.mode == "append":
             _refuse_existing(entity, rows, matched, findings)
         else:
-            rows = _keep_vectors(capture, entity, rows, matched)
+            rows = keep_vectors(capture.table(entity.table_key), entity, rows, matched["id"].combine_chunks())
         # An append that matches something is refused. It counts as a replacement for the other checks, or they would
         # report the stored entity and the refused one as two holders of one value.
         delta = TableDelta(entity=entity, upserts=delta_rows(entity, rows), matched=matched, removed=nothing)
@@ -145,12 +144,8 @@ def _report_repeated(entity: EntityType, rows: pa.Table, files: tuple[str, ...],
             first[row["id"]] = place
             continue
         findings.add(
-            Finding(
-                code=Code.DUPLICATE_ID,
-                message=f"{entity.name} {shorten(row['id'])!r} occurs at {first[row['id']]} and again at {place}",
-                file_index=row[FILE],
-                line=row[LINE],
-                table_key=entity.table_key,
+            repeated_finding(
+                entity, row["id"], first=first[row["id"]], place=place, file_index=row[FILE], line=row[LINE]
             )
         )
 
@@ -158,48 +153,8 @@ def _report_repeated(entity: EntityType, rows: pa.Table, files: tuple[str, ...],
 def _refuse_existing(entity: EntityType, rows: pa.Table, matched: pa.Table, findings: FindingCollector) -> None:
     clashing = rows.filter(pc.is_in(rows["id"], value_set=matched["id"].combine_chunks())).sort_by(POSITION)
     for row in clashing.slice(0, findings.limit).select(["id", FILE, LINE]).to_pylist():
-        findings.add(
-            Finding(
-                code=Code.KEY_CONFLICT,
-                message=f"{entity.name} {shorten(row['id'])!r} exists already",
-                file_index=row[FILE],
-                line=row[LINE],
-                table_key=entity.table_key,
-                row_id=row["id"],
-            )
-        )
+        findings.add(existing_finding(entity, row["id"], file_index=row[FILE], line=row[LINE]))
     findings.count(Code.KEY_CONFLICT, max(0, clashing.num_rows - findings.limit))
-
-
-def _keep_vectors(capture: Capture, entity: EntityType, rows: pa.Table, matched: pa.Table) -> pa.Table:
-    """Let an omitted `@embed` vector keep its stored value while the text it was made from is unchanged.
-
-    So loading a file again neither undoes `embed` nor leaves a vector that belongs to another text.
-    """
-    names = embedded_properties(entity)
-    if not names or matched.num_rows == 0:
-        return rows
-    sources = {name: _embed_source(entity, name) for name in names}
-    columns = ["id", *dict.fromkeys([*names, *sources.values()])]
-    stored = capture.table(entity.table_key).lookup("id", matched["id"].combine_chunks(), columns)
-    stored = stored.drop_columns([ROW_ID, ROW_ADDRESS])
-    at = pc.index_in(rows["id"].combine_chunks(), value_set=stored["id"].combine_chunks())
-    for name, source in sources.items():
-        same_text = _equal_or_both_null(rows[source].combine_chunks(), stored[source].combine_chunks().take(at))
-        keeps = pc.and_(rows[omitted_column(name)].combine_chunks(), same_text)
-        kept = pc.if_else(keeps, stored[name].combine_chunks().take(at), rows[name].combine_chunks())
-        rows = rows.set_column(rows.schema.get_field_index(name), rows.schema.field(name), kept)
-    return rows
-
-
-def _equal_or_both_null(left: pa.Array, right: pa.Array) -> pa.Array:
-    return pc.coalesce(pc.equal(left, right), pc.and_(pc.is_null(left), pc.is_null(right)))
-
-
-def _embed_source(entity: EntityType, name: str) -> str:
-    embed = entity.property_by_name[name].embed
-    assert embed is not None
-    return embed.source
 
 
 __all__ = ["IncomingTable", "LoadMode", "LoadWriter"]

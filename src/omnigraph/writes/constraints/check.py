@@ -6,17 +6,17 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.base.units import shorten
 from omnigraph.catalog.identity import spell_column
 from omnigraph.catalog.model import EdgeType, EntityType, TableKey, Unique
-from omnigraph.records.findings import Code, Finding, FindingCollector
+from omnigraph.records.findings import Code, FindingCollector
 from omnigraph.records.tables import FILE, LINE, POSITION
 from omnigraph.writes.authority import Capture
+from omnigraph.writes.constraints import words
 from omnigraph.writes.constraints.base_state import RetainedRows
 from omnigraph.writes.constraints.statements import cardinality_statement, orphan_statement, unique_statement
 from omnigraph.writes.delta import TableDelta
 
-_ENDPOINTS = (("from", "src"), ("to", "dst"))
+ENDPOINTS = (("from", "src"), ("to", "dst"))
 
 
 def check_deltas(capture: Capture, deltas: Mapping[TableKey, TableDelta], findings: FindingCollector) -> None:
@@ -47,19 +47,8 @@ def _check_unique(
         },
         unique_statement(len(rule.properties), limit=findings.limit),
     )
-    named = rule.properties[0] if len(rule.properties) == 1 else f"({', '.join(rule.properties)})"
     for row in _counted(result, Code.UNIQUE_VIOLATION, findings):
-        values = ", ".join(shorten(row[f"u{index}"]) for index in range(len(rule.properties)))
-        findings.add(
-            _finding(
-                Code.UNIQUE_VIOLATION,
-                entity,
-                row,
-                f"@unique violation on {entity.name}.{named}: {values!r} is held by both {shorten(row['holder'])!r} "
-                f"and {shorten(row['id'])!r}",
-                property_name=first if len(rule.properties) == 1 else None,
-            )
-        )
+        findings.add(words.unique_finding(entity, rule, row))
 
 
 def _check_endpoints(
@@ -67,7 +56,7 @@ def _check_endpoints(
 ) -> None:
     if delta.upserts.num_rows == 0:
         return
-    for word, column in _ENDPOINTS:
+    for word, column in ENDPOINTS:
         node = capture.catalog.node_by_name[edge.from_type if word == "from" else edge.to_type]
         endpoints = delta.upserts[column].combine_chunks()
         edges = _with_place(delta.upserts, {"id": delta.upserts["id"], "endpoint": endpoints})
@@ -76,24 +65,19 @@ def _check_endpoints(
             orphan_statement(limit=findings.limit),
         )
         for row in _counted(result, Code.ORPHAN_EDGE, findings):
-            message = f"{edge.name} {word} {shorten(row['endpoint'])!r}: node {node.name} not found"
-            findings.add(_finding(Code.ORPHAN_EDGE, edge, row, message, property_name=word))
+            findings.add(words.orphan_finding(edge, node, word, row))
 
 
 def _check_retained_edges(capture: Capture, retained: RetainedRows, edge: EdgeType, findings: FindingCollector) -> None:
     """Find stored edges that stay while a node at one of their ends goes."""
-    for word, column in _ENDPOINTS:
+    for word, column in ENDPOINTS:
         node = capture.catalog.node_by_name[edge.from_type if word == "from" else edge.to_type]
         lost = retained.lost_ids(node)
         if len(lost) == 0:
             continue
         orphans = retained.where_in(edge, column, lost, [column]).sort_by("id")
         for row in orphans.slice(0, findings.limit).to_pylist():
-            message = (
-                f"stored edge {edge.name} {shorten(row['id'])!r} {word} {shorten(row[column])!r}: node {node.name} "
-                "not found after this write"
-            )
-            findings.add(Finding(code=Code.ORPHAN_EDGE, message=message, table_key=edge.table_key, row_id=row["id"]))
+            findings.add(words.stored_orphan_finding(edge, node, word, {"id": row["id"], "endpoint": row[column]}))
         findings.count(Code.ORPHAN_EDGE, max(0, orphans.num_rows - findings.limit))
 
 
@@ -122,10 +106,7 @@ def _check_cardinality(
         cardinality_statement(edge.cardinality.low, edge.cardinality.high, limit=findings.limit),
     )
     for row in _counted(result, Code.CARD_VIOLATION, findings):
-        too_few = row["n"] < edge.cardinality.low
-        bound = f"min {edge.cardinality.low}" if too_few else f"max {edge.cardinality.high}"
-        message = f"@card violation on edge {edge.name}: source {shorten(row['src'])!r} has {row['n']} edges, {bound}"
-        findings.add(_finding(Code.CARD_VIOLATION, edge, {**row, "id": row["src"]}, message))
+        findings.add(words.cardinality_finding(edge, {**row, "id": row["src"]}))
 
 
 def _touched_sources(capture: Capture, delta: TableDelta) -> pa.Array:
@@ -157,18 +138,3 @@ def _counted(result: pa.Table, code: Code, findings: FindingCollector) -> list[d
         total = pc.max(result["total"]).as_py()
         findings.count(code, total - result.num_rows)
     return list(result.to_pylist())
-
-
-def _finding(
-    code: Code, entity: EntityType, row: Mapping[str, Any], message: str, *, property_name: str | None = None
-) -> Finding:
-    placed = row["line"] is not None
-    return Finding(
-        code=code,
-        message=message,
-        file_index=row["file"] if placed else None,
-        line=row["line"] if placed else None,
-        table_key=entity.table_key,
-        property=property_name,
-        row_id=None if placed else row["id"],
-    )

@@ -1,7 +1,10 @@
-"""The set checks as SQL. Written in the common tongue of DuckDB and Spark; relations are described beside each."""
+"""The set checks as SQL, in the common tongue of DuckDB and Spark.
+
+Relations are described beside each statement. They have these names unless a caller with several of them gives others.
+"""
 
 
-def unique_statement(members: int, *, limit: int) -> str:
+def unique_statement(members: int, *, limit: int, incoming: str = "incoming", retained: str = "retained") -> str:
     """Find holders of a tuple that somebody else holds.
 
     `incoming(id, u0…, position, file, line)` are written rows, `retained(id, u0…)` stored ones that stay; members are
@@ -11,9 +14,9 @@ def unique_statement(members: int, *, limit: int) -> str:
     not_null = " AND ".join(f"u{index} IS NOT NULL" for index in range(members))
     return f"""
         WITH final AS (
-            SELECT id, {columns}, position, file, line, 1 AS written FROM incoming WHERE {not_null}
+            SELECT id, {columns}, position, file, line, 1 AS written FROM {incoming} WHERE {not_null}
             UNION ALL
-            SELECT id, {columns}, NULL, NULL, NULL, 0 FROM retained WHERE {not_null}
+            SELECT id, {columns}, NULL, NULL, NULL, 0 FROM {retained} WHERE {not_null}
         ), ranked AS (
             SELECT *,
                 row_number() OVER (PARTITION BY {columns} ORDER BY written, position, id) AS place,
@@ -26,16 +29,18 @@ def unique_statement(members: int, *, limit: int) -> str:
     """
 
 
-def orphan_statement(*, limit: int) -> str:
+def orphan_statement(*, limit: int, edges: str = "edges", nodes: str = "nodes") -> str:
     """Find edges whose endpoint is no node: `edges(id, endpoint, position, file, line)`, `nodes(id)`."""
     return f"""
         SELECT e.id, e.endpoint, e.file, e.line, count(*) OVER () AS total
-        FROM edges e ANTI JOIN nodes n ON e.endpoint = n.id
+        FROM {edges} e ANTI JOIN {nodes} n ON e.endpoint = n.id
         ORDER BY e.position, e.id LIMIT {limit}
     """
 
 
-def cardinality_statement(low: int, high: int | None, *, limit: int) -> str:
+def cardinality_statement(
+    low: int, high: int | None, *, limit: int, touched: str = "touched", edges: str = "edges"
+) -> str:
     """Find sources with too few or too many edges.
 
     `touched(src)` are distinct existing sources, `edges(src, position, file, line)` all their edges afterwards.
@@ -45,10 +50,10 @@ def cardinality_statement(low: int, high: int | None, *, limit: int) -> str:
         WITH counted AS (
             SELECT t.src, count(e.src) AS n, max(e.position) AS position,
                 max_by(e.file, e.position) AS file, max_by(e.line, e.position) AS line
-            FROM touched t LEFT JOIN edges e ON t.src = e.src
+            FROM {touched} t LEFT JOIN {edges} e ON t.src = e.src
             GROUP BY t.src
         )
         SELECT src, n, file, line, count(*) OVER () AS total
         FROM counted WHERE {outside}
-        ORDER BY position, src LIMIT {limit}
+        ORDER BY position NULLS LAST, src LIMIT {limit}
     """

@@ -1,0 +1,61 @@
+"""From a decision to an engine that runs."""
+
+import os
+from collections.abc import Mapping
+
+from omnigraph.base.events import EngineChosen, Events, Noted
+from omnigraph.engine.choice import Decision, EngineChoice, EngineName
+from omnigraph.engine.interface import Engine
+from omnigraph.errors import EngineUnavailable
+
+
+def open_engine(
+    choice: EngineChoice,
+    size_bytes: int | None,
+    *,
+    local: Engine,
+    worker_environment: Mapping[str, str],
+    events: Events,
+) -> tuple[Engine, str]:
+    """Return the engine for work of this size and why it was taken, and say so; starts a Spark session if need be.
+
+    Spark that was asked for and cannot start is an error. Spark that only the size asked for is replaced by the local
+    engine, with a note that says why. `worker_environment` reaches the workers and is never shown: it may hold keys.
+    """
+    engine, reason = _opened(choice, choice.decide(size_bytes), local, worker_environment, events)
+    events(EngineChosen(engine=engine.name, reason=reason))
+    return engine, reason
+
+
+def _opened(
+    choice: EngineChoice,
+    decision: Decision,
+    local: Engine,
+    worker_environment: Mapping[str, str],
+    events: Events,
+) -> tuple[Engine, str]:
+    if decision.engine is not EngineName.SPARK:
+        return local, decision.reason
+    try:
+        return _spark(choice, decision, worker_environment), decision.reason
+    except EngineUnavailable as unavailable:
+        if decision.is_forced:
+            raise
+        events(Noted(message=f"running locally; Spark is not available ({unavailable.details['missing']})"))
+        return local, f"{decision.reason}, but Spark is not available"
+
+
+def _spark(choice: EngineChoice, decision: Decision, worker_environment: Mapping[str, str]) -> Engine:
+    from importlib.util import find_spec
+
+    if find_spec("pyspark") is None:
+        missing = "PySpark, which is not installed"
+        raise EngineUnavailable(
+            f"{decision.reason}: this needs {missing}. Install omnigraph[spark], or use --engine local.",
+            engine=EngineName.SPARK.value,
+            missing=missing,
+        )
+    from omnigraph.engine.spark.engine import SparkEngine
+    from omnigraph.engine.spark.session import open_session
+
+    return SparkEngine(open_session(choice, os.environ, worker_environment))

@@ -1,0 +1,83 @@
+"""What runs inside Spark's Python workers: unpack a task, run it, pack what it returns.
+
+Nothing here imports Lance. Workers are forked from a daemon, which Lance's threads would not survive; the task itself
+imports it, in the worker.
+"""
+
+import pickle
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.errors import OmniError
+
+OUTCOME = "outcome"
+OUTCOME_TYPE = f"{OUTCOME} binary"
+_SIGNED = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.int64()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskRunner:
+    """Runs the tasks whose places arrive; an error that was raised on purpose travels back as it is."""
+
+    function: Callable[[Any], Any]
+    tasks: tuple[bytes, ...]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Run what Spark put into this partition."""
+        for place in _places(batches):
+            yield pa.RecordBatch.from_pydict({OUTCOME: [_packed(self.function, self.tasks[place])]})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelationReader:
+    """Reads the rows of a relation for the tasks whose places arrive."""
+
+    read: Callable[[Any], Iterator[pa.RecordBatch]]
+    tasks: tuple[bytes, ...]
+    schema: pa.Schema
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Read what Spark put into this partition."""
+        for place in _places(batches):
+            for batch in self.read(pickle.loads(self.tasks[place])):  # noqa: S301  # packed by our own driver
+                yield batch.cast(self.schema)
+
+
+def group_runner(
+    function: Callable[[int, pa.Table], Any],
+) -> Callable[[tuple[pa.Scalar, ...], pa.Table], pa.Table]:
+    """Return what Spark calls for a group; it counts the parameters, so this is no object with a call."""
+
+    def run(key: tuple[pa.Scalar, ...], rows: pa.Table) -> pa.Table:
+        packed = _packed(lambda _: function(key[0].as_py(), rows), pickle.dumps(None))
+        return pa.table({OUTCOME: pa.array([packed], pa.binary())})
+
+    return run
+
+
+def unpack(outcome: bytes) -> Any:
+    """Return what a task returned, or raise what it raised."""
+    value, error = pickle.loads(outcome)  # noqa: S301  # packed by our own workers
+    if error is not None:
+        raise error
+    return value
+
+
+def signed_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the schema in types that Spark can exchange: it has no unsigned numbers."""
+    return pa.schema([field.with_type(_SIGNED.get(field.type, field.type)) for field in schema])
+
+
+def _packed(function: Callable[[Any], Any], task: bytes) -> bytes:
+    try:
+        return pickle.dumps((function(pickle.loads(task)), None))  # noqa: S301  # packed by our own driver
+    except OmniError as error:
+        return pickle.dumps((None, error))
+
+
+def _places(batches: Iterator[pa.RecordBatch]) -> Iterator[int]:
+    for batch in batches:
+        yield from batch.column(0).to_pylist()

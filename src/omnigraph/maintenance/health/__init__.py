@@ -1,0 +1,1 @@
+"""How a graph is doing: read-only, with the command that fixes each finding."""

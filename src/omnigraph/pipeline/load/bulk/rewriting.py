@@ -1,0 +1,86 @@
+"""What a worker does in a merge once it knows which of its rows are stored: leave out equals, write the others."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.catalog.model import EntityType
+from omnigraph.engine.interface import Engine
+from omnigraph.pipeline.load.bulk.reading import LoadTask, rows_name
+from omnigraph.pipeline.load.bulk.views import Views
+from omnigraph.pipeline.load.vectors import keep_vectors
+from omnigraph.records.contents import equal_ids
+from omnigraph.records.tables import POSITION, content_schema
+from omnigraph.storage.scratch import Scratch
+from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID
+from omnigraph.storage.worker_files import worker_store
+from omnigraph.writes.delta import rows_among, rows_without
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rewritten:
+    """What a merge changes by the rows of one piece."""
+
+    fragments: tuple[str, ...]
+    removed_addresses: bytes
+    """Addresses of the stored rows that have a successor in the fragments, eight bytes each."""
+
+    def addresses(self) -> pa.Array:
+        """Return the addresses as Arrow has them."""
+        length = len(self.removed_addresses) // 8
+        return pa.Array.from_buffers(pa.uint64(), length, [None, pa.py_buffer(self.removed_addresses)])
+
+
+def rewrite_type(engine: Engine, views: Views, load: LoadTask, entity: EntityType) -> Iterator[Rewritten]:
+    """Join the records of a type with the stored rows they replace, and write what changed, piece by piece."""
+    query = (
+        "SELECT i.file AS piece, i.id, i.position, s.row_id, s.row_address "
+        f"FROM {views.incoming(entity)} i LEFT JOIN {views.stored(entity)} s ON i.id = s.id"
+    )
+    return engine.map_groups(
+        views.relations, views.statement(query), by="piece", function=partial(rewrite_piece, load, entity)
+    )
+
+
+def rewrite_piece(load: LoadTask, entity: EntityType, ordinal: int, matches: pa.Table) -> Rewritten:
+    """Write the rows of one piece that are new or differ from what is stored."""
+    store = worker_store(load.uri)
+    place = load.places[entity.table_key]
+    table = place.open(store)
+    rows = _with_final_ids(Scratch(store, load.operation_id).read_table(rows_name(ordinal, entity)), matches)
+    matched = matches.filter(pc.is_valid(matches["row_id"]))
+    matched_ids = matched["id"].combine_chunks().cast(pa.string())
+    rows = keep_vectors(table, entity, rows, matched_ids)
+    stored = table.take(matched["row_id"].combine_chunks().cast(pa.uint64()), content_schema(entity).names)
+    rows = rows.select(content_schema(entity).names)
+    same = equal_ids(rows_among(rows, matched_ids), stored.drop_columns([ROW_ID, ROW_ADDRESS]))
+    changed, replaced = rows_without(rows, same), rows_without(matched, same)
+    replaced_ids = replaced["id"].combine_chunks().cast(pa.string())
+    rewritten = rows_among(changed, replaced_ids)
+    at = pc.index_in(rewritten["id"].combine_chunks(), value_set=replaced_ids)
+    fragments = place.write_rows(
+        store,
+        pa.concat_tables([rewritten, rows_without(changed, replaced_ids)]),
+        row_ids=replaced["row_id"].combine_chunks().cast(pa.uint64()).take(at),
+    )
+    addresses = replaced["row_address"].combine_chunks().cast(pa.uint64())
+    return Rewritten(fragments=fragments, removed_addresses=b"".join(_bytes_of(addresses)))
+
+
+def _with_final_ids(rows: pa.Table, matches: pa.Table) -> pa.Table:
+    """Keep the records that stand for an entity, each under the id it will have."""
+    positions = matches["position"].combine_chunks().cast(pa.uint64())
+    at = pc.index_in(rows[POSITION].combine_chunks(), value_set=positions)
+    rows, at = rows.filter(pc.is_valid(at)), at.drop_null()
+    ids = matches["id"].combine_chunks().cast(pa.string()).take(at)
+    return rows.set_column(rows.schema.get_field_index("id"), rows.schema.field("id"), ids)
+
+
+def _bytes_of(numbers: pa.Array) -> Iterator[bytes]:
+    # Through a copy: an array may be a window on a larger buffer.
+    copied = pa.concat_arrays([numbers.slice(0, 0), numbers])
+    if len(copied):
+        yield copied.buffers()[1].to_pybytes()[: 8 * len(copied)]

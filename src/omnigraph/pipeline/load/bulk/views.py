@@ -1,0 +1,163 @@
+"""The state that a load would produce, as named steps of one SQL statement over key columns.
+
+A step is put into the statement when somebody asks for its name, and a relation is read only if a step refers to it.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from omnigraph.catalog.model import EdgeType, EntityType, TableKey
+from omnigraph.engine.interface import Produced
+from omnigraph.pipeline.load.bulk.keys import identity_columns, member_columns
+from omnigraph.pipeline.load.meaning import naming_endpoints
+from omnigraph.pipeline.load.writer import LoadMode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IncomingKeys:
+    """The key columns of all records of one type."""
+
+    entity: EntityType
+    relation: Produced
+    rows: int
+    ids_given: int
+
+    def is_all_new(self, mode: LoadMode) -> bool:
+        """Whether every id was minted just now, so that none can repeat or exist; a merge looks for meaning first."""
+        return self.ids_given == 0 and mode != "merge"
+
+
+class Views:
+    """Builds one statement; `folded` are the types in which an id occurs more than once."""
+
+    def __init__(
+        self,
+        incoming: Mapping[TableKey, IncomingKeys],
+        stored: Callable[[EntityType], Produced],
+        *,
+        mode: LoadMode,
+        folded: frozenset[TableKey] = frozenset(),
+    ) -> None:
+        self.relations: dict[str, Produced] = {}
+        self._incoming = incoming
+        self._stored = stored
+        self._mode = mode
+        self._folded = folded
+        self._steps: dict[str, str] = {}
+
+    def statement(self, select: str) -> str:
+        """Put the steps in front of a query."""
+        steps = ", ".join(f"{name} AS ({text})" for name, text in self._steps.items())
+        return f"WITH {steps} {select}" if steps else select
+
+    def step(self, name: str, text: str) -> str:
+        """Give a query a name."""
+        self._steps.setdefault(name, text)
+        return name
+
+    def has(self, entity: EntityType) -> bool:
+        """Whether the input holds records of a type."""
+        return entity.table_key in self._incoming
+
+    def is_replaced(self, entity: EntityType) -> bool:
+        """Whether nothing stored of a type remains."""
+        return self._mode == "overwrite" and self.has(entity)
+
+    def is_all_new(self, entity: EntityType) -> bool:
+        """Whether no record of a type can be a stored entity."""
+        return self._incoming[entity.table_key].is_all_new(self._mode)
+
+    def stored(self, entity: EntityType) -> str:
+        """Name the stored rows of a type."""
+        name = f"s{_number(entity)}"
+        if name not in self.relations:
+            self.relations[name] = self._stored(entity)
+        return name
+
+    def named(self, entity: EntityType) -> str:
+        """Name the records of a type under the ids that they will have, repeated ones included."""
+        keys = f"k{_number(entity)}"
+        self.relations[keys] = self._incoming[entity.table_key].relation
+        if self._mode != "merge" or not isinstance(entity, EdgeType):
+            return keys
+        columns = [name for name in _columns(entity) if name != "id"]
+        meant = self._meant(entity, keys)
+        return self.step(
+            f"named{_number(entity)}",
+            f"SELECT coalesce(k.id, m.id, k.minted) AS id, {', '.join(f'k.{name}' for name in columns)} "
+            f"FROM {keys} k LEFT JOIN {meant} m ON k.position = m.position",
+        )
+
+    def incoming(self, entity: EntityType) -> str:
+        """Name the records of a type, the last one of every id."""
+        named = self.named(entity)
+        if entity.table_key not in self._folded:
+            return named
+        return self.step(
+            f"in{_number(entity)}",
+            f"SELECT {', '.join(_columns(entity))} FROM (SELECT *, row_number() OVER "
+            f"(PARTITION BY id ORDER BY position DESC) AS place FROM {named}) WHERE place = 1",
+        )
+
+    def kept(self, entity: EntityType) -> str:
+        """Name the stored rows of a type that the load leaves as they are."""
+        stored = self.stored(entity)
+        if self.is_replaced(entity):
+            return self.step(f"kept{_number(entity)}", f"SELECT * FROM {stored} WHERE false")
+        if not self.has(entity) or self.is_all_new(entity):
+            return stored
+        return self.step(
+            f"kept{_number(entity)}",
+            f"SELECT s.* FROM {stored} s ANTI JOIN {self.incoming(entity)} i ON s.id = i.id",
+        )
+
+    def ids_afterwards(self, entity: EntityType) -> str:
+        """Name the ids that a type will have; one may occur twice."""
+        parts = []
+        if self.has(entity):
+            parts.append(f"SELECT id FROM {self.incoming(entity)}")
+        if not self.is_replaced(entity):
+            parts.append(f"SELECT id FROM {self.stored(entity)}")
+        return self.step(f"ids{_number(entity)}", " UNION ALL ".join(parts))
+
+    def _meant(self, edge: EdgeType, keys: str) -> str:
+        names = naming_endpoints(edge)
+        text = self._meant_by_endpoints(edge, keys, names) if names else self._meant_by_content(edge, keys)
+        return self.step(f"meant{_number(edge)}", text)
+
+    def _meant_by_endpoints(self, edge: EdgeType, keys: str, names: tuple[tuple[str, ...], ...]) -> str:
+        """Take the one edge on which all naming constraints agree, for the first record that means it."""
+        found = " UNION ALL ".join(
+            f"SELECT i.position, min(s.id) AS id FROM {keys} i JOIN {self.stored(edge)} s "
+            f"ON {' AND '.join(f'i.{name} = s.{name}' for name in columns)} WHERE i.id IS NULL GROUP BY i.position"
+            for columns in names
+        )
+        return f"""
+            SELECT position, id FROM (
+                SELECT position, id, row_number() OVER (PARTITION BY id ORDER BY position) AS place FROM (
+                    SELECT position, min(id) AS id FROM ({found}) GROUP BY position HAVING min(id) = max(id)
+                )
+            ) WHERE place = 1
+        """
+
+    def _meant_by_content(self, edge: EdgeType, keys: str) -> str:
+        """Match records with equal stored edges one to one, leaving out edges that the input names by id."""
+        same = "src, dst, content"
+        return f"""
+            SELECT i.position, s.id FROM (
+                SELECT position, {same}, row_number() OVER (PARTITION BY {same} ORDER BY position) AS place
+                FROM {keys} WHERE id IS NULL
+            ) i JOIN (
+                SELECT s.id, {same}, row_number() OVER (PARTITION BY {same} ORDER BY s.id) AS place
+                FROM {self.stored(edge)} s ANTI JOIN (SELECT id FROM {keys} WHERE id IS NOT NULL) n ON s.id = n.id
+            ) s ON i.src = s.src AND i.dst = s.dst AND i.content = s.content AND i.place = s.place
+        """
+
+
+def _number(entity: EntityType) -> str:
+    return f"{entity.kind[0]}{entity.type_id}"
+
+
+def _columns(entity: EntityType) -> list[str]:
+    members = [column for column in member_columns(entity).values() if column not in {"src", "dst"}]
+    return [*identity_columns(entity), *members, "position", "file", "line"]

@@ -1,0 +1,207 @@
+"""A bulk load as the write protocol sees it.
+
+Pieces are read once; everything that depends on the graph is worked out again for every capture. Data files of an
+append or an overwrite stay good when the head moves, because they belong to the table and not to one of its versions.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+
+from omnigraph.base.events import Advanced, Events
+from omnigraph.catalog.arrow import table_schema
+from omnigraph.catalog.model import EntityType, TableKey
+from omnigraph.engine.interface import Engine, Produced
+from omnigraph.errors import ReadSetConflict
+from omnigraph.manifest.commits import CommitKind
+from omnigraph.pipeline.load.bulk.checks import LoadCheck
+from omnigraph.pipeline.load.bulk.keys import KeyFile, incoming_schema, read_keys, stored_keys
+from omnigraph.pipeline.load.bulk.pieces import Piece, Places
+from omnigraph.pipeline.load.bulk.reading import (
+    LoadTask,
+    PieceOutcome,
+    PieceTask,
+    keys_name,
+    looks_for_meaning,
+    read_piece,
+)
+from omnigraph.pipeline.load.bulk.rewriting import rewrite_type
+from omnigraph.pipeline.load.bulk.views import IncomingKeys, Views
+from omnigraph.records.findings import FindingCollector
+from omnigraph.records.report import rejected
+from omnigraph.storage.staging import StagedCommit, stage_written
+from omnigraph.storage.worker_files import TablePlace
+from omnigraph.writes.authority import Capture
+from omnigraph.writes.delta import with_strip
+from omnigraph.writes.protocol import PreparedTable, PreparedWrite, WriteIdentity
+from omnigraph.writes.sidecar import SidecarKind
+
+
+def table_places(capture: Capture) -> dict[TableKey, TablePlace]:
+    """Return where workers read and write every table of a captured branch."""
+    return {
+        key: TablePlace(address=pin.address, version=pin.version, target=capture.target(key))
+        for key, pin in capture.snapshot.pins.items()
+    }
+
+
+def read_pieces(
+    engine: Engine, load: LoadTask, pieces: Sequence[Piece], events: Events
+) -> tuple[Places, tuple[PieceOutcome, ...]]:
+    """Have workers read all pieces; raise with every bad record counted and the first few shown."""
+
+    def watch(done: int) -> None:
+        events(Advanced(phase="read", done=done, total=len(pieces), unit="pieces"))
+
+    tasks = [PieceTask(load=load, piece=piece) for piece in pieces]
+    outcomes = sorted(engine.map(read_piece, tasks, watch=watch), key=lambda outcome: outcome.ordinal)
+    places = Places(pieces, {outcome.ordinal: outcome.lines for outcome in outcomes})
+    findings = FindingCollector(limit=load.max_errors)
+    for outcome in outcomes:
+        findings.include(outcome.findings)
+    if findings:
+        raise rejected(places.located(findings.result()), files=_file_names(pieces))
+    return places, tuple(outcomes)
+
+
+@dataclass(kw_only=True)
+class BulkLoadWriter:
+    """The description of a bulk load for the write protocol."""
+
+    engine: Engine
+    load: LoadTask
+    pieces: Sequence[Piece]
+    places: Places
+    outcomes: Sequence[PieceOutcome]
+    ir_hash: str
+    seen_head: str
+    """The head when the load began, before it read its input: what an overwrite is about to replace."""
+    branch: str
+    actor_id: str | None
+    expected_head: str | None = None
+    kind: SidecarKind = SidecarKind.LOAD
+    commit_kind: CommitKind = CommitKind.LOAD
+    rows_loaded: dict[TableKey, int] = field(default_factory=dict)
+
+    @property
+    def has_records(self) -> bool:
+        """Whether there is anything to write."""
+        return any(outcome.tables for outcome in self.outcomes)
+
+    @property
+    def is_strict(self) -> bool:
+        """An overwrite replaces what the caller has seen; the other modes mean the same on any head."""
+        return self.load.mode == "overwrite"
+
+    def prepare(self, capture: Capture, identity: WriteIdentity) -> PreparedWrite | None:
+        """Check the outcome against one capture and plan its transactions."""
+        capture.expect(ir_hash=self.ir_hash, head=self.seen_head if self.is_strict else None)
+        load = replace(self.load, places=self._current_places(capture))
+        check = LoadCheck(
+            engine=self.engine,
+            catalog=load.catalog,
+            mode=load.mode,
+            incoming=self._incoming(),
+            stored=lambda entity: self._stored(capture, load, entity),
+            spell_place=self.places.spell,
+        )
+        counts = check.distinct_ids()
+        self.rows_loaded = dict(counts)
+        findings = FindingCollector(limit=load.max_errors)
+        check.find(counts, findings)
+        if findings:
+            raise rejected(self.places.located(findings.result()), files=_file_names(self.pieces))
+        tables = tuple(self._prepared(capture, load, check, counts, identity))
+        metadata = {"mode": load.mode, "rows_loaded": dict(self.rows_loaded)}
+        return PreparedWrite(tables=tables, metadata=metadata) if tables else None
+
+    def _current_places(self, capture: Capture) -> Mapping[TableKey, TablePlace]:
+        """Return the places of this capture; files that were written for others would not be found there."""
+        current = table_places(capture)
+        moved = [key for key, place in self.load.places.items() if current[key].target != place.target]
+        if moved:
+            raise ReadSetConflict(
+                f"stale view of branch '{self.branch}': its tables moved while this load was being prepared — "
+                "refresh and retry",
+                member="table_location",
+                expected=self.load.places[moved[0]].target.path,
+                actual=current[moved[0]].target.path,
+            )
+        return current
+
+    def _incoming(self) -> dict[TableKey, IncomingKeys]:
+        load = self.load
+        files: dict[TableKey, list[KeyFile]] = defaultdict(list)
+        rows: dict[TableKey, int] = defaultdict(int)
+        given: dict[TableKey, int] = defaultdict(int)
+        for outcome in self.outcomes:
+            for table in outcome.tables:
+                name = keys_name(outcome.ordinal, load.catalog.type_by_table_key[table.table_key])
+                files[table.table_key].append(KeyFile(uri=load.uri, operation_id=load.operation_id, name=name))
+                rows[table.table_key] += table.rows
+                given[table.table_key] += table.ids_given
+        incoming = {}
+        for key, tasks in sorted(files.items()):
+            entity = load.catalog.type_by_table_key[key]
+            schema = incoming_schema(entity, has_meaning=looks_for_meaning(entity, load.mode))
+            relation = Produced(schema=schema, read=read_keys, tasks=tuple(tasks))
+            incoming[key] = IncomingKeys(entity=entity, relation=relation, rows=rows[key], ids_given=given[key])
+        return incoming
+
+    def _stored(self, capture: Capture, load: LoadTask, entity: EntityType) -> Produced:
+        key = entity.table_key
+        has_content = looks_for_meaning(entity, load.mode) and key in self._types()
+        return stored_keys(load.uri, load.places[key], capture.table(key), entity, has_content=has_content)
+
+    def _types(self) -> set[TableKey]:
+        return {table.table_key for outcome in self.outcomes for table in outcome.tables}
+
+    def _prepared(
+        self,
+        capture: Capture,
+        load: LoadTask,
+        check: LoadCheck,
+        counts: Mapping[TableKey, int],
+        identity: WriteIdentity,
+    ) -> Iterable[PreparedTable]:
+        for key in sorted(self._types()):
+            change = self._change(capture, load, check.views(counts), load.catalog.type_by_table_key[key], identity)
+            if change is not None:
+                yield PreparedTable(
+                    pin=capture.snapshot.pins[key],
+                    target=capture.target(key),
+                    chain=with_strip(capture.table(key), change, identity),
+                )
+
+    def _change(
+        self, capture: Capture, load: LoadTask, views: Views, entity: EntityType, identity: WriteIdentity
+    ) -> StagedCommit | None:
+        key = entity.table_key
+        fragments = [
+            text
+            for outcome in self.outcomes
+            for table in outcome.tables
+            if table.table_key == key
+            for text in table.fragments
+        ]
+        removed = pa.array([], pa.uint64())
+        if load.mode == "merge":
+            pieces = list(rewrite_type(self.engine, views, load, entity))
+            fragments = [text for piece in pieces for text in piece.fragments]
+            removed = pa.concat_arrays([removed, *(piece.addresses() for piece in pieces)])
+            if not fragments:
+                return None
+        return stage_written(
+            capture.table(key),
+            capture.target(key),
+            fragments,
+            replacing=table_schema(entity) if load.mode == "overwrite" else None,
+            removed_addresses=removed,
+            properties=identity.transaction_properties,
+        )
+
+
+def _file_names(pieces: Iterable[Piece]) -> list[str]:
+    return list({piece.file.index: piece.file.name for piece in pieces}.values())
