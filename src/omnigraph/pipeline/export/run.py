@@ -13,10 +13,10 @@ from typing import BinaryIO
 
 from omnigraph.base.events import Advanced, Events, Warned
 from omnigraph.catalog.model import TableKey
-from omnigraph.errors import Io, NotConfirmed, StorageError, Usage
+from omnigraph.errors import Io, MaintenanceLocked, NotConfirmed, StorageError, Usage
 from omnigraph.pipeline.export.parts import ExportFormat, PartTask, write_part
 from omnigraph.pipeline.outputs import appearing_directory, appearing_file
-from omnigraph.reads.leases import reader_lease
+from omnigraph.reads.holding import hold_versions
 from omnigraph.reads.snapshot import Snapshot
 from omnigraph.records.rendering import render_lines
 from omnigraph.storage.uris import is_bucket_uri
@@ -112,8 +112,8 @@ def _kept_from_cleanup(context: GraphContext, snapshot: Snapshot, events: Events
     """Put a reader lease, if this reader may write one: a graph that can only be read can still be exported."""
     with ExitStack() as stack:
         try:
-            stack.enter_context(reader_lease(context, snapshot.tables, operation="export"))
-        except StorageError as error:
+            stack.enter_context(hold_versions(context, snapshot.tables, operation="export"))
+        except (MaintenanceLocked, StorageError) as error:
             events(Warned(message=f"the export is not protected from a cleanup that runs meanwhile: {error}"))
         yield
 
