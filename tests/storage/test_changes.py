@@ -453,3 +453,5 @@ def test_a_baseline_without_a_place_is_refused(local_root: str, tmp_path: Path):
 
     with pytest.raises(errors.Io):
         graph.baseline(tmp_path / "nowhere" / "state.jsonl")
+    with pytest.raises(errors.Io):
+        graph.baseline(tmp_path)

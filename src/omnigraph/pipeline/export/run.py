@@ -113,7 +113,7 @@ def _kept_from_cleanup(context: GraphContext, snapshot: Snapshot, events: Events
     with ExitStack() as stack:
         try:
             stack.enter_context(hold_versions(context, snapshot.tables, operation="export"))
-        except (StorageError, MaintenanceLocked) as error:
+        except (MaintenanceLocked, StorageError) as error:
             events(Warned(message=f"the export is not protected from a cleanup that runs meanwhile: {error}"))
         yield
 
