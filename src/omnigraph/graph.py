@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Self
+from typing import TYPE_CHECKING, BinaryIO, Literal, Self
 
 from omnigraph.base.events import Events, ignore_events
 from omnigraph.engine.choice import EngineChoice, EngineName
@@ -175,7 +175,7 @@ class Graph:
         """Compare two snapshots, each a branch, `branch@N`, `branch~N` or a commit id; iterate over the result."""
         from omnigraph.changes.snapshots import diff_snapshots
 
-        sides = (self._context.addresses.resolve(address) for address in (before, after))
+        sides = (self._context.addresses.resolve(address).snapshot for address in (before, after))
         return diff_snapshots(self._context, *sides, kinds=kinds, types=types, ops=ops)
 
     @property
@@ -285,13 +285,28 @@ class Graph:
         branch: str = MAIN_BRANCH,
         snapshot: str | None = None,
         types: Sequence[str] = (),
+        format: Literal["jsonl", "parquet", "lance"] = "jsonl",  # noqa: A002 — the word of the command line
+        overwrite: bool = False,
         events: Events = ignore_events,
     ) -> "ExportResult":
-        """Write one snapshot as graph NDJSON to a stream, a file, or a directory with one file per type."""
-        from omnigraph.pipeline.export.run import run_export
+        """Write one snapshot as graph NDJSON to a stream or a file, or as files per type to a directory or prefix.
+
+        Parquet and Lance need a directory. Everything appears complete or not at all; a file that exists is replaced
+        only with `overwrite`, a directory must be empty or new.
+        """
+        from omnigraph.pipeline.export.parts import ExportFormat
+        from omnigraph.pipeline.export.run import export_snapshot
 
         pinned = self.snapshot_at(snapshot) if snapshot is not None else self.snapshot(branch)
-        return run_export(pinned, out, uri=self.uri, types=types, events=events)
+        return export_snapshot(
+            self._context,
+            pinned,
+            out,
+            types=types,
+            form=ExportFormat(format),
+            overwrite=overwrite,
+            events=events,
+        )
 
     def embed(
         self,
@@ -440,23 +455,37 @@ class Graph:
         *,
         confirm: bool = False,
         force: bool = False,
+        discard: bool = False,
         branch: str | None = None,
         tables: Sequence[str] = (),
+        review_limit: int | None = None,
         wait_seconds: float = 0.0,
+        events: Events = ignore_events,
     ) -> "RepairReport":
         """Show tables whose newest version is not the one that the graph pins; with `confirm`, publish that version.
 
         `confirm` publishes only what provably changed no row; `force` together with it also publishes what somebody
-        has reviewed. Without `confirm` nothing is written.
+        has reviewed, and `discard` brings the tables back to what the graph pins instead. Without `confirm` nothing is
+        written. `review_limit` compares rows: what publishing changes, with that many samples per table.
         """
         from omnigraph.maintenance.repair.run import Consent, run_repair
 
-        if force and not confirm:
-            raise InvalidTarget("force publishes drift that nobody can verify; pass confirm=True with it.")
+        if (force or discard) and not confirm:
+            raise InvalidTarget("force and discard change what readers may see; pass confirm=True with them.")
+        if force and discard:
+            raise InvalidTarget("force publishes drift and discard takes it back; choose one.")
         if confirm:
             self._refuse_read_only()
-        consent = (Consent.ANYTHING if force else Consent.VERIFIED) if confirm else Consent.PREVIEW
-        return run_repair(self._context, consent=consent, branch=branch, tables=tables, wait_seconds=wait_seconds)
+        consent = Consent.DISCARD if discard else Consent.ANYTHING if force else Consent.VERIFIED
+        return run_repair(
+            self._context,
+            consent=consent if confirm else Consent.PREVIEW,
+            branch=branch,
+            tables=tables,
+            review_limit=review_limit,
+            wait_seconds=wait_seconds,
+            events=events,
+        )
 
     def health(self) -> "HealthReport":
         """Say how the graph is doing and what to do about it; changes nothing and takes no lock."""

@@ -38,10 +38,15 @@ def test_branch_diff_counts_filters_and_compares_any_two_states(review: str, run
     counts = run("branch", "diff", "review", "--store", review, "--stat", "--json").document["tables"]
     backwards = run("branch", "diff", "main", "--from", "review", "--store", review, "--op", "delete")
     nothing = run("branch", "diff", "main", "--from", "main", "--store", review)
+    other_way = run("branch", "diff", "main", "--into", "review", "--store", review)
+    itself = run("branch", "diff", "review", "--into", "review", "--store", review)
+    torn = run("branch", "diff", "review", "--into", "main", "--from", "main", "--store", review)
+    paged = run("branch", "diff", "review", "--stat", "--limit", "3", "--store", review)
 
     assert counts == [{"table_key": "node:Artist", "inserted": 1, "updated": 1, "deleted": 0}]
     assert backwards.out == '- Artist Zoe name="Zoe"\n'
-    assert nothing.out == "nothing changed\n"
+    assert nothing.out == other_way.out == itself.out == "nothing changed\n"
+    assert (torn.code, paged.code) == (2, 2)
 
 
 def test_commit_changes_has_cause_images_and_endpoints(art: str, run: Run):
@@ -129,9 +134,24 @@ def test_a_baseline_is_a_state_and_a_cursor(art: str, run: Run):
     assert polled.document["blocks"] == []
 
 
-def test_commit_list_all_includes_merged_ones_and_keeps_the_order(review: str, run: Run):
-    plain = run("commit", "list", review, "--branch", "review")
-    everything = run("commit", "list", review, "--branch", "review", "--all")
+def test_commit_list_all_includes_merged_ones(review: str, run: Run):
+    brought = head(run, review, "review")
+    before = run("commit", "list", review).out
+    assert run("branch", "merge", "review", "--store", review).code == 0
 
-    assert plain.out == everything.out
-    assert len(run("commit", "list", review, "--all", "--limit", "1").out.splitlines()) == 1
+    merge, *plain = run("commit", "list", review).out.splitlines(keepends=True)
+    everything = run("commit", "list", review, "--all").out.splitlines(keepends=True)
+
+    assert "".join(plain) == before
+    assert everything[0] == merge
+    assert everything[1].startswith(f"{brought} load branch=review")
+    assert "".join(everything[2:]) == before
+    assert run("commit", "list", review, "--all", "--limit", "2").out == "".join(everything[:2])
+
+
+def test_a_merge_shows_what_it_brought_and_leaves_nothing_to_bring(review: str, run: Run):
+    offered = run("branch", "diff", "review", "--store", review).out
+    assert run("branch", "merge", "review", "--store", review).code == 0
+
+    assert run("commit", "changes", head(run, review), "--store", review).out == offered
+    assert run("branch", "diff", "review", "--store", review).out == "nothing changed\n"

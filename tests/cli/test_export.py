@@ -4,6 +4,8 @@ import json
 import os
 import subprocess
 
+import pytest
+
 
 def test_nodes_come_before_edges_on_stdout(shown_art, run):
     ran = run("export", shown_art)
@@ -64,3 +66,39 @@ def test_the_old_jsonl_flag_has_no_effect_but_a_warning(shown_art, run):
     assert ran.err.startswith("warning: ")
     assert "NDJSON" in ran.err
     assert ran.err.count("\n") == 1
+
+
+def test_parquet_goes_to_a_directory_and_loads_back(shown_art, run):
+    ran = run("export", shown_art, "--format", "parquet", "--out", "tables", "--json")
+
+    assert ran.code == 0
+    assert ran.document["tables"] == [
+        {"table_key": "node:Artist", "rows": 2},
+        {"table_key": "node:Artwork", "rows": 1},
+        {"table_key": "edge:CreatedBy", "rows": 1},
+    ]
+    assert (ran.document["uri"], ran.document["out"], ran.document["total_rows"]) == (shown_art, "tables", 4)
+    run("init", "--schema", "art.pg", "copy.omni")
+    assert run("load", "--data", "tables", "--mode", "overwrite", "copy.omni").code == 0
+    assert run("export", "copy.omni").out == run("export", shown_art).out
+
+
+def test_an_output_that_exists_needs_consent_or_another_name(shown_art, run):
+    run("export", shown_art, "--out", "copy.jsonl")
+
+    again = run("export", shown_art, "--out", "copy.jsonl")
+    forced = run("export", shown_art, "--out", "copy.jsonl", "--yes")
+
+    assert (again.code, forced.code) == (3, 0)
+    assert "--yes" in again.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "flag"),
+    [(("--format", "parquet"), "--out"), (("--json",), "--out"), (("--format", "csv"), "--format")],
+)
+def test_flags_that_need_an_output_say_so(shown_art, run, arguments, flag):
+    ran = run("export", shown_art, *arguments)
+
+    assert ran.code == 2
+    assert flag in ran.err

@@ -4,6 +4,7 @@ import itertools
 import json
 import shutil
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import omnigraph
+from omnigraph import errors
 from omnigraph.graph import Graph
-from support.replay import State, follow, state_from, state_of
+from support.replay import State, follow, record_of, state_from, state_of
 
 SCHEMA = """
 node Thing { name: String @key  size: F64?  tags: [String]? }
@@ -27,15 +29,25 @@ steps = st.one_of(
     st.tuples(st.just("put"), st.lists(things, min_size=1, max_size=3, unique_by=lambda thing: thing["name"])),
     st.tuples(st.just("delete"), st.sampled_from(NAMES)),
     st.tuples(st.just("link"), st.sampled_from(NAMES), st.sampled_from([None, "", "close"])),
-    st.tuples(st.just("fork")),
+    st.tuples(st.sampled_from(["fork", "merge", "optimize"])),
 )
-histories = st.lists(st.tuples(st.integers(0, 2), steps), min_size=2, max_size=7)
+histories = st.lists(st.tuples(st.integers(0, 2), steps), min_size=2, max_size=8)
 
 
 def run(graph: Graph, branches: list[str], branch: str, step: tuple[Any, ...]) -> None:
-    if step[0] == "fork":
-        branches.append(graph.branches.create(f"b{len(branches)}", source=branch))
-        return
+    match step:
+        case ("fork",):
+            branches.append(graph.branches.create(f"b{len(branches)}", source=branch))
+            return
+        case ("optimize",):
+            graph.optimize(branch=branch)
+            return
+        case ("merge",):
+            into = branches[(branches.index(branch) + 1) % len(branches)]
+            with suppress(errors.MergeConflicts):
+                if into != branch:
+                    check_merge(graph, branch, into)
+            return
     with graph.write(branch=branch) as batch:
         match step:
             case ("put", rows):
@@ -47,7 +59,24 @@ def run(graph: Graph, branches: list[str], branch: str, step: tuple[Any, ...]) -
                 batch.upsert("Near", [{"id": f"{name}-{name}", "from": name, "to": name, "note": note}])
 
 
-@settings(max_examples=8)
+def check_merge(graph: Graph, source: str, into: str) -> None:
+    """Merge; what the review offered and what the merge changed are the same, except what the target had already."""
+    offered = state_of(graph, branch=into)
+    try:
+        changes = graph.branches.diff(source, into=into).diff
+    except errors.InvalidTarget:
+        # Merged into each other crosswise, the two parted more than once, and no diff says what a merge would bring.
+        graph.branches.merge(source, into=into)
+        return
+    for change in changes:
+        offered.pop((change.type.name, change.id), None)
+        if change.after is not None:
+            offered[change.type.name, change.id] = record_of(change, change.after)
+    graph.branches.merge(source, into=into)
+    assert state_of(graph, branch=into) == offered
+
+
+@settings(max_examples=10)
 @given(history=histories, captured_after=st.integers(0, 7), limit=st.integers(1, 3))
 def test_replaying_rebuilds_every_head(
     history: list[tuple[int, tuple[Any, ...]]], captured_after: int, limit: int

@@ -104,6 +104,19 @@ def test_an_export_loads_back_bit_for_bit(generated: tuple[str, list[Record]]) -
         assert second.load(io.BytesIO(text), mode="merge").commit is None, "a merge of the export changes nothing"
 
 
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(graphs(), st.sampled_from(["jsonl", "parquet", "lance"]))
+def test_an_exported_directory_loads_back_bit_for_bit(generated: tuple[str, list[Record]], form: str) -> None:
+    schema, records = generated
+    with empty_graphs(schema, 2) as (directory, (first, second)):
+        first.load(lines(records), mode="append")
+        first.export(f"{directory}/out/", format=form)
+
+        second.load(directory / "out", mode="overwrite")
+
+        assert exported(second) == exported(first)
+
+
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(graphs(), st.randoms(use_true_random=False))
 def test_neither_the_order_of_lines_nor_their_files_matter(

@@ -158,6 +158,48 @@ def test_the_first_commit_has_no_diff_and_an_unknown_one_is_not_found(local_root
     assert refused.value.details["reason"] == "parentless_commit"
 
 
+def test_a_change_of_columns_ends_the_feed_of_its_type_and_of_no_other(local_root: str):
+    graph = harbor.new_graph(local_root)
+    cursors = {types: graph.changes.poll(types=types).cursor for types in ((), ("Ship",))}
+    put(graph, "Di")
+    graph.apply_schema(harbor.SCHEMA.replace("age: I32?", "age: I32?\n    height: F64?"))
+    put(graph, "Eli")
+
+    page = graph.changes.poll(cursor=cursors[()])
+    with pytest.raises(errors.SchemaBoundary) as refused:
+        graph.changes.poll(cursor=page.cursor)
+    with pytest.raises(errors.SchemaBoundary):
+        list(graph.diff("main~3", "main"))
+
+    assert blocks(page) == [[("insert", "Sailor", "Di")]]
+    assert page.caught_up is False
+    assert refused.value.details["type_name"] == "Sailor"
+    assert blocks(graph.changes.poll(cursor=cursors["Ship",], types=["Ship"])) == [[], [], []]
+    assert blocks(graph.changes.poll(start=f"after:{graph.snapshot_at('main~1').commit_id}")) == [
+        [("insert", "Sailor", "Eli")]
+    ]
+
+
+def test_a_renamed_type_is_followed_under_its_new_name(local_root: str):
+    graph = harbor.new_graph(local_root)
+    cursor = graph.changes.poll(types=["Note"]).cursor
+    first = next(iter(graph.changes.of_commit(graph.snapshot().commit_id, types=["Ship"]))).type
+    graph.apply_schema(
+        harbor.SCHEMA.replace("node Note {", 'node Memo @rename_from("Note") {')
+        .replace("node Ship {", 'node Vessel @rename_from("Ship") {')
+        .replace("-> Ship", "-> Vessel")
+    )
+    with graph.write() as batch:
+        batch.insert("Memo", [{"id": "n1", "text": "hello"}])
+        batch.update("Vessel", {"tons": 5.0}, ids=["S1"])
+
+    page = graph.changes.poll(cursor=cursor, types=["Memo"])
+    (change,) = graph.changes.of_commit(graph.snapshot().commit_id, types=["Vessel"])
+
+    assert blocks(page) == [[], [("insert", "Memo", "n1")]]
+    assert (change.type.type_id, change.type.name) == (first.type_id, "Vessel")
+
+
 # ---- the feed
 
 
@@ -411,3 +453,5 @@ def test_a_baseline_without_a_place_is_refused(local_root: str, tmp_path: Path):
 
     with pytest.raises(errors.Io):
         graph.baseline(tmp_path / "nowhere" / "state.jsonl")
+    with pytest.raises(errors.Io):
+        graph.baseline(tmp_path)

@@ -30,17 +30,18 @@ def apply(state: State, changes: Iterable[EntityChange]) -> None:
     """Apply changes; each must fit the state it meets."""
     for change in changes:
         key = (change.type.name, change.id)
-        before = None if change.before is None else _record(change, change.before)
+        before = None if change.before is None else record_of(change, change.before)
         assert state.get(key) == before, f"{change.op} of {key} does not meet its image before"
         assert (change.before is None, change.after is None) == (change.op == "insert", change.op == "delete")
         if change.after is None:
             del state[key]
         else:
-            state[key] = _record(change, change.after)
+            state[key] = record_of(change, change.after)
             assert state[key] != before
 
 
-def _record(change: EntityChange, image: Image) -> dict[str, Any]:
+def record_of(change: EntityChange, image: Image) -> dict[str, Any]:
+    """Spell an image as the record of an export."""
     data = {"id": change.id, **image.properties}
     if image.endpoints is None:
         return {"type": change.type.name, "data": data}

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from omnigraph.base.events import Events, ignore_events
 from omnigraph.branches.create import create_branch
 from omnigraph.branches.delete import delete_branch
+from omnigraph.branches.diff import BranchDiff, diff_branches
 from omnigraph.branches.listing import BranchSummary, list_branches
 from omnigraph.branches.merge.run import MergeResult, run_merge
-from omnigraph.changes.snapshots import BranchDiff, diff_branches
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.writes.context import GraphContext
 

@@ -78,18 +78,20 @@ def gap_at(commit_id: CommitId) -> Iterator[None]:
     """Tell what cleanup took from the changes of a commit; repeating cannot help."""
     try:
         yield
-    except (HistoricalVersionReclaimed, SnapshotNotFound) as error:
-        raise _gap(commit_id) from error
+    except HistoricalVersionReclaimed as error:
+        raise _gap(commit_id, "cleanup removed a version that it needs") from error
+    except SnapshotNotFound as error:
+        # A graph that was migrated from an older format knows only the schema that it had then.
+        raise _gap(commit_id, "nobody recorded the schema of its time") from error
     except StorageError as error:
         # A cleanup that runs beside this read may take files of a version that was there when it was opened.
         if error.details["storage_kind"] != "not_found":
             raise
-        raise _gap(commit_id) from error
+        raise _gap(commit_id, "cleanup removed files that it needs") from error
 
 
-def _gap(commit_id: CommitId) -> ChangeFeedGap:
+def _gap(commit_id: CommitId, why: str) -> ChangeFeedGap:
     return ChangeFeedGap(
-        f"What commit {commit_id} changed can no longer be told: cleanup removed a version that it needs. "
-        "Take a new baseline.",
+        f"What commit {commit_id} changed can no longer be told: {why}. Take a new baseline.",
         first_unreadable_commit_id=commit_id,
     )

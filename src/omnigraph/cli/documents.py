@@ -11,6 +11,7 @@ from omnigraph.cli.output import Json
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
     from omnigraph.manifest.commits import Commit
     from omnigraph.pipeline.embed.result import EmbedResult
+    from omnigraph.pipeline.export.run import ExportResult
     from omnigraph.pipeline.load.run import LoadResult
     from omnigraph.reads.snapshot import Snapshot
 
@@ -77,6 +78,21 @@ def embed_document(result: "EmbedResult") -> Json:
     if result.is_graph:
         document["commit"] = commit_document(result.commit) if result.commit else None
     return document
+
+
+def export_document(result: "ExportResult") -> Json:
+    """Describe an export to files."""
+    return {
+        "uri": result.uri,
+        "branch": result.branch,
+        "graph_commit_id": result.commit_id,
+        "format": result.format.value,
+        "out": result.out,
+        "tables": [{"table_key": table.table_key, "rows": table.rows} for table in result.tables],
+        "total_rows": result.total_rows,
+        "engine": result.engine,
+        "engine_reason": result.engine_reason,
+    }
 
 
 def snapshot_document(snapshot: "Snapshot") -> Json:

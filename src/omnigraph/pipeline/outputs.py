@@ -28,11 +28,11 @@ def appearing_file(path: Path) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def appearing_directory(path: Path) -> Iterator[Path]:
-    """Fill a new directory that replaces `path` at the end; after a failure `path` is as it was.
+def appearing_directory(path: Path, *, may_replace: bool) -> Iterator[Path]:
+    """Fill a new directory that takes the place of `path` at the end; after a failure `path` is as it was.
 
-    A rename cannot replace a directory that holds something, so the old one steps aside first: for a moment there is
-    neither, never a mixture.
+    An empty or absent `path` is replaced in one step. With `may_replace`, one that holds something steps aside first,
+    because no rename can replace it: for a moment there is neither, never a mixture.
     """
     temporary, old = _beside(path), _beside(path)
     try:
@@ -44,7 +44,7 @@ def appearing_directory(path: Path) -> Iterator[Path]:
                 for name in names:
                     _sync(Path(directory, name))
                 _sync(Path(directory))
-            if path.exists():
+            if may_replace and path.exists():
                 path.rename(old)
             temporary.rename(path)
             _sync(path.parent)

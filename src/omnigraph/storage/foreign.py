@@ -1,13 +1,13 @@
 """Lance datasets that are not tables of a graph: input that somebody hands in, output that somebody asked for."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pyarrow as pa
 
 from omnigraph.storage.keyed import DATA_STORAGE_VERSION
-from omnigraph.storage.lance_errors import translated
+from omnigraph.storage.lance_errors import LanceFailure, classify, translated
 from omnigraph.storage.settings import StoreSettings
 from omnigraph.storage.uris import GraphRoot
 
@@ -31,18 +31,22 @@ class ForeignDataset:
         return translated(doing=f"reading {self._uri}", uri=self._uri)
 
 
-def write_foreign_dataset(uri: str, rows: pa.RecordBatchReader) -> None:
-    """Write rows as a new dataset with plain columns; an existing one is an error."""
+def write_foreign_dataset(uri: str, rows: Callable[[], pa.RecordBatchReader]) -> None:
+    """Write rows as a dataset with plain columns; a repeated task puts the same rows on top of its own."""
     import lance
 
-    with translated(doing=f"writing {uri}", uri=uri):
+    def write(mode: str) -> None:
         lance.write_dataset(
-            rows,
-            uri,
-            mode="create",
-            data_storage_version=DATA_STORAGE_VERSION,
-            storage_options=_options(uri, None),
+            rows(), uri, mode=mode, data_storage_version=DATA_STORAGE_VERSION, storage_options=_options(uri, None)
         )
+
+    with translated(doing=f"writing {uri}", uri=uri):
+        try:
+            write("create")
+        except (OSError, ValueError, RuntimeError) as error:
+            if classify(error) is not LanceFailure.EXISTS:
+                raise
+            write("overwrite")
 
 
 def _options(uri: str, storage_options: Mapping[str, str] | None) -> dict[str, str] | None:

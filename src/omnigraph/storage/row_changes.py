@@ -102,14 +102,14 @@ def _gaps(offsets: pa.Array, physical_rows: int) -> pa.Array:
 
 
 def _files(fragment: Any) -> tuple[Any, ...]:
-    described = fragment.metadata.to_json()
+    described = fragment.metadata
     return (
-        *((file["path"], *file["fields"], "|", *file["column_indices"]) for file in described["files"]),
-        str(described["overlays"]),
+        *((file.path, *file.fields, "|", *file.column_indices) for file in described.files),
+        repr(described.overlays),
     )
 
 
 def _deletions(fragment: Any) -> tuple[int, int] | None:
-    deletions = fragment.metadata.to_json()["deletion_file"]
+    deletions = fragment.metadata.deletion_file
     # The id is random, so that it names a deletion file in whatever tree it lies.
-    return (deletions["read_version"], deletions["id"]) if deletions else None
+    return (deletions.read_version, deletions.id) if deletions else None

@@ -108,6 +108,11 @@ class Table:
         with self._reading():
             return int(self._dataset.count_rows(filter=where))
 
+    def fragment_rows(self) -> dict[int, int]:
+        """Return how many live rows each fragment has, in the order of the table."""
+        with self._reading():
+            return {fragment.fragment_id: fragment.count_rows() for fragment in self._dataset.get_fragments()}
+
     def scan(
         self,
         columns: Sequence[str] | None = None,
@@ -204,7 +209,8 @@ def _one_zero(values: pa.Array) -> pa.Array:
 class TableStore:
     """Opens tables below one graph root and keeps recently used states open.
 
-    States are immutable, and only a deleted ref's directory is ever used again (`forget`), so no handle goes stale.
+    States are immutable. Only the directory of a deleted ref, or of a new table that was undone, is ever used again,
+    and whoever removes one says so (`forget`, `forget_table`); so no handle goes stale.
     """
 
     def __init__(self, root: GraphRoot, storage_options: Mapping[str, str] | None) -> None:
@@ -235,7 +241,8 @@ class TableStore:
         except (OSError, ValueError, RuntimeError) as error:
             if classify(error) is LanceFailure.NOT_FOUND:
                 raise HistoricalVersionReclaimed(
-                    f"Version {version} of {address.path} is gone: cleanup removed it. Read a newer snapshot.",
+                    f"Version {version} of {address.path} is gone: cleanup or a hard drop removed it. "
+                    "Read a newer snapshot.",
                     table_key=address.path,
                     version=version,
                 ) from error

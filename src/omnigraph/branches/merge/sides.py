@@ -73,7 +73,7 @@ def observe_sides(target: Capture, source: ManifestState) -> MergeSides:
             source=theirs,
             target=ours,
         )
-    bases = tuple(_base_snapshot(context, history, base, (now, source)) for base in base_ids)
+    bases = tuple(base_state(context, history, base, (now, source)) for base in base_ids)
     _refuse_other_schemas(target.snapshot, source.snapshot, bases)
     outcome = MergeOutcome.FAST_FORWARD if base_ids == (ours,) else MergeOutcome.MERGED
     return _sides(target, source, bases=bases, outcome=outcome)
@@ -91,9 +91,10 @@ def _sides(
     )
 
 
-def _base_snapshot(
+def base_state(
     context: GraphContext, history: History, commit_id: CommitId, nearby: tuple[ManifestState, ...]
 ) -> GraphSnapshot:
+    """Return the state of a merge base, or raise when the branch that it was made on took it with it."""
     found = base_snapshot(context.addresses, history, commit_id, nearby=nearby)
     if found is not None:
         return found

@@ -53,7 +53,7 @@ def branch_list(invocation: Invocation) -> None:
     ),
 )
 @click.argument("source", metavar="SOURCE")
-@click.option("--into", "target", metavar="TARGET", default="main", help="Where it would be merged; default main.")
+@click.option("--into", metavar="TARGET", help="Where it would be merged; default main.")
 @click.option("--from", "before", metavar="ADDRESS", help="Compare with exactly this state instead.")
 @click.option("--stat", is_flag=True, help="Only how much changed, table by table.")
 @page_options
@@ -63,7 +63,7 @@ def branch_diff(
     invocation: Invocation,
     *,
     source: str,
-    target: str,
+    into: str | None,
     before: str | None,
     stat: bool,
     limit: int | None,
@@ -77,13 +77,16 @@ def branch_diff(
     SOURCE is compared with the commit at which it parted from the target; what the target did since is left out. With
     --from it is compared with any other state. Every state is a branch, branch@N, branch~N or a commit id.
     """
-    graph = open_to_read(invocation)
     filters: Filters = {"kinds": kinds, "types": types, "ops": ops}
-    diff = (
-        graph.diff(before, source, **filters)
-        if before is not None
-        else graph.branches.diff(source, into=target, **filters).diff
-    )
+    if before is not None and into is not None:
+        raise errors.Usage("--from names the state to compare with, so --into has no say; give one.", flag="--into")
+    if stat and (limit is not None or page_token is not None):
+        raise errors.Usage("--stat counts all changes and has no pages.", flag="--stat")
+    graph = open_to_read(invocation)
+    if before is not None:
+        diff = graph.diff(before, source, **filters)
+    else:
+        diff = graph.branches.diff(source, into=into or "main", **filters).diff
     commits = {"from": diff.before.commit_id, "to": diff.after.commit_id}
     if stat:
         invocation.output.show(

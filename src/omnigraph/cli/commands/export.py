@@ -1,25 +1,39 @@
 """`omnigraph export`."""
 
 import sys
+from dataclasses import replace
+from typing import Literal, cast, get_args
 
 import click
 
+from omnigraph import errors
+from omnigraph.cli import documents
 from omnigraph.cli.command import command
 from omnigraph.cli.engine_choice import require_local_engine, resolve_engine
 from omnigraph.cli.invocation import Invocation
-from omnigraph.cli.opening import open_to_read
-from omnigraph.cli.params import branch_option
+from omnigraph.cli.params import branch_option, json_option
 from omnigraph.cli.progress import follow_progress
+from omnigraph.cli.scope import resolve_storage
+
+Format = Literal["jsonl", "parquet", "lance"]
 
 
 @command(
     "export",
-    examples=("omnigraph export art.omni --out art.jsonl", "omnigraph export art.omni --type Artist | head -n 5"),
+    examples=(
+        "omnigraph export art.omni --out art.jsonl",
+        "omnigraph export art.omni --type Artist | head -n 5",
+        "omnigraph export art.omni --format parquet --out tables",
+    ),
 )
 @branch_option
 @click.option("--snapshot", metavar="ADDRESS", help="An older state: a commit id, branch@N or branch~N.")
 @click.option("--type", "types", metavar="TYPE", multiple=True, help="Only this type or table key; repeatable.")
-@click.option("--out", metavar="PATH", help="A file, or a directory for one file per type, instead of stdout.")
+@click.option(
+    "--out", metavar="PATH", help="A file, or a directory or s3:// prefix for files per type, instead of stdout."
+)
+@click.option("--format", "form", type=click.Choice(get_args(Format)), default="jsonl", help="Default jsonl.")
+@json_option
 @click.option("--jsonl", "asks_for_jsonl", is_flag=True, hidden=True)
 def export(
     invocation: Invocation,
@@ -28,20 +42,43 @@ def export(
     snapshot: str | None,
     types: tuple[str, ...],
     out: str | None,
+    form: str,
     asks_for_jsonl: bool,
 ) -> None:
     """Write a snapshot of the data in the form that `load` reads.
 
-    Nodes come before edges, types in name order. Files appear complete or not at all.
+    Nodes come before edges, types in name order. Files appear complete or not at all. The formats parquet and lance
+    write one directory per type and need --out DIR. A file that exists is replaced only with --yes, a directory must be
+    empty or new.
     """
     if asks_for_jsonl:
         invocation.notices.warn("--jsonl is deprecated and has no effect: export always emits NDJSON")
+    if out is None and form != "jsonl":
+        raise errors.Usage(f"--format {form} writes a directory; say which with --out DIR.", flag="--out")
+    if out is None and invocation.wants_json:
+        raise errors.Usage(
+            "--json describes an export to --out; without --out stdout holds the records.", flag="--json"
+        )
     require_local_engine(resolve_engine(invocation))
-    graph = open_to_read(invocation)
+    target = resolve_storage(invocation)
+    import omnigraph
+
+    graph = omnigraph.open(target.uri, read_only=True)
     with follow_progress(invocation) as events:
         result = graph.export(
-            sys.stdout.buffer if out is None else out, branch=branch, snapshot=snapshot, types=types, events=events
+            sys.stdout.buffer if out is None else out,
+            branch=branch,
+            snapshot=snapshot,
+            types=types,
+            format=cast("Format", form),
+            overwrite=invocation.flags.yes,
+            events=events,
         )
     invocation.notices.echo(f"engine: {result.engine} ({result.engine_reason})")
-    if out is not None:
+    if out is None:
+        return
+    if invocation.wants_json:
+        shown = replace(result, uri=target.uri)
+        invocation.output.show(shown, document=documents.export_document, text=lambda _: ())
+    else:
         invocation.notices.note(f"exported {result.total_rows} rows in {len(result.tables)} tables to {out}")

@@ -140,7 +140,7 @@ def _rewrite(
             for file in files:
                 _rewrite_file(file, stream, _codec(output), job, config, advance)
         return
-    with appearing_directory(output) as directory:
+    with appearing_directory(output, may_replace=True) as directory:
         for file in files:
             path = directory / file.name
             path.parent.mkdir(parents=True, exist_ok=True)

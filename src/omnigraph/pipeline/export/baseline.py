@@ -8,16 +8,15 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO
 
-from omnigraph.base import ids
 from omnigraph.base.events import Events
 from omnigraph.changes.feed import Feed
 from omnigraph.errors import Io, OutputReplaced
 from omnigraph.pipeline.export.run import run_export
-from omnigraph.reads.leases import reader_lease
+from omnigraph.pipeline.outputs import appearing_file
+from omnigraph.reads.holding import hold_versions
 from omnigraph.reads.snapshot import Snapshot
 from omnigraph.storage.flock import flock_within
 from omnigraph.writes.context import GraphContext
@@ -50,65 +49,60 @@ def write_baseline(
     them for the feed.
     """
     path = Path(out)
-    _sync_directory(path)
+    _check_place(path)
     with _turn(path):
         feed = Feed.of_branch(context, branch, kinds=kinds, types=types, ops=ops)
         snapshot = Snapshot(context, feed.head_snapshot)
-        selected = feed.selected_types
-        with reader_lease(context, snapshot.tables, operation="changes baseline"), _replacing(path) as stream:
-            total_rows = 0
-            if selected:
-                exported = run_export(snapshot, stream, uri=context.store.uri, types=selected, events=events)
-                total_rows = exported.total_rows
-            last = {"snapshot_commit_id": snapshot.commit_id, "resume_cursor": feed.head_cursor}
-            stream.write(json.dumps({"baseline": last}).encode() + b"\n")
-    return BaselineResult(snapshot_commit_id=snapshot.commit_id, resume_cursor=feed.head_cursor, total_rows=total_rows)
+        result = BaselineResult(snapshot_commit_id=snapshot.commit_id, resume_cursor=feed.head_cursor, total_rows=0)
+        with hold_versions(context, snapshot.tables, operation="changes baseline"), appearing_file(path) as stream:
+            if feed.selected_types:
+                uri, types = context.store.uri, feed.selected_types
+                exported = run_export(snapshot, stream, uri=uri, types=types, events=events)
+                result = replace(result, total_rows=exported.total_rows)
+            stream.write(_last_record(result))
+            written = os.fstat(stream.fileno())
+        _refuse_replaced(path, written)
+    return result
+
+
+def _last_record(result: BaselineResult) -> bytes:
+    cursor = {"snapshot_commit_id": result.snapshot_commit_id, "resume_cursor": result.resume_cursor}
+    return json.dumps({"baseline": cursor}).encode() + b"\n"
 
 
 @contextmanager
 def _turn(path: Path) -> Iterator[None]:
     """Let captures of one file take turns; the lock file stays, for two holders of two inodes would follow."""
     lock = path.with_name(f"{path.name}.lock")
-    with _complaining(lock), lock.open("ab") as held:
+    with _complaining(lock):
+        held = lock.open("ab")
+    with held:
         if not flock_within(held.fileno(), wait_seconds=_TURN_SECONDS):
             raise Io(f"Another baseline has been writing {path} for {_TURN_SECONDS:g} seconds.", path=str(path))
         yield
 
 
-@contextmanager
-def _replacing(path: Path) -> Iterator[BinaryIO]:
-    """Write a file beside `path` and put it there when it is complete and durable."""
-    temporary = path.with_name(f".{path.name}.{ids.new_ulid()}.tmp")
-    try:
-        with _complaining(path):
-            stream = temporary.open("xb")
-        with stream:
-            yield stream
-            with _complaining(path):
-                stream.flush()
-                os.fsync(stream.fileno())
-            written = os.fstat(stream.fileno())
-        with _complaining(path):
-            temporary.replace(path)
-            _sync_directory(path)
-            found = path.stat()
-    finally:
-        temporary.unlink(missing_ok=True)
-    if (found.st_dev, found.st_ino) != (written.st_dev, written.st_ino):
-        raise OutputReplaced(
-            f"{path} was replaced by another writer before this baseline was done; there is no cursor. Run again.",
-            path=str(path),
-        )
-
-
-def _sync_directory(path: Path) -> None:
-    """Make the directory's entries durable; a file system that cannot do that is found out before anything is read."""
+def _check_place(path: Path) -> None:
+    """Find out before anything is read whether a file can be put there for good."""
+    if path.exists() and not path.is_file():
+        raise Io(f"{path} is not a file; a baseline replaces a file as a whole.", path=str(path))
     with _complaining(path):
         descriptor = os.open(path.absolute().parent, os.O_RDONLY | os.O_DIRECTORY)
         try:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def _refuse_replaced(path: Path, written: os.stat_result) -> None:
+    """Raise unless the file at `path` is the one that was written: the cursor belongs to that one."""
+    with _complaining(path):
+        found = path.stat()
+    if (found.st_dev, found.st_ino) != (written.st_dev, written.st_ino):
+        raise OutputReplaced(
+            f"{path} was replaced by another writer before this baseline was done; there is no cursor. Run again.",
+            path=str(path),
+        )
 
 
 @contextmanager

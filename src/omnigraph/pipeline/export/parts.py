@@ -1,0 +1,143 @@
+"""One part of an export: some fragments of one table into one file, on whatever worker it runs.
+
+A task is plain data, so it may travel; it opens the table itself. It may run twice: it writes under its own name inside
+a directory that nobody looks at before the export is complete.
+"""
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import BinaryIO
+
+import pyarrow as pa
+
+from omnigraph.catalog.arrow import table_schema
+from omnigraph.catalog.model import EdgeType, EntityType, TableKey
+from omnigraph.pipeline.outputs import appearing_file
+from omnigraph.records.rendering import render_lines
+from omnigraph.records.tables import content_schema
+from omnigraph.storage.tables import Table, TableAddress, TableStore
+from omnigraph.storage.uris import GraphRoot, is_bucket_uri
+
+_LINES_AT_ONCE = 100_000
+
+
+class ExportFormat(StrEnum):
+    """What the files of an export are."""
+
+    JSONL = "jsonl"
+    PARQUET = "parquet"
+    LANCE = "lance"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartTask:
+    """What one worker writes."""
+
+    root: GraphRoot
+    storage_options: Mapping[str, str] | None = field(repr=False)
+    """How Lance reaches the graph; holds credentials."""
+    address: TableAddress
+    version: int
+    fragments: tuple[int, ...]
+    entity: EntityType
+    format: ExportFormat
+    out: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartWritten:
+    """How many entities of a table a part holds."""
+
+    table_key: TableKey
+    rows: int
+
+
+def write_part(task: PartTask) -> PartWritten:
+    """Write one part; the directory of a local file exists already."""
+    table = TableStore(task.root, task.storage_options).open(task.address, task.version)
+    match task.format:
+        case ExportFormat.JSONL:
+            rows = _write_lines(table, task)
+        case ExportFormat.PARQUET:
+            rows = _write_parquet(table, task)
+        case ExportFormat.LANCE:
+            rows = _write_lance(table, task)
+    return PartWritten(table_key=task.entity.table_key, rows=rows)
+
+
+def _write_lines(table: Table, task: PartTask) -> int:
+    rows = table.scan(fragment_ids=task.fragments).read_all().sort_by("id")
+    with _output(task.out) as stream:
+        for start in range(0, rows.num_rows, _LINES_AT_ONCE):
+            stream.write(render_lines(rows.slice(start, _LINES_AT_ONCE), task.entity))
+    return int(rows.num_rows)
+
+
+def _write_parquet(table: Table, task: PartTask) -> int:
+    import pyarrow.parquet as pq
+
+    written = 0
+    schema = exported_schema(task.entity)
+    with _output(task.out) as stream, pq.ParquetWriter(stream, schema, compression="zstd") as writer:
+        for batch in _exported(table, task, schema):
+            writer.write_batch(batch)
+            written += batch.num_rows
+    return written
+
+
+def _write_lance(table: Table, task: PartTask) -> int:
+    from omnigraph.storage.foreign import write_foreign_dataset
+
+    written = 0
+    schema = exported_schema(task.entity)
+
+    def counted() -> Iterator[pa.RecordBatch]:
+        nonlocal written
+        written = 0
+        for batch in _exported(table, task, schema):
+            written += batch.num_rows
+            yield batch
+
+    write_foreign_dataset(task.out, lambda: pa.RecordBatchReader.from_batches(schema, counted()))
+    return written
+
+
+def exported_schema(entity: EntityType) -> pa.Schema:
+    """Return the columns of an exported table: `id`, the ends of an edge as `from` and `to`, properties by name."""
+    contents, stored = content_schema(entity), table_schema(entity)
+    names = {"src": "from", "dst": "to"} if isinstance(entity, EdgeType) else {}
+    return pa.schema(
+        [
+            pa.field(names.get(field.name, field.name), field.type, nullable=stored.field(field.name).nullable)
+            for field in contents
+        ]
+    )
+
+
+def _exported(table: Table, task: PartTask, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    stored = content_schema(task.entity).names
+    for batch in table.scan(stored, fragment_ids=task.fragments):
+        rows = pa.Table.from_batches([batch]).select(stored).rename_columns(schema.names).cast(schema)
+        yield from rows.to_batches()
+
+
+@contextmanager
+def _output(out: str) -> Iterator[BinaryIO]:
+    """Open a new local file, or a scratch file that becomes an object of a bucket when it is complete."""
+    if not is_bucket_uri(out):
+        with appearing_file(Path(out)) as stream:
+            yield stream
+        return
+    from omnigraph.storage.bucket import Bucket
+
+    with tempfile.TemporaryFile() as scratch:
+        yield scratch
+        scratch.seek(0)
+        Bucket(out).write(out, scratch)
+
+
+__all__ = ["ExportFormat", "PartTask", "PartWritten", "exported_schema", "write_part"]
