@@ -1,4 +1,4 @@
-"""`python -m benchmarks.core`: load, export, commits and start-up against the raw libraries.
+"""`python -m benchmarks.core`: load, export, schema changes, commits and start-up against the raw libraries.
 
 Every figure is a ratio to the raw library on the same rows in the same run, because machines differ and ratios differ
 less. The table replaces the one between the markers in README.md.
@@ -110,6 +110,28 @@ def commit_figure(directory: Path) -> Figure:
     )
 
 
+def schema_figure(graph: omnigraph.Graph, data: Dataset, directory: Path) -> Figure:
+    """Compare a schema change that renames, drops and fills columns with writing the same tables anew."""
+    changed = SCHEMA.replace("city: String", 'town: String @rename_from("city")  paid: Bool @default(false)').replace(
+        "weight: F64", ""
+    )
+    snapshot = graph.snapshot()
+
+    def rewrite() -> None:
+        for pin in snapshot.tables:
+            target = str(directory / f"rewritten-{time.monotonic_ns()}")
+            lance.write_dataset(snapshot.table(pin.table_key).to_arrow(), target, enable_stable_row_ids=True)
+
+    raw = seconds(rewrite)
+    ours = seconds(lambda: graph.apply_schema(changed), repeat=1)
+    return Figure(
+        what=f"rename, drop and fill columns of {data.rows:,} rows, one commit",
+        ours=f"{ours:.2f} s",
+        raw=f"{raw:.2f} s (Lance writes the tables anew)",
+        ratio=f"{ours / raw:.2f}× the time",
+    )
+
+
 def start_figure() -> Figure:
     """Compare the help page with starting Python at all."""
     command = [str(Path(sys.executable).parent / "omnigraph"), "--help"]
@@ -127,7 +149,13 @@ def measure(directory: Path, *, nodes: int, edges: int) -> list[Figure]:
     """Take all measurements in one run."""
     data = generate(directory, nodes=nodes, edges=edges)
     graph = our_load(data, directory)
-    return [load_figure(data, directory), export_figure(graph, data), commit_figure(directory), start_figure()]
+    return [
+        load_figure(data, directory),
+        export_figure(graph, data),
+        schema_figure(graph, data, directory),
+        commit_figure(directory),
+        start_figure(),
+    ]
 
 
 def table(figures: list[Figure]) -> str:

@@ -421,6 +421,7 @@ class Graph:
         max_memory: int = 1 << 30,
         dry_run: bool = False,
         wait_seconds: float = 0.0,
+        engine: "str | EngineChoice | None" = None,
         events: Events = ignore_events,
     ) -> "OptimizeResult":
         """Merge small fragments, bring indexes up to date and build declared ones, for all tables as one commit.
@@ -446,30 +447,45 @@ class Graph:
             dry_run=dry_run,
             wait_seconds=wait_seconds,
         )
-        return run_optimize(self._context, branch=branch, options=options, events=events)
+        choice = engine if isinstance(engine, EngineChoice) else EngineChoice.named(engine, os.environ)
+        return run_optimize(self._context, branch=branch, options=options, choice=choice, events=events)
 
     def repair(
         self,
         *,
         confirm: bool = False,
         force: bool = False,
+        discard: bool = False,
         branch: str | None = None,
         tables: Sequence[str] = (),
+        review_limit: int | None = None,
         wait_seconds: float = 0.0,
+        events: Events = ignore_events,
     ) -> "RepairReport":
         """Show tables whose newest version is not the one that the graph pins; with `confirm`, publish that version.
 
         `confirm` publishes only what provably changed no row; `force` together with it also publishes what somebody
-        has reviewed. Without `confirm` nothing is written.
+        has reviewed, and `discard` brings the tables back to what the graph pins instead. Without `confirm` nothing is
+        written. `review_limit` compares rows: what publishing changes, with that many samples per table.
         """
         from omnigraph.maintenance.repair.run import Consent, run_repair
 
-        if force and not confirm:
-            raise InvalidTarget("force publishes drift that nobody can verify; pass confirm=True with it.")
+        if (force or discard) and not confirm:
+            raise InvalidTarget("force and discard change what readers may see; pass confirm=True with them.")
+        if force and discard:
+            raise InvalidTarget("force publishes drift and discard takes it back; choose one.")
         if confirm:
             self._refuse_read_only()
-        consent = (Consent.ANYTHING if force else Consent.VERIFIED) if confirm else Consent.PREVIEW
-        return run_repair(self._context, consent=consent, branch=branch, tables=tables, wait_seconds=wait_seconds)
+        consent = Consent.DISCARD if discard else Consent.ANYTHING if force else Consent.VERIFIED
+        return run_repair(
+            self._context,
+            consent=consent if confirm else Consent.PREVIEW,
+            branch=branch,
+            tables=tables,
+            review_limit=review_limit,
+            wait_seconds=wait_seconds,
+            events=events,
+        )
 
     def health(self) -> "HealthReport":
         """Say how the graph is doing and what to do about it; changes nothing and takes no lock."""

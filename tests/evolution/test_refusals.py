@@ -230,8 +230,8 @@ def test_drift_on_a_table_that_would_change_is_refused_and_elsewhere_it_does_not
     assert graph.apply_schema(MORE).applied
 
 
-def test_a_hard_drop_removes_the_versions_that_hold_the_data_and_no_others(local_root: str) -> None:
-    graph = harbor.new_graph(local_root)
+def test_a_hard_drop_removes_the_versions_that_hold_the_data_and_no_others(store_root: str) -> None:
+    graph = harbor.new_graph(store_root)
     without_tons = harbor.SCHEMA.replace("tons: F64?", "")
     graph.apply_schema(without_tons)
     graph.load(harbor.lines([harbor.ship("S3")]), mode="append")

@@ -9,7 +9,6 @@ import omnigraph
 from omnigraph.branches.merge.run import _delete_source
 from omnigraph.branches.merge.sides import _refuse_other_schemas, observe_sides
 from omnigraph.errors import (
-    HistoricalVersionReclaimed,
     InvalidTarget,
     MergeConflicts,
     NoCommonAncestor,
@@ -57,18 +56,19 @@ def test_two_branches_that_merged_a_third_one_merge_without_false_conflicts_afte
     assert ages(graph, "two") == {"Ana": 52, "Bo": 35, "Cy": None}
 
 
-def test_a_base_whose_state_is_gone_is_an_error_and_no_older_one_is_taken(graph: Graph) -> None:
+def test_they_do_so_too_when_both_had_moved_before(graph: Graph) -> None:
     for name in ("one", "two", "third"):
         graph.branches.create(name)
         set_age(graph, name, {"one": "Ana", "two": "Bo", "third": "Cy"}[name], 7)
     for name in ("one", "two"):
         assert graph.branches.merge("third", into=name).outcome == "merged"
     graph.branches.delete("third")
+    set_age(graph, "one", "Cy", 8)
 
-    with pytest.raises(HistoricalVersionReclaimed, match="third"):
-        graph.branches.merge("one", into="two")
+    result = graph.branches.merge("one", into="two")
 
-    assert ages(graph, "two") == {"Ana": 50, "Bo": 7, "Cy": 7}
+    assert result.outcome == "merged"
+    assert ages(graph, "two") == {"Ana": 7, "Bo": 7, "Cy": 8}
 
 
 def criss_cross(graph: Graph) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from omnigraph.errors import SchemaDiverged
+from omnigraph.errors import HistoricalVersionReclaimed, SchemaDiverged
 from omnigraph.graph import Graph
 from omnigraph.maintenance.cleanup.policy import CleanupPolicy
 from support import harbor
@@ -81,3 +81,25 @@ def test_cleanup_spares_the_state_that_stands_in_for_a_base_whose_branch_is_gone
 
     assert graph.branches.merge("review").outcome == "merged"
     assert ages(graph) == {"Ana": 51, "Bo": 3, "Cy": 1}
+
+
+@pytest.mark.parametrize("target", ["main", "trial"])
+def test_cleanup_keeps_the_tables_of_a_lost_base_for_merges_into_main_and_no_others(graph: Graph, target: str) -> None:
+    graph.branches.create("trial")
+    graph.branches.create("third")
+    set_age(graph, "third", "Cy", 1)
+    for name, age in (("review", 2), (target, 3)):
+        set_age(graph, name, "Ana" if name == "review" else "Bo", age)
+        assert graph.branches.merge("third", into=name).outcome == "merged"
+    graph.branches.delete("third")
+    graph.cleanup(CleanupPolicy(keep_versions=1), confirm=True)
+
+    if target == "trial":
+        with pytest.raises(HistoricalVersionReclaimed):
+            graph.branches.merge("review", into=target)
+        assert ages(graph, target) == {"Ana": 50, "Bo": 3, "Cy": 1}
+        return
+    assert graph.branches.merge("review", into=target).outcome == "merged"
+    assert ages(graph, target) == {"Ana": 2, "Bo": 3, "Cy": 1}
+    reclaimed = graph.cleanup(CleanupPolicy(keep_versions=1), confirm=True).rows
+    assert [row.table_key for row in reclaimed if row.branches_reclaimed] == ["node:Sailor"]

@@ -250,3 +250,38 @@ def test_a_branch_from_the_past_waits_for_a_running_cleanup(graph: Graph) -> Non
 
 def _leases(graph: Graph) -> tuple[Lease, ...]:
     return list_reader_leases(graph._context.store.objects, store_clock=None)
+
+
+def test_a_dropped_table_goes_whole_when_it_was_dropped_long_enough_ago(graph: Graph) -> None:
+    location = next(pin.location for pin in graph.snapshot().tables if pin.type_name == "Note")
+    before = graph.snapshot().graph_version
+    graph.apply_schema(harbor.SCHEMA.replace("node Note { text: String }", ""))
+    age = CleanupPolicy(keep_versions=1, older_than=timedelta(seconds=0))
+
+    assert not any(row.dropped for row in graph.cleanup(NEWEST_ONLY).rows)
+    assert graph.snapshot(version=before).table("Note").to_arrow().num_rows == 0
+    preview = next(row for row in graph.cleanup(age).rows if row.dropped)
+    done = next(row for row in graph.cleanup(age, confirm=True).rows if row.dropped)
+
+    assert preview == done
+    assert (done.table_key, done.removed.bytes > 0) == ("node:Note", True)
+    assert graph._context.store.objects.list(f"{location}/") == ()
+    assert not any(row.dropped and row.removed.bytes for row in graph.cleanup(age, confirm=True).rows)
+
+
+def test_the_base_of_a_branch_that_was_merged_and_moved_on_stays(graph: Graph) -> None:
+    graph.branches.create("review")
+    graph.load(harbor.lines([harbor.sailor("Moe")]), mode="append", branch="review")
+    graph.branches.merge("review")
+    for age in (70, 71):
+        for branch, name in (("review", "Cy"), ("main", "Bo")):
+            with graph.write(branch=branch) as batch:
+                batch.update("Sailor", {"age": age}, ids=[name])
+
+    report = graph.cleanup(NEWEST_ONLY, confirm=True)
+
+    kept = row_of(report, branch="review").kept_because
+    assert any("branch:review merges from v" in reason for reason in kept)
+    graph.branches.merge("review")
+    ages = {row["id"]: row["age"] for row in graph.snapshot().table("Sailor").to_arrow().to_pylist()}
+    assert (ages["Bo"], ages["Cy"]) == (71, 71)

@@ -241,3 +241,54 @@ def test_a_graph_with_an_interrupted_write_is_refused_also_in_a_preview(graph: G
     for options in ({}, {"confirm": True}):
         with pytest.raises(RecoveryRequired, match="omnigraph recover"):
             graph.repair(**options)
+
+
+@pytest.mark.parametrize(
+    "forge", [forge for forge in FORGERIES if forge is not pinned_version_gone], ids=lambda forge: forge.__name__
+)
+def test_discarding_brings_the_pinned_content_back_whatever_the_drift_was(
+    graph: Graph, forge: Callable[[Any], None]
+) -> None:
+    content = harbor.content(graph)
+    forge(raw(graph))
+
+    report = graph.repair(confirm=True, discard=True)
+
+    (commit,) = report.commits
+    assert row_action(report) is RepairAction.DISCARDED
+    assert (commit.kind.value, harbor.content(graph)) == ("repair", content)
+    assert row_of(graph).classification is Classification.NO_DRIFT
+    assert harbor.pending(graph) == []
+    with graph.write() as batch:
+        batch.update("Sailor", {"age": 60}, ids=["Ana"])
+
+
+def row_action(report: Any, key: str = SAILOR) -> RepairAction:
+    return next(row.action for row in report.rows if row.table_key == key)
+
+
+def test_a_review_counts_rows_and_shows_some_of_them(graph: Graph) -> None:
+    append(raw(graph))
+    raw(graph).update({"age": "age + 1"}, where="id = 'Ana'")
+    raw(graph).delete("id = 'Bo'")
+
+    review = row_of(graph, review_limit=2).review
+
+    assert review is not None
+    assert (review.rows_added, review.rows_removed, review.rows_changed) == (1, 1, 1)
+    assert review.samples == ({"id": "Ana", "op": "update"}, {"id": "Bo", "op": "delete"})
+
+
+def test_a_compaction_is_reviewed_as_no_change_at_all(graph: Graph) -> None:
+    compaction(raw(graph))
+
+    review = row_of(graph, review_limit=5).review
+
+    assert review is not None
+    assert (review.rows_added, review.rows_removed, review.rows_changed, review.samples) == (0, 0, 0, ())
+
+
+@pytest.mark.parametrize("options", [{"discard": True}, {"force": True, "discard": True, "confirm": True}])
+def test_discard_needs_confirm_and_excludes_force(graph: Graph, options: dict[str, bool]) -> None:
+    with pytest.raises(InvalidTarget):
+        graph.repair(**options)

@@ -17,6 +17,8 @@ from omnigraph.errors import (
     RecoveryRequired,
     StaleView,
 )
+from omnigraph.manifest.ancestry import first_parent_line
+from omnigraph.manifest.bases import is_fast_forward, merges_of
 from omnigraph.manifest.commits import MAIN_BRANCH, CommitId
 from omnigraph.manifest.rows import MANIFEST
 from omnigraph.manifest.state import ManifestState
@@ -42,10 +44,11 @@ def delete_branch(context: GraphContext, name: str, events: Events, *, expected_
         state = context.manifest.load(trimmed)
         _refuse_moved_on(state, expected_head)
         _refuse_dependents(context, trimmed, refs, state)
+        keeps_tables = _may_be_a_base(context, state)
         lock.ensure_seconds_left()
         _delete_authority(context, refs[trimmed])
         faults.reach("branch.delete.after_ref")
-        _reclaim(context, state, events)
+        _reclaim(context, state, events, keeps_tables=keeps_tables)
 
 
 def _refuse_moved_on(state: ManifestState, expected_head: CommitId | None) -> None:
@@ -99,12 +102,27 @@ def _delete_authority(context: GraphContext, ref: Ref) -> None:
         raise
 
 
-def _reclaim(context: GraphContext, state: ManifestState, events: Events) -> None:
+def _may_be_a_base(context: GraphContext, state: ManifestState) -> bool:
+    """Whether several branches have merged this one, so that merging them with each other needs its tables.
+
+    They stay as orphans then, and cleanup reclaims them once nobody needs them.
+    """
+    history = context.log.history(state.head)
+    own = {
+        commit_id
+        for commit_id in first_parent_line(history, state.head.graph_commit_id)
+        if history[commit_id].graph_branch == state.branch.name
+    }
+    return sum(not is_fast_forward(merge) for merge in merges_of(history, own)) > 1
+
+
+def _reclaim(context: GraphContext, state: ManifestState, events: Events, *, keeps_tables: bool) -> None:
     """Remove what the branch owned, as far as possible; whatever stays is an orphan that cleanup recognises."""
     own_ref = state.snapshot.own_ref
     assert own_ref is not None
     owned = [(MANIFEST.location, state.branch.name)]
-    owned += [(pin.location, own_ref) for pin in state.snapshot.pins.values()]
+    if not keeps_tables:
+        owned += [(pin.location, own_ref) for pin in state.snapshot.pins.values()]
     for location, ref in owned:
         try:
             if ref in list_refs(context.store.tables, location):

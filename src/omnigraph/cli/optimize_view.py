@@ -73,6 +73,8 @@ def _indexes(table: "TableReport") -> str:
 
 
 def _coverage(table: "TableReport") -> str:
+    if table.manifest_version is None:
+        return ""  # The graph's own tables have no indexes.
     before, after = (f"{share:.0%}" for share in (table.coverage_before, table.coverage_after))
     return before if before == after else f"{before} → {after}"
 

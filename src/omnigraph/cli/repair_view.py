@@ -1,5 +1,6 @@
 """Findings of `repair` as a document and as text."""
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from omnigraph.base.units import counted
@@ -18,7 +19,7 @@ def repair_document(uri: str, report: "RepairReport") -> Json:
         "uri": uri,
         "confirm": report.consent != "preview",
         "force": report.consent == "anything",
-        "discard": False,
+        "discard": report.consent == "discard",
         "manifest_version": published.get("main"),
         "commits": [commit.graph_commit_id for commit in report.commits],
         "tables": [_row_document(row) for row in report.rows],
@@ -35,6 +36,7 @@ def _row_document(row: "RepairRow") -> Json:
         "action": row.action.value,
         "operations": list(row.operations),
         "error": row.error,
+        **({"diff": asdict(row.review)} if row.review is not None else {}),
     }
 
 
@@ -55,6 +57,13 @@ def repair_text(report: "RepairReport") -> Text:
         )
     ]
     text += [f"{_name(row)}: {row.error}" for row in drifted if row.error]
+    for row in drifted:
+        if row.review is not None:
+            text.append(
+                f"{_name(row)}: publishing adds {row.review.rows_added}, removes {row.review.rows_removed} and changes "
+                f"{counted(row.review.rows_changed, 'row')}"
+            )
+            text += [f"  {sample['op']} {sample['id']}" for sample in row.review.samples]
     text += [f"published graph version {commit.graph_version} of {commit.graph_branch}" for commit in report.commits]
     if any(row.action == "preview" for row in drifted):
         text.append("Nothing was changed. Publish what is verified with --confirm.")

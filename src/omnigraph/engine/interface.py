@@ -65,3 +65,7 @@ class Engine(Protocol):
         What was said about the functions and outcomes of `map` holds here too.
         """
         ...
+
+    def close(self) -> None:
+        """Let go of what the engine keeps for one operation; it can be used again."""
+        ...

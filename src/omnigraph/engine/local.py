@@ -58,6 +58,9 @@ class LocalEngine:
         keys = pc.unique(rows[by]).to_pylist()
         return self.map(lambda key: function(key, rows.filter(pc.equal(rows[by], key))), sorted(keys))
 
+    def close(self) -> None:
+        """Keep nothing, let go of nothing."""
+
     def _table(self, relation: Produced) -> pa.Table:
         batches = self.map(partial(_read_all, relation.read), relation.tasks)
         return pa.Table.from_batches([batch for part in batches for batch in part], relation.schema)

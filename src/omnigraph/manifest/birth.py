@@ -61,8 +61,6 @@ def create_graph(
     """Create a graph with an empty table per type, or raise and leave no graph behind."""
     shape = compile_shape(schema, source=schema_source)
     catalog = number_shape(shape, identity_domain=ids.new_ulid())
-    for hint in hints_without_graph(shape):
-        events(Warned(message=str(hint)))
     claim = _claim_root(store, force=force, has_consent=has_consent)
     genesis = Commit(
         graph_commit_id=CommitId(claim.ulid),
@@ -91,6 +89,8 @@ def create_graph(
             "it is opened for writing, the rest is completed.",
             uri=store.uri,
         ) from error
+    for hint in hints_without_graph(shape):
+        events(Warned(message=str(hint)))
 
 
 def _claim_root(store: GraphStore, *, force: bool, has_consent: bool) -> InitClaim:

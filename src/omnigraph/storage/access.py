@@ -1,29 +1,40 @@
 """How a worker reaches one state of a table: a small value that travels, opened where the work happens."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from omnigraph.storage.tables import Table, TableStore
+from omnigraph.storage.store import GraphStore
+from omnigraph.storage.tables import Table, TableAddress
+from omnigraph.storage.worker_files import worker_store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableAccess:
-    """The address of one version of one ref, complete: a handle's own URI would name the main line."""
+    """The address of one version of one ref, complete and without credentials.
 
-    uri: str
+    A handle's own URI would not do: on a ref it names the main line.
+    """
+
+    graph_uri: str
+    address: TableAddress
     version: int
-    storage_options: Mapping[str, str] | None = field(default=None, repr=False)
-    """Holds credentials, so it is never printed."""
 
     @classmethod
-    def to(cls, store: TableStore, table: Table) -> "TableAccess":
+    def to(cls, store: GraphStore, table: Table) -> "TableAccess":
         """Describe how to reach exactly this state."""
-        return cls(uri=store.uri(table.address), version=table.version, storage_options=store.storage_options)
+        return cls(graph_uri=store.uri, address=table.address, version=table.version)
+
+    @property
+    def uri(self) -> str:
+        """The URI that Lance knows the ref by."""
+        return worker_store(self.graph_uri).tables.uri(self.address)
+
+    @property
+    def storage_options(self) -> Mapping[str, str] | None:
+        """What Lance needs to reach the store from here."""
+        return worker_store(self.graph_uri).tables.storage_options
 
     def open(self) -> Any:
-        """Open the dataset in this process; every call is a handle of its own."""
-        import lance
-
-        options = dict(self.storage_options) if self.storage_options else None
-        return lance.dataset(self.uri, version=self.version, storage_options=options)
+        """Open the dataset in this process, on a handle of its own: tasks run side by side."""
+        return worker_store(self.graph_uri).tables.fresh(self.address, self.version).dataset

@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from omnigraph.base import clock
+from omnigraph.errors import OmniError
 from omnigraph.storage.access import TableAccess
 from omnigraph.storage.lance_errors import LanceFailure, classify, storage_error
 from omnigraph.storage.row_comparison import changed_columns
@@ -99,7 +100,7 @@ def run_rewrite(task: RewriteTask) -> RewriteOutcome:
         result = CompactionTask.from_json(task.task).execute(dataset).json()  # type: ignore[attr-defined]  # not in its stub
         made = json.loads(result)
         problem = _problem(task, dataset, made)
-    except (OSError, ValueError, RuntimeError) as error:
+    except (OmniError, OSError, ValueError, RuntimeError) as error:
         return RewriteOutcome(key=task.key, error=f"rewriting failed: {str(error).split(', /', 1)[0]}")
     return RewriteOutcome(
         key=task.key,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from omnigraph.base import clock, ids
+from omnigraph.errors import OmniError
 from omnigraph.storage.access import TableAccess
 from omnigraph.storage.lance_errors import LanceFailure, classify, storage_error
 from omnigraph.storage.layout import IndexLayout
@@ -92,7 +93,7 @@ def run_index_build(task: IndexTask) -> IndexOutcome:
             **task.parameters,
         )
         merged = dataset.merge_existing_index_segments([built])
-    except (OSError, ValueError, RuntimeError) as error:
+    except (OmniError, OSError, ValueError, RuntimeError) as error:
         reason = str(error).split(", /", 1)[0]
         return IndexOutcome(key=task.key, error=f"building the index on {task.column} failed: {reason}")
     return IndexOutcome(key=task.key, segment=merged, seconds=clock.monotonic_seconds() - started)

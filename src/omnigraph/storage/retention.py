@@ -89,16 +89,6 @@ def preview_drop(objects: ControlStore, path: str) -> Removal:
     )
 
 
-def drop_table(store: TableStore, objects: ControlStore, table: Table) -> Removal:
-    """Remove a whole table, its refs included."""
-    location = table.address.location
-    removal = preview_drop(objects, location)
-    store.forget(table.address)
-    for path in sorted(objects.sizes(f"{location}/")):
-        objects.delete(path)
-    return removal
-
-
 def _selection(versions: Sequence[int]) -> dict[str, Any]:
     # An empty list is refused, and old files of failed writes should go all the same.
     chosen: dict[str, Any] = {"versions": list(versions)} if versions else {"retain_versions": _KEEP_EVERYTHING}

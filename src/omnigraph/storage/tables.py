@@ -209,7 +209,8 @@ def _one_zero(values: pa.Array) -> pa.Array:
 class TableStore:
     """Opens tables below one graph root and keeps recently used states open.
 
-    States are immutable, and only a deleted ref's directory is ever used again (`forget`), so no handle goes stale.
+    States are immutable. Only the directory of a deleted ref, or of a new table that was undone, is ever used again,
+    and whoever removes one says so (`forget`, `forget_table`); so no handle goes stale.
     """
 
     def __init__(self, root: GraphRoot, storage_options: Mapping[str, str] | None) -> None:
@@ -240,7 +241,8 @@ class TableStore:
         except (OSError, ValueError, RuntimeError) as error:
             if classify(error) is LanceFailure.NOT_FOUND:
                 raise HistoricalVersionReclaimed(
-                    f"Version {version} of {address.path} is gone: cleanup removed it. Read a newer snapshot.",
+                    f"Version {version} of {address.path} is gone: cleanup or a hard drop removed it. "
+                    "Read a newer snapshot.",
                     table_key=address.path,
                     version=version,
                 ) from error
@@ -258,8 +260,12 @@ class TableStore:
 
     def fresh_head(self, address: TableAddress) -> Table:
         """Open the newest version on a handle of its own, which a commit may move on; raise when there is no table."""
+        return self.fresh(address, None)
+
+    def fresh(self, address: TableAddress, version: int | None) -> Table:
+        """Open a state on a handle of its own: some calls of Lance want a handle to themselves while they run."""
         with translated(doing=f"opening {address.path}", uri=address.path):
-            return Table(address, self._dataset(address, None))
+            return Table(address, self._dataset(address, version))
 
     def remember(self, table: Table) -> Table:
         """Keep a state open for later readers."""

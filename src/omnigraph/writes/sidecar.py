@@ -37,6 +37,7 @@ class SidecarKind(StrEnum):
     OPTIMIZE = "optimize"
     BRANCH_MERGE = "branch_merge"
     SCHEMA_APPLY = "schema_apply"
+    DISCARD_DRIFT = "discard_drift"
 
 
 class EffectKind(StrEnum):
@@ -85,6 +86,8 @@ class SidecarEffect:
     planned: tuple[PlannedCommit, ...]
     compensation_uuid: str
     fork: Fork | None = None
+    pinned_version: int | None = None
+    """What the graph pins, for an operation that starts from drift: the content that it brings back."""
 
     @property
     def creates_its_target(self) -> bool:
@@ -96,7 +99,8 @@ class SidecarEffect:
         """What the graph pins before the operation is published; None when it must not know the table."""
         if self.effect is EffectKind.CREATE:
             return None
-        return (self.ref if self.fork is None else self.fork.from_ref, self.expected_version)
+        version = self.expected_version if self.pinned_version is None else self.pinned_version
+        return (self.ref if self.fork is None else self.fork.from_ref, version)
 
     @property
     def identity(self) -> TableIdentity:
@@ -316,7 +320,7 @@ def _from_document(document: Mapping[str, Any]) -> Sidecar:
 
 
 def _effect(document: Mapping[str, Any]) -> SidecarEffect:
-    known = {column.name: document[column.name] for column in fields(SidecarEffect)}
+    known = {column.name: document[column.name] for column in fields(SidecarEffect) if column.name in document}
     return SidecarEffect(
         **{
             **known,

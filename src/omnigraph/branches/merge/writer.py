@@ -1,11 +1,12 @@
 """A merge as the write protocol sees it: a captured source commit on one side, the captured target on the other."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from omnigraph.base import faults
 from omnigraph.branches.merge.plan import MergePlan, plan_merge
 from omnigraph.branches.merge.sides import MergeOutcome, observe_sides
-from omnigraph.manifest.bases import MERGE_OUTCOME
+from omnigraph.manifest.bases import MERGE_OUTCOME, MERGED_PINS, spell_merged_pins
 from omnigraph.manifest.commits import CommitKind
 from omnigraph.manifest.state import ManifestState
 from omnigraph.writes.authority import Capture
@@ -46,12 +47,14 @@ class MergeWriter:
         faults.reach("merge.after_log_import")
         return PreparedWrite(
             tables=tables,
-            metadata=self._metadata(plan.outcome),
+            metadata=self._metadata(plan.outcome, capture),
             pointers=plan.pointers,
             merged_parent=self.source.head.graph_commit_id,
             also_gated=(self.source.branch.name,),
         )
 
-    def _metadata(self, outcome: MergeOutcome) -> dict[str, str]:
-        metadata = {"merged_branch": self.source.branch.name, MERGE_OUTCOME: outcome.value}
+    def _metadata(self, outcome: MergeOutcome, target: Capture) -> dict[str, Any]:
+        metadata: dict[str, Any] = {"merged_branch": self.source.branch.name, MERGE_OUTCOME: outcome.value}
+        if outcome is MergeOutcome.MERGED:
+            metadata[MERGED_PINS] = spell_merged_pins(self.source.snapshot, target.snapshot)
         return metadata if self.message is None else {**metadata, "message": self.message}

@@ -8,7 +8,7 @@ import click
 from omnigraph import errors
 from omnigraph.cli import optimize_view
 from omnigraph.cli.command import command
-from omnigraph.cli.engine_choice import require_local_engine, resolve_engine
+from omnigraph.cli.engine_choice import resolve_engine
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.params import json_option, size_option, wait_option
 from omnigraph.cli.progress import follow_progress
@@ -64,7 +64,7 @@ def optimize(
     if branch is not None and all_branches:
         raise errors.Usage("--branch and --all-branches exclude each other; give one.", flag="--all-branches")
     target = resolve_storage(invocation)
-    require_local_engine(resolve_engine(invocation))
+    choice = resolve_engine(invocation)
     echo_target(invocation, target)
     import omnigraph
 
@@ -88,11 +88,11 @@ def optimize(
                 max_memory=max_memory,
                 dry_run=dry_run,
                 wait_seconds=wait.total_seconds(),
+                engine=choice,
                 events=events,
             )
             # The address in the result is the one that was given, so that scripts can compare the two.
             results.append(replace(result, uri=target.uri))
-    invocation.notices.echo(f"engine: {results[0].engine} ({results[0].engine_reason})")
     if all_branches:
         invocation.output.show(results, document=optimize_view.runs_document, text=optimize_view.runs_text)
     else:

@@ -9,6 +9,7 @@ from omnigraph import errors
 from omnigraph.base.units import counted
 from omnigraph.cli import repair_view
 from omnigraph.cli.command import command
+from omnigraph.cli.consent import require_consent
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.params import json_option, wait_option
 from omnigraph.cli.scope import echo_target, resolve_storage
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 )
 @click.option("--confirm", is_flag=True, help="Publish what provably changed no row.")
 @click.option("--force", is_flag=True, help="With --confirm: publish also what cannot be verified.")
+@click.option("--discard", is_flag=True, help="With --confirm: bring the tables back to what the graph pins.")
+@click.option("--diff", is_flag=True, help="Show which rows publishing would add, remove and change.")
+@click.option("--limit", type=click.IntRange(min=0), default=20, metavar="N", help="Samples per table; default 20.")
 @click.option("--branch", metavar="BRANCH", help="Look at one branch only; default: all of them.")
 @click.option("--table", "tables", metavar="KEY", multiple=True, help="Look at one table only; repeatable.")
 @wait_option
@@ -36,6 +40,9 @@ def repair(
     *,
     confirm: bool,
     force: bool,
+    discard: bool,
+    diff: bool,
+    limit: int,
     branch: str | None,
     tables: tuple[str, ...],
     wait: timedelta,
@@ -43,16 +50,31 @@ def repair(
     """Heal tables whose newest version is not the one that the graph pins.
 
     Something wrote to such a table behind the graph's back. Without --confirm the command only shows what it was. No
-    row is rewritten: publishing makes the graph use the version that is there.
+    row is rewritten: publishing makes the graph use the version that is there, discarding brings the pinned one back.
     """
     if force and not confirm:
         raise errors.Usage("`repair --force` needs --confirm: it publishes what cannot be verified.", flag="--confirm")
+    if discard and not confirm:
+        raise errors.Usage("`repair --discard` needs --confirm: it takes back what is there.", flag="--confirm")
+    if force and discard:
+        raise errors.Usage("`repair` takes --force or --discard, not both.", flag="--discard")
     target = resolve_storage(invocation)
+    if discard:
+        require_consent(invocation, target)
     echo_target(invocation, target)
     import omnigraph
 
     graph = omnigraph.open(target.uri, read_only=not confirm, recover=False)
-    report = graph.repair(confirm=confirm, force=force, branch=branch, tables=tables, wait_seconds=wait.total_seconds())
+    report = graph.repair(
+        confirm=confirm,
+        force=force,
+        discard=discard,
+        branch=branch,
+        tables=tables,
+        review_limit=limit if diff else None,
+        wait_seconds=wait.total_seconds(),
+        events=invocation.notices.event,
+    )
     invocation.output.show(
         report,
         document=lambda found: repair_view.repair_document(target.uri, found),

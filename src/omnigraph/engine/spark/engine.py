@@ -31,6 +31,7 @@ class SparkEngine:
 
     def __init__(self, session: Any) -> None:
         self._session = session
+        self._kept: list[tuple[Produced, Any]] = []
 
     @property
     def slots(self) -> int:
@@ -69,6 +70,12 @@ class SparkEngine:
         for outcome in outcomes[OUTCOME].to_pylist():
             yield unpack(outcome)
 
+    def close(self) -> None:
+        """Let go of the relations that the cluster keeps for this engine."""
+        for _, frame in self._kept:
+            frame.unpersist()
+        self._kept.clear()
+
     @contextmanager
     def _query(self, relations: Relations, statement: str) -> Iterator[Any]:
         """Give the relations names that nobody else uses: the session may be the caller's, with views of its own."""
@@ -88,10 +95,16 @@ class SparkEngine:
         if isinstance(relation, pa.Table):
             return self._session.createDataFrame(relation.cast(schema))
         if not relation.tasks:
-            return self._session.createDataFrame(schema.empty_table())
+            return self._session.createDataFrame([], _struct(schema))
+        for kept, frame in self._kept:
+            if kept == relation:
+                return frame
         tasks = tuple(pickle.dumps(task) for task in relation.tasks)
         reader = RelationReader(read=relation.read, tasks=tasks, schema=schema)
-        return self._places(len(tasks)).mapInArrow(reader, _struct(schema))
+        # A statement names a relation many times, and without this its workers would read it as many times.
+        frame = self._places(len(tasks)).mapInArrow(reader, _struct(schema)).persist()
+        self._kept.append((relation, frame))
+        return frame
 
     def _places(self, count: int) -> Any:
         """Return the numbers below `count`, one per partition, so that every task is one Spark task."""

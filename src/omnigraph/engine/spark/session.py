@@ -85,6 +85,9 @@ def _conf(choice: EngineChoice, environ: Mapping[str, str]) -> Any:
         conf.set("spark.driver.bindAddress", "127.0.0.1").set("spark.driver.host", "127.0.0.1")
         # Shuffles of one machine gain nothing from Spark's default of 200 tasks.
         conf.set("spark.sql.shuffle.partitions", str(len(os.sched_getaffinity(0))))
+        # Python and Lance do the heavy work. Compiling our statements, and planning them anew after every stage, costs
+        # a short job more than running them (measured: half the CPU time of a small merge).
+        conf.set("spark.sql.codegen.wholeStage", "false").set("spark.sql.adaptive.enabled", "false")
     for key, value in choice.conf.items():
         conf.set(key, value)
     if master.startswith("local[") or master == "local":

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterable, Mapping
 
 from omnigraph.errors import OmniError
+from omnigraph.maintenance.cleanup.protections import merge_base_pins
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.manifest.snapshot import own_ref
 from omnigraph.storage.refs import delete_ref, drop_leftover_tree, list_refs
@@ -46,10 +47,11 @@ def reclaim_orphans(context: GraphContext, location: str, orphans: Iterable[str]
 
 def _needed_refs(context: GraphContext) -> set[str]:
     needed = set()
-    for branch in (MAIN_BRANCH, *context.manifest.branch_names()):
-        snapshot = context.manifest.load(branch).snapshot
-        own = own_ref(branch, snapshot.incarnation)
-        needed |= {ref for ref in (own, *(pin.ref for pin in snapshot.pins.values())) if ref is not None}
+    states = {name: context.manifest.load(name) for name in (MAIN_BRANCH, *context.manifest.branch_names())}
+    for branch, state in states.items():
+        own = own_ref(branch, state.snapshot.incarnation)
+        needed |= {ref for ref in (own, *(pin.ref for pin in state.snapshot.pins.values())) if ref is not None}
+    needed |= {pin.ref for _, pin in merge_base_pins(context, states) if pin.ref is not None}
     for operation in list_pending(context.sidecars):
         if operation.sidecar is not None:
             needed |= {effect.ref for effect in operation.sidecar.effects if effect.ref is not None}

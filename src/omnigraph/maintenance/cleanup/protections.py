@@ -56,7 +56,7 @@ def gather_protections(context: GraphContext, leases: Iterable[Lease]) -> Protec
             protect(pin.address, pin.version, f"branch:{name} pins v{pin.version}")
             if pin.ref == state.snapshot.own_ref:
                 floors[pin.address] = pin.version
-    for branch, pin in _merge_base_pins(context, states):
+    for branch, pin in merge_base_pins(context, states):
         protect(pin.address, pin.version, f"branch:{branch} merges from v{pin.version}")
     for lease in leases:
         for pinned in lease.versions:
@@ -76,7 +76,7 @@ def forked_versions(context: GraphContext, address: TableAddress) -> dict[int, s
     }
 
 
-def _merge_base_pins(context: GraphContext, states: Mapping[str, ManifestState]) -> Iterator[tuple[str, TablePin]]:
+def merge_base_pins(context: GraphContext, states: Mapping[str, ManifestState]) -> Iterator[tuple[str, TablePin]]:
     """Yield what a live branch needs in order to be merged into `main` or into the branch that it came from."""
     if len(states) == 1:
         return

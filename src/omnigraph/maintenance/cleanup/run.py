@@ -20,7 +20,8 @@ from omnigraph.manifest.rows import MANIFEST
 from omnigraph.reads.holding import CLEANUP_OPERATION
 from omnigraph.storage.locks import Lease, StoreClock, forget_dead_readers, list_reader_leases
 from omnigraph.storage.refs import list_refs
-from omnigraph.storage.retention import Removal, drop_table, preview_drop, preview_removal, remove_versions
+from omnigraph.storage.removal import remove_table
+from omnigraph.storage.retention import Removal, preview_drop, preview_removal, remove_versions
 from omnigraph.storage.tables import TableAddress
 from omnigraph.writes.context import GraphContext
 
@@ -167,11 +168,11 @@ class _Run:
     def _drop(self, target: CleanupTarget) -> tuple[Removal, tuple[str, ...]]:
         if self._fresh_protections().mentions(target.address.location):
             return Removal(), ("somebody reads it again",)
-        objects = self._context.store.objects
-        table = self._context.store.tables.head(TableAddress(target.address.location))
-        if table is None or not self._executes:
-            return preview_drop(objects, target.address.location), ()
-        return drop_table(self._context.store.tables, objects, table), ()
+        objects, location = self._context.store.objects, target.address.location
+        held = preview_drop(objects, location)
+        if self._executes:
+            remove_table(self._context.store.tables, objects, location)
+        return held, ()
 
     def _fresh_protections(self) -> Protections:
         """Gather again only if a branch or a lease came or went; pins only move forward, and the old ones stay safe."""

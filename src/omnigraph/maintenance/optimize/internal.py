@@ -17,6 +17,7 @@ from omnigraph.storage.access import TableAccess
 from omnigraph.storage.compaction import RewriteOutcome, commit_rewrites, rewrite_task, run_rewrite
 from omnigraph.storage.layout import TableLayout, read_layout
 from omnigraph.storage.staging import CommitInterleaved, commit_staged, stage_auto_cleanup_strip
+from omnigraph.storage.store import GraphStore
 from omnigraph.storage.tables import Table, TableAddress, TableStore
 
 INTERNAL_RETRY_BUDGET = 5
@@ -38,13 +39,13 @@ def internal_tables(manifest: TableAddress) -> tuple[TableAddress, ...]:
 
 
 def compact_internal(
-    store: TableStore, engine: Engine, address: TableAddress, options: OptimizeOptions
+    store: GraphStore, engine: Engine, address: TableAddress, options: OptimizeOptions
 ) -> InternalOutcome | None:
     """Compact one internal table, trying again when a live writer was faster; None when there is no such table."""
     started = clock.monotonic_seconds()
     pause = _PAUSE_SECONDS
     for _ in range(INTERNAL_RETRY_BUDGET):
-        head = store.head(address)
+        head = store.tables.head(address)
         if head is None:
             return None
         try:
@@ -54,7 +55,7 @@ def compact_internal(
             pause *= 2
         else:
             return InternalOutcome(report=replace(done, duration_ms=_milliseconds_since(started)))
-    left = _untouched(address, read_layout(store.fresh_head(address)))
+    left = _untouched(address, read_layout(store.tables.fresh_head(address)))
     return InternalOutcome(
         report=replace(left, duration_ms=_milliseconds_since(started)),
         contention=Contention(table=address.location, attempts=INTERNAL_RETRY_BUDGET),
@@ -70,10 +71,10 @@ def preview_internal(store: TableStore, address: TableAddress, options: Optimize
     return _planned(address, layout, _groups(layout, options))
 
 
-def _attempt(store: TableStore, engine: Engine, head: Table, options: OptimizeOptions) -> TableReport:
+def _attempt(store: GraphStore, engine: Engine, head: Table, options: OptimizeOptions) -> TableReport:
     strip = stage_auto_cleanup_strip(head, properties=_PROPERTIES)
     if strip is not None:
-        head = commit_staged(store, head.address, strip)
+        head = commit_staged(store.tables, head.address, strip)
     layout = read_layout(head)
     groups = _groups(layout, options)
     if not groups:
@@ -83,7 +84,9 @@ def _attempt(store: TableStore, engine: Engine, head: Table, options: OptimizeOp
     if failed is not None:
         return replace(_untouched(head.address, layout), error=failed)
     faults.reach("optimize.internal_rewritten")
-    after = commit_rewrites(store, head.address, [outcome.result for outcome in outcomes if outcome.result is not None])
+    after = commit_rewrites(
+        store.tables, head.address, [outcome.result for outcome in outcomes if outcome.result is not None]
+    )
     return replace(
         _planned(head.address, layout, groups),
         committed=True,
@@ -94,7 +97,7 @@ def _attempt(store: TableStore, engine: Engine, head: Table, options: OptimizeOp
 
 
 def _rewrite(
-    store: TableStore, engine: Engine, head: Table, groups: tuple[RewriteGroup, ...], options: OptimizeOptions
+    store: GraphStore, engine: Engine, head: Table, groups: tuple[RewriteGroup, ...], options: OptimizeOptions
 ) -> list[RewriteOutcome]:
     access = TableAccess.to(store, head)
     tasks = [

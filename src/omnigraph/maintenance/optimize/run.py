@@ -6,8 +6,10 @@ from dataclasses import replace
 
 from omnigraph.base import clock, faults
 from omnigraph.base.events import Events, Noted, ignore_events
-from omnigraph.base.units import spell_bytes
 from omnigraph.catalog.model import TableKey
+from omnigraph.engine.choice import EngineChoice
+from omnigraph.engine.interface import Engine
+from omnigraph.engine.opening import open_engine
 from omnigraph.errors import EntityNotFound
 from omnigraph.maintenance.admission import require_settled, sole_maintainer
 from omnigraph.maintenance.journal import record_run
@@ -30,10 +32,12 @@ from omnigraph.maintenance.optimize.tail import Tail, run_tail
 from omnigraph.maintenance.optimize.work import TableWork, carry_out_tasks, drop_files
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.storage.tables import TableAddress
+from omnigraph.storage.worker_files import shared_with_workers
 from omnigraph.writes.authority import Capture, capture_branch
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.upgrading import bring_up_to_date
 
+_NOTHING_TO_DO = ("local", "nothing to do")
 ATTEMPTS = 3
 """How often a group is made again when a writer changed its fragments meanwhile."""
 
@@ -43,16 +47,20 @@ def run_optimize(
     *,
     branch: str = MAIN_BRANCH,
     options: OptimizeOptions,
+    choice: EngineChoice | None = None,
     events: Events = ignore_events,
 ) -> OptimizeResult:
     """Compact, reindex and publish the tables that a branch owns; a preview changes nothing and takes no lock."""
     options.check()
     concurrency = concurrency_from(os.environ)
-    run = _Run(context, branch, options, concurrency, events)
+    run = _Run(context, branch, options, choice or EngineChoice(), concurrency, events)
     if options.dry_run:
         require_settled(context, "optimize")
         return run.preview()
-    with sole_maintainer(context, "optimize", wait_seconds=options.wait_seconds):
+    with (
+        sole_maintainer(context, "optimize", wait_seconds=options.wait_seconds),
+        shared_with_workers(context.store),
+    ):
         require_settled(context, "optimize")
         context.store.objects.probe()
         bring_up_to_date(context, branch)
@@ -63,11 +71,18 @@ class _Run:
     """One run over one branch."""
 
     def __init__(
-        self, context: GraphContext, branch: str, options: OptimizeOptions, concurrency: int, events: Events
+        self,
+        context: GraphContext,
+        branch: str,
+        options: OptimizeOptions,
+        choice: EngineChoice,
+        concurrency: int,
+        events: Events,
     ) -> None:
         self._context = context
         self._branch = branch
         self._options = options
+        self._choice = choice
         self._concurrency = concurrency
         self._events = events
         self._started = clock.monotonic_seconds()
@@ -81,19 +96,24 @@ class _Run:
             previewed = preview_internal(self._context.store.tables, address, self._options)
             if previewed is not None:
                 reports.append(previewed)
-        return self._result(capture, plans, reports, graph_version=capture.snapshot.graph_version)
+        decision = self._choice.decide(_work_bytes(plans))
+        ran = (decision.engine.value, decision.reason) if _has_work(plans) else _NOTHING_TO_DO
+        return self._result(capture, plans, reports, ran, graph_version=capture.snapshot.graph_version)
 
     def optimize(self) -> OptimizeResult:
         capture = capture_branch(self._context, self._branch)
         plans = self._plan(capture)
         works = [TableWork.of(plan, capture.table(plan.table_key)) for plan in plans if plan.has_work]
-        tail = self._attempt_until_committed(capture, works) if works else Tail()
+        tail, ran = Tail(), _NOTHING_TO_DO
+        if works:
+            engine, reason = self._open_engine(plans)
+            tail, ran = self._attempt_until_committed(capture, works, engine), (engine.name, reason)
         for found in tail.commits:
             self._context.store.tables.forget(found.pin.address)
         reports = self._reports(plans, works, tail)
         internal, contentions = self._compact_internal()
         after = self._context.manifest.load(self._branch).snapshot.graph_version
-        result = self._result(capture, plans, [*reports, *internal], graph_version=after)
+        result = self._result(capture, plans, [*reports, *internal], ran, graph_version=after)
         left = sum(group.bytes for work in works for group in work.to_rewrite)
         result = replace(
             result, commit=tail.commit, contentions=tuple(contentions), bytes_left=result.bytes_left + left
@@ -121,12 +141,21 @@ class _Run:
                 )
         return plans
 
-    def _attempt_until_committed(self, capture: Capture, works: list[TableWork]) -> Tail:
+    def _open_engine(self, plans: Sequence[TablePlan]) -> tuple[Engine, str]:
+        return open_engine(
+            self._choice,
+            _work_bytes(plans),
+            local=self._context.engine,
+            worker_environment=self._context.store.settings.environment,
+            events=self._events,
+        )
+
+    def _attempt_until_committed(self, capture: Capture, works: list[TableWork], engine: Engine) -> Tail:
         """Do the work and commit it; what writers changed meanwhile is done again, a few times."""
         for attempt in range(1, ATTEMPTS + 1):
             carry_out_tasks(
-                self._context.engine,
-                self._context.store.tables,
+                engine,
+                self._context.store,
                 works,
                 self._options,
                 not_after_us=self._deadline_us(),
@@ -176,7 +205,7 @@ class _Run:
         """Compact the internal tables last: the publish itself adds a fragment to them."""
         reports, contentions = [], []
         for address in self._internal_tables():
-            done = compact_internal(self._context.store.tables, self._context.engine, address, self._options)
+            done = compact_internal(self._context.store, self._context.engine, address, self._options)
             if done is not None:
                 reports.append(done.report)
                 if done.contention is not None:
@@ -210,17 +239,21 @@ class _Run:
         return clock.now_us() + round(left * 1_000_000)
 
     def _result(
-        self, capture: Capture, plans: Sequence[TablePlan], reports: Sequence[TableReport], *, graph_version: int
+        self,
+        capture: Capture,
+        plans: Sequence[TablePlan],
+        reports: Sequence[TableReport],
+        ran: tuple[str, str],
+        *,
+        graph_version: int,
     ) -> OptimizeResult:
-        size = sum(plan.bytes_read for plan in plans)
+        engine, reason = ran
         return OptimizeResult(
             uri=self._context.store.uri,
             branch=self._branch,
             dry_run=self._options.dry_run,
-            engine=self._context.engine.name,
-            engine_reason=f"{spell_bytes(size)} to rewrite"
-            if any(plan.has_work for plan in plans)
-            else "nothing to do",
+            engine=engine,
+            engine_reason=reason,
             graph_version_before=capture.snapshot.graph_version,
             graph_version_after=graph_version,
             commit=None,
@@ -228,3 +261,13 @@ class _Run:
             bytes_left=sum(group.bytes for plan in plans for group in plan.left),
             tables=tuple(reports),
         )
+
+
+def _has_work(plans: Sequence[TablePlan]) -> bool:
+    return any(plan.has_work for plan in plans)
+
+
+def _work_bytes(plans: Sequence[TablePlan]) -> int:
+    """Estimate how much data the tasks read: rewritten fragments, and whole tables for indexes built anew."""
+    built = sum(fragment.bytes for plan in plans if plan.builds for fragment in plan.facts.layout.fragments)
+    return built + sum(plan.bytes_read for plan in plans)

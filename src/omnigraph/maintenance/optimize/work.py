@@ -13,7 +13,8 @@ from omnigraph.storage.access import TableAccess
 from omnigraph.storage.compaction import RewriteOutcome, RewriteTask, new_files, rewrite_task, run_rewrite
 from omnigraph.storage.indexing import IndexOutcome, IndexTask, run_index_build
 from omnigraph.storage.objects import ControlStore
-from omnigraph.storage.tables import Table, TableStore
+from omnigraph.storage.store import GraphStore
+from omnigraph.storage.tables import Table
 
 _BATCH_ROWS_MAX = 8_192
 _BLOB_BATCH_ROWS_MAX = 64
@@ -72,7 +73,7 @@ def run_task(task: OptimizeTask) -> OptimizeOutcome:
 
 def carry_out_tasks(
     engine: Engine,
-    store: TableStore,
+    store: GraphStore,
     works: Sequence[TableWork],
     options: OptimizeOptions,
     *,

@@ -10,9 +10,11 @@ from enum import StrEnum
 from typing import Any
 
 from omnigraph.base import clock, faults, ids
+from omnigraph.base.events import Events, ignore_events
 from omnigraph.catalog.model import TableKey
 from omnigraph.errors import RecoveryRequired
 from omnigraph.maintenance.admission import require_settled, sole_maintainer
+from omnigraph.maintenance.repair.discard import discard
 from omnigraph.maintenance.repair.drift import (
     Classification,
     TableDrift,
@@ -20,6 +22,7 @@ from omnigraph.maintenance.repair.drift import (
     check_table_keys,
     find_drift,
 )
+from omnigraph.maintenance.repair.review import DriftReview, review_drift
 from omnigraph.manifest.commits import Commit, CommitId, CommitKind
 from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions
 from omnigraph.manifest.snapshot import GraphSnapshot
@@ -39,6 +42,8 @@ class Consent(StrEnum):
     """Publish what provably changed no row."""
     ANYTHING = "anything"
     """Publish also what was reviewed by other means."""
+    DISCARD = "discard"
+    """Publish nothing of it: bring every drifted table back to its pin."""
 
 
 class RepairAction(StrEnum):
@@ -48,6 +53,7 @@ class RepairAction(StrEnum):
     PREVIEW = "preview"
     HEALED = "healed"
     FORCED = "forced"
+    DISCARDED = "discarded"
     REFUSED = "refused"
 
 
@@ -63,6 +69,8 @@ class RepairRow:
     lance_head_version: int | None
     operations: tuple[str, ...]
     error: str | None
+    review: DriftReview | None = None
+    """What publishing would change, if it was asked for and can be told."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,19 +93,25 @@ def run_repair(
     consent: Consent = Consent.PREVIEW,
     branch: str | None = None,
     tables: Sequence[str] = (),
+    review_limit: int | None = None,
     wait_seconds: float = 0.0,
+    events: Events = ignore_events,
 ) -> RepairReport:
-    """Find drift on `main` and on every table that a live branch owns; publish it as far as the consent goes."""
+    """Find drift on `main` and on every table that a live branch owns; publish it as far as the consent goes.
+
+    With `review_limit`, rows say what publishing changes, with up to that many samples.
+    """
     require_settled(context, "repair")
     branches = branches_to_examine(context, branch)
     keys = check_table_keys((context.manifest.load(name).snapshot for name in branches), tables)
     if consent is Consent.PREVIEW:
         found = [drift for name in branches for drift in find_drift(context, name, keys)]
-        return RepairReport(consent=consent, rows=tuple(_row(drift, consent) for drift in found), commits=())
+        rows = tuple(_row(context, drift, consent, review_limit) for drift in found)
+        return RepairReport(consent=consent, rows=rows, commits=())
     with sole_maintainer(context, "repair", wait_seconds=wait_seconds):
         # Once more under the lock: what another run was doing meanwhile is over now.
         require_settled(context, "repair")
-        outcomes = [_repair_branch(context, name, keys, consent) for name in branches]
+        outcomes = [_repair_branch(context, name, keys, consent, review_limit, events) for name in branches]
     return RepairReport(
         consent=consent,
         rows=tuple(row for rows, _ in outcomes for row in rows),
@@ -106,21 +120,24 @@ def run_repair(
 
 
 def _repair_branch(
-    context: GraphContext, branch: str, keys: Sequence[TableKey], consent: Consent
+    context: GraphContext,
+    branch: str,
+    keys: Sequence[TableKey],
+    consent: Consent,
+    review_limit: int | None,
+    events: Events,
 ) -> tuple[list[RepairRow], Commit | None]:
     bring_up_to_date(context, branch)
     with context.store.locks.acquire(f"branch/{branch}", operation="repair", wait_seconds=GATE_WAIT_SECONDS) as lock:
         _refuse_pending_here(context, branch)
         snapshot = context.manifest.load(branch).snapshot
         found = find_drift(context, branch, keys)
-        rows = [_row(drift, consent) for drift in found]
-        chosen = [
-            drift
-            for drift, row in zip(found, rows, strict=True)
-            if row.action in {RepairAction.HEALED, RepairAction.FORCED}
-        ]
+        rows = [_row(context, drift, consent, review_limit) for drift in found]
+        chosen = [drift for drift, row in zip(found, rows, strict=True) if row.action in _ACTED_ON]
         if not chosen:
             return rows, None
+        if consent is Consent.DISCARD:
+            return rows, discard(context, snapshot, chosen, lock, actor=REPAIR_ACTOR, events=events)
         faults.reach("repair.before_publish")
         lock.ensure_seconds_left()
         commit = context.publisher.publish(
@@ -147,8 +164,12 @@ def _refuse_pending_here(context: GraphContext, branch: str) -> None:
         )
 
 
-def _row(drift: TableDrift, consent: Consent) -> RepairRow:
+_ACTED_ON = frozenset({RepairAction.HEALED, RepairAction.FORCED, RepairAction.DISCARDED})
+
+
+def _row(context: GraphContext, drift: TableDrift, consent: Consent, review_limit: int | None) -> RepairRow:
     action, error = _judge(drift, consent)
+    is_reviewed = review_limit is not None and action is not RepairAction.NOOP
     return RepairRow(
         table_key=drift.pin.table_key,
         branch=drift.branch,
@@ -158,6 +179,7 @@ def _row(drift: TableDrift, consent: Consent) -> RepairRow:
         lance_head_version=drift.head_version,
         operations=tuple(made.name for made in drift.operations or ()),
         error=error,
+        review=review_drift(context, drift, limit=review_limit or 0) if is_reviewed else None,
     )
 
 
@@ -172,6 +194,8 @@ def _judge(drift: TableDrift, consent: Consent) -> tuple[RepairAction, str | Non
         )
     if consent is Consent.PREVIEW:
         return RepairAction.PREVIEW, drift.unfit_because
+    if consent is Consent.DISCARD:
+        return RepairAction.DISCARDED, None
     if drift.unfit_because is not None:
         return RepairAction.REFUSED, drift.unfit_because
     if found is Classification.VERIFIED_MAINTENANCE:

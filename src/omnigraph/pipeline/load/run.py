@@ -164,6 +164,7 @@ def _load(
             ending.enter_context(shared_with_workers(context.store))
             scratch = Scratch(context.store, ids.new_ulid())
             ending.callback(scratch.clear)
+            ending.callback(engine.close)
             writer = _bulk_writer(capture, found, engine, scratch, mode, branch, actor_id, max_errors, events)
         commit = run_write(context, writer, events) if writer.has_records else None
     return _Loaded(rows_loaded=writer.rows_loaded, commit=commit, engine=engine.name, reason=reason)

@@ -81,6 +81,8 @@ def _roll_forward(context: GraphContext, facts: SidecarFacts, decision: Decision
     sidecar = facts.sidecar
     if sidecar.kind is SidecarKind.OPTIMIZE:
         return _publish_maintenance(context, facts, decision)
+    if sidecar.kind is SidecarKind.DISCARD_DRIFT:
+        return _finish_discard(context, facts, decision)
     moves = tuple(
         PinMove.to(
             context.store.tables.open(effect.address, effect.expected_version + len(effect.planned)),
@@ -138,6 +140,51 @@ def _publish_maintenance(context: GraphContext, facts: SidecarFacts, decision: D
         ),
     )
     return True
+
+
+def _finish_discard(context: GraphContext, facts: SidecarFacts, decision: Decision) -> bool:
+    """Restore the tables that were not restored yet and publish all of them; one that somebody changed is left out."""
+    sidecar = facts.sidecar
+    restored: list[tuple[SidecarEffect, Table]] = []
+    for effect in sidecar.effects:
+        if decision.classes[effect.table_key] is EffectClass.COMPLETE:
+            restored.append((effect, context.store.tables.open(effect.address, effect.expected_version + 1)))
+        elif decision.classes[effect.table_key] is EffectClass.UNTOUCHED:
+            restored.append((effect, discard_drift(context, sidecar.operation_id, effect)))
+    context.publisher.publish(
+        sidecar.branch_name,
+        ManifestChanges(
+            pins=tuple(
+                PinMove.to(
+                    table,
+                    table_key=effect.table_key,
+                    identity=effect.identity,
+                    transaction_uuid=effect.planned[-1].uuid,
+                )
+                for effect, table in restored
+            )
+        ),
+        sidecar.commit(),
+        Preconditions(
+            incarnation=sidecar.branch_incarnation,
+            exact_head=None,
+            ir_hash=None,
+            expected_pins={effect.identity: effect.expected_pin for effect, _ in restored},
+        ),
+    )
+    return True
+
+
+def discard_drift(context: GraphContext, operation_id: str, effect: SidecarEffect) -> Table:
+    """Bring a drifted table back to its pin by the restore that the effect planned."""
+    assert effect.pinned_version is not None
+    staged = stage_restore(
+        context.store.tables.open(effect.address, effect.expected_version),
+        effect.pinned_version,
+        uuid=effect.planned[-1].uuid,
+        properties={"omnigraph.operation_id": operation_id, "omnigraph.kind": SidecarKind.DISCARD_DRIFT.value},
+    )
+    return commit_staged(context.store.tables, effect.address, staged)
 
 
 def _roll_back(context: GraphContext, facts: SidecarFacts, decision: Decision, lock: HeldLock) -> Commit | None:

@@ -56,8 +56,8 @@ _NEVER_TOUCH = {
     EffectClass.UNREADABLE: "its history cannot be read",
     EffectClass.BURIED: "another commit landed next to the operation's own",
 }
-_NEVER_UNDONE = frozenset({SidecarKind.OPTIMIZE})
-"""Kinds whose every step keeps the content: what they reached is published, the rest is done by the next run."""
+_NEVER_UNDONE = frozenset({SidecarKind.OPTIMIZE, SidecarKind.DISCARD_DRIFT})
+"""Kinds whose every step keeps the content that readers see: what they began is carried on, never taken back."""
 _NOTHING_OURS = {EffectClass.UNTOUCHED, EffectClass.EMPTY_FORK, EffectClass.FOREIGN}
 OURS = frozenset({EffectClass.COMPLETE, EffectClass.PARTIAL, EffectClass.COMPENSATED})
 """Tables that carry commits of the operation and nobody else's: what a rollback restores and publishes."""

@@ -1,7 +1,8 @@
-"""The set checks of a bulk load: two statements, whatever the number of types and rules.
+"""The set checks of a bulk load: few statements, whatever the number of types and rules.
 
-The first counts repeated ids. The second runs every check and returns the first few violations of each, aligned to one
-set of columns. Rows stay on the workers; both engines run the same text.
+The first only asks whether anything is suspicious (`screening.py`). If so, the next counts repeated ids, and the last
+runs every check and returns the first few violations of each, aligned to one set of columns. Rows stay on the workers;
+both engines run the same text.
 """
 
 from collections import Counter
@@ -12,6 +13,7 @@ from typing import Any
 from omnigraph.catalog.model import Catalog, EdgeType, EntityType, NodeType, TableKey, Unique
 from omnigraph.engine.interface import Engine, Produced
 from omnigraph.pipeline.load.bulk.keys import member_columns
+from omnigraph.pipeline.load.bulk.screening import screening_query
 from omnigraph.pipeline.load.bulk.views import IncomingKeys, Views
 from omnigraph.pipeline.load.words import existing_finding, repeated_finding
 from omnigraph.pipeline.load.writer import LoadMode
@@ -54,7 +56,18 @@ class LoadCheck:
     stored: Callable[[EntityType], Produced]
     spell_place: Callable[[int, int], str]
 
-    def distinct_ids(self) -> dict[TableKey, int]:
+    def find(self, findings: FindingCollector) -> dict[TableKey, int]:
+        """Collect every violation in the state that the load would produce; return how many entities each type has."""
+        views = Views(self.incoming, self.stored, mode=self.mode)
+        query = screening_query(views, self.catalog, self.mode)
+        suspects = self.engine.sql(views.relations, views.statement(query))["suspects"][0].as_py()
+        if not suspects:
+            return {key: table.rows for key, table in self.incoming.items()}
+        counts = self._distinct_ids()
+        self._find_each(counts, findings)
+        return counts
+
+    def _distinct_ids(self) -> dict[TableKey, int]:
         """Count the entities that the input holds of each type, repeated ids as one."""
         counts = {key: table.rows for key, table in self.incoming.items()}
         views = Views(self.incoming, self.stored, mode=self.mode)
@@ -73,8 +86,7 @@ class LoadCheck:
         folded = frozenset(key for key, table in self.incoming.items() if counts[key] < table.rows)
         return Views(self.incoming, self.stored, mode=self.mode, folded=folded)
 
-    def find(self, counts: Mapping[TableKey, int], findings: FindingCollector) -> None:
-        """Collect every violation in the state that the load would produce."""
+    def _find_each(self, counts: Mapping[TableKey, int], findings: FindingCollector) -> None:
         views = self.views(counts)
         checks = [*self._identity_checks(views, counts, findings.limit), *self._rule_checks(views, findings.limit)]
         if not checks:

@@ -1,13 +1,13 @@
 """What a worker does in a merge once it knows which of its rows are stored: leave out equals, write the others."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.catalog.model import EntityType
+from omnigraph.catalog.model import EntityType, TableKey
 from omnigraph.engine.interface import Engine
 from omnigraph.pipeline.load.bulk.reading import LoadTask, rows_name
 from omnigraph.pipeline.load.bulk.views import Views
@@ -22,8 +22,9 @@ from omnigraph.writes.delta import rows_among, rows_without
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rewritten:
-    """What a merge changes by the rows of one piece."""
+    """What a merge changes by the rows of one type in one piece."""
 
+    table_key: TableKey
     fragments: tuple[str, ...]
     removed_addresses: bytes
     """Addresses of the stored rows that have a successor in the fragments, eight bytes each."""
@@ -34,15 +35,29 @@ class Rewritten:
         return pa.Array.from_buffers(pa.uint64(), length, [None, pa.py_buffer(self.removed_addresses)])
 
 
-def rewrite_type(engine: Engine, views: Views, load: LoadTask, entity: EntityType) -> Iterator[Rewritten]:
-    """Join the records of a type with the stored rows they replace, and write what changed, piece by piece."""
-    query = (
-        "SELECT i.file AS piece, i.id, i.position, s.row_id, s.row_address "
+def rewrite_changed(
+    engine: Engine, views: Views, load: LoadTask, entities: Sequence[EntityType]
+) -> Iterator[Rewritten]:
+    """Join all records with the stored rows they replace, and have workers write what changed: one job for all types.
+
+    A part is what one piece holds of one type.
+    """
+    queries = [
+        f"SELECT i.file * {len(entities)} + {place} AS part, i.id, i.position, s.row_id, s.row_address "
         f"FROM {views.incoming(entity)} i LEFT JOIN {views.stored(entity)} s ON i.id = s.id"
-    )
+        for place, entity in enumerate(entities)
+    ]
     return engine.map_groups(
-        views.relations, views.statement(query), by="piece", function=partial(rewrite_piece, load, entity)
+        views.relations,
+        views.statement(" UNION ALL ".join(queries)),
+        by="part",
+        function=partial(_rewrite_part, load, tuple(entities)),
     )
+
+
+def _rewrite_part(load: LoadTask, entities: tuple[EntityType, ...], part: int, matches: pa.Table) -> Rewritten:
+    ordinal, place = divmod(part, len(entities))
+    return rewrite_piece(load, entities[place], ordinal, matches)
 
 
 def rewrite_piece(load: LoadTask, entity: EntityType, ordinal: int, matches: pa.Table) -> Rewritten:
@@ -67,7 +82,7 @@ def rewrite_piece(load: LoadTask, entity: EntityType, ordinal: int, matches: pa.
         row_ids=replaced["row_id"].combine_chunks().cast(pa.uint64()).take(at),
     )
     addresses = replaced["row_address"].combine_chunks().cast(pa.uint64())
-    return Rewritten(fragments=fragments, removed_addresses=b"".join(_bytes_of(addresses)))
+    return Rewritten(table_key=entity.table_key, fragments=fragments, removed_addresses=b"".join(_bytes_of(addresses)))
 
 
 def _with_final_ids(rows: pa.Table, matches: pa.Table) -> pa.Table:

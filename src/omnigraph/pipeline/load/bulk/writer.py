@@ -5,7 +5,7 @@ append or an overwrite stay good when the head moves, because they belong to the
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -27,11 +27,11 @@ from omnigraph.pipeline.load.bulk.reading import (
     looks_for_meaning,
     read_piece,
 )
-from omnigraph.pipeline.load.bulk.rewriting import rewrite_type
+from omnigraph.pipeline.load.bulk.rewriting import rewrite_changed
 from omnigraph.pipeline.load.bulk.views import IncomingKeys, Views
 from omnigraph.records.findings import FindingCollector
 from omnigraph.records.report import rejected
-from omnigraph.storage.staging import StagedCommit, stage_written
+from omnigraph.storage.staging import stage_written
 from omnigraph.storage.worker_files import TablePlace
 from omnigraph.writes.authority import Capture
 from omnigraph.writes.delta import with_strip
@@ -64,6 +64,14 @@ def read_pieces(
     if findings:
         raise rejected(places.located(findings.result()), files=_file_names(pieces))
     return places, tuple(outcomes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """The data files that a table gets, and the addresses of the rows that they replace."""
+
+    fragments: list[str] = field(default_factory=list)
+    removed: list[pa.Array] = field(default_factory=list)
 
 
 @dataclass(kw_only=True)
@@ -107,13 +115,12 @@ class BulkLoadWriter:
             stored=lambda entity: self._stored(capture, load, entity),
             spell_place=self.places.spell,
         )
-        counts = check.distinct_ids()
-        self.rows_loaded = dict(counts)
         findings = FindingCollector(limit=load.max_errors)
-        check.find(counts, findings)
+        counts = check.find(findings)
+        self.rows_loaded = dict(counts)
         if findings:
             raise rejected(self.places.located(findings.result()), files=_file_names(self.pieces))
-        tables = tuple(self._prepared(capture, load, check, counts, identity))
+        tables = tuple(self._prepared(capture, load, self._changes(load, check.views(counts)), identity))
         metadata = {"mode": load.mode, "rows_loaded": dict(self.rows_loaded)}
         return PreparedWrite(tables=tables, metadata=metadata) if tables else None
 
@@ -159,48 +166,36 @@ class BulkLoadWriter:
         return {table.table_key for outcome in self.outcomes for table in outcome.tables}
 
     def _prepared(
-        self,
-        capture: Capture,
-        load: LoadTask,
-        check: LoadCheck,
-        counts: Mapping[TableKey, int],
-        identity: WriteIdentity,
-    ) -> Iterable[PreparedTable]:
-        for key in sorted(self._types()):
-            change = self._change(capture, load, check.views(counts), load.catalog.type_by_table_key[key], identity)
-            if change is not None:
-                yield PreparedTable(
-                    pin=capture.snapshot.pins[key],
-                    target=capture.target(key),
-                    chain=with_strip(capture.table(key), change, identity),
-                )
+        self, capture: Capture, load: LoadTask, changes: Mapping[TableKey, _Change], identity: WriteIdentity
+    ) -> Iterator[PreparedTable]:
+        for key, change in sorted(changes.items()):
+            staged = stage_written(
+                capture.table(key),
+                capture.target(key),
+                change.fragments,
+                replacing=table_schema(load.catalog.type_by_table_key[key]) if load.mode == "overwrite" else None,
+                removed_addresses=pa.concat_arrays([pa.array([], pa.uint64()), *change.removed]),
+                properties=identity.transaction_properties,
+            )
+            yield PreparedTable(
+                pin=capture.snapshot.pins[key],
+                target=capture.target(key),
+                chain=with_strip(capture.table(key), staged, identity),
+            )
 
-    def _change(
-        self, capture: Capture, load: LoadTask, views: Views, entity: EntityType, identity: WriteIdentity
-    ) -> StagedCommit | None:
-        key = entity.table_key
-        fragments = [
-            text
-            for outcome in self.outcomes
-            for table in outcome.tables
-            if table.table_key == key
-            for text in table.fragments
-        ]
-        removed = pa.array([], pa.uint64())
-        if load.mode == "merge":
-            pieces = list(rewrite_type(self.engine, views, load, entity))
-            fragments = [text for piece in pieces for text in piece.fragments]
-            removed = pa.concat_arrays([removed, *(piece.addresses() for piece in pieces)])
-            if not fragments:
-                return None
-        return stage_written(
-            capture.table(key),
-            capture.target(key),
-            fragments,
-            replacing=table_schema(entity) if load.mode == "overwrite" else None,
-            removed_addresses=removed,
-            properties=identity.transaction_properties,
-        )
+    def _changes(self, load: LoadTask, views: Views) -> dict[TableKey, _Change]:
+        """Return what workers wrote for each table; a merge has them write it now."""
+        changes: dict[TableKey, _Change] = defaultdict(_Change)
+        if load.mode != "merge":
+            for table in (table for outcome in self.outcomes for table in outcome.tables):
+                changes[table.table_key].fragments.extend(table.fragments)
+            return changes
+        entities = [load.catalog.type_by_table_key[key] for key in sorted(self._types())]
+        for part in rewrite_changed(self.engine, views, load, entities):
+            if part.fragments:
+                changes[part.table_key].fragments.extend(part.fragments)
+                changes[part.table_key].removed.append(part.addresses())
+        return changes
 
 
 def _file_names(pieces: Iterable[Piece]) -> list[str]:
