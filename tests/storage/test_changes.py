@@ -377,23 +377,27 @@ def test_what_cleanup_took_is_a_gap_and_what_lies_before_it_is_still_delivered(l
     assert ops(fresh.diff("main@3", "main"))[0] == ("insert", "Sailor", "Eli")
 
 
-def test_a_branch_that_is_recreated_during_a_poll_is_a_stale_view(local_root: str, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize(("comes_back", "failure"), [(True, errors.StaleView), (False, errors.BranchNotFound)])
+def test_a_branch_that_goes_during_a_poll_is_not_mistaken_for_another_or_for_a_gap(
+    local_root: str, monkeypatch: pytest.MonkeyPatch, comes_back: bool, failure: type[errors.OmniError]
+):
     graph = harbor.new_graph(local_root)
     graph.branches.create("review")
     put(graph, "Di", branch="review")
     reader = harbor.open_with_short_leases(local_root)
     open_table = reader._context.store.tables.open
 
-    def recreate_then_open(*address: Any) -> Any:
+    def lose_branch_then_open(*address: Any) -> Any:
         monkeypatch.setattr(reader._context.store.tables, "open", open_table)
         graph.branches.delete("review")
-        graph.branches.create("review")
+        if comes_back:
+            graph.branches.create("review")
         return open_table(*address)
 
     feed = reader.changes.feed("review")
-    monkeypatch.setattr(reader._context.store.tables, "open", recreate_then_open)
-    with pytest.raises(errors.StaleView):
-        feed.poll(start="beginning")
+    monkeypatch.setattr(reader._context.store.tables, "open", lose_branch_then_open)
+    with pytest.raises(failure):
+        feed.poll(start=f"after:{graph.snapshot().commit_id}")
 
 
 # ---- baselines

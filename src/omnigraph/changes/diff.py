@@ -80,14 +80,14 @@ class Diff:
     def slice_behind(self, behind: Position | None, limits: PageLimits) -> ChangeSlice:
         """Return the changes behind a position, as many as fit, at least one if there is any."""
         taken: list[EntityChange] = []
+        reached: TableIdentity | None = None
         size_bytes = 0
-        reached: Position | None = None
-        for change, position in self._changes_behind(behind):
+        for change, identity in self._changes_behind(behind, chunk_rows_max=limits.changes + 1):
             size_bytes += change.size_bytes
             if taken and (len(taken) == limits.changes or size_bytes > limits.size_bytes):
-                return ChangeSlice(changes=tuple(taken), position=reached)
+                return ChangeSlice(changes=tuple(taken), position=Position.behind(reached, taken[-1].id))
             taken.append(change)
-            reached = position
+            reached = identity
         return ChangeSlice(changes=tuple(taken), position=None)
 
     @cached_property
@@ -100,16 +100,19 @@ class Diff:
         catalog = schemas.catalog(self.after.schema)
         return pair_types(before, after, catalog=catalog, commit_id=self.after.commit_id)
 
-    def _changes_behind(self, position: Position | None) -> Iterator[tuple[EntityChange, Position]]:
+    def _changes_behind(
+        self, position: Position | None, *, chunk_rows_max: int = _CHUNK_ROWS_MAX
+    ) -> Iterator[tuple[EntityChange, TableIdentity]]:
         pairs = self._pairs
         if position is not None:
             at = next((at for at, pair in enumerate(pairs) if str(pair.identity) == position.identity), None)
             if at is None:
                 raise ChangeCursorRejected("the page token names a type that is not among the changes")
-            yield from self._images_of(pairs[at], position.rows_behind(self._changes_of(pairs[at])))
+            behind = position.rows_behind(self._changes_of(pairs[at]))
+            yield from self._images_of(pairs[at], behind, chunk_rows_max)
             pairs = pairs[at + 1 :]
         for pair in pairs:
-            yield from self._images_of(pair, self._changes_of(pair))
+            yield from self._images_of(pair, self._changes_of(pair), chunk_rows_max)
 
     def _changes_of(self, pair: TypePair) -> pa.Table:
         """Find the changed entities of one type, ordered by id; they are kept for the next page."""
@@ -121,8 +124,10 @@ class Diff:
             self._changed[pair.identity] = changed.sort_by("id")
         return self._changed[pair.identity]
 
-    def _images_of(self, pair: TypePair, changed: pa.Table) -> Iterator[tuple[EntityChange, Position]]:
-        start, rows = 0, _CHUNK_ROWS_FIRST
+    def _images_of(
+        self, pair: TypePair, changed: pa.Table, chunk_rows_max: int
+    ) -> Iterator[tuple[EntityChange, TableIdentity]]:
+        start, rows = 0, min(_CHUNK_ROWS_FIRST, chunk_rows_max)
         while start < changed.num_rows:
             chunk = changed.slice(start, rows)
             before = self._images(pair.before, chunk[BEFORE_ROW])
@@ -131,9 +136,9 @@ class Diff:
                 change = EntityChange(
                     type=pair.type, id=entity_id, op=Op(op), before=before.get(entity_id), after=after.get(entity_id)
                 )
-                yield change, Position.behind(pair.identity, entity_id)
+                yield change, pair.identity
             start += chunk.num_rows
-            rows = _next_chunk_rows(chunk.num_rows, [*before.values(), *after.values()])
+            rows = min(chunk_rows_max, _next_chunk_rows(chunk.num_rows, [*before.values(), *after.values()]))
 
     def _images(self, pinned: PinnedType | None, row_ids: pa.ChunkedArray) -> dict[str, Image]:
         state = self._state(pinned)

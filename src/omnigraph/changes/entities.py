@@ -58,12 +58,13 @@ class EntityChange:
 
 def images_by_id(rows: pa.Table, entity: EntityType) -> dict[str, Image]:
     """Spell rows as images."""
-    return dict(map(_image, render_lines(rows, entity).splitlines()))
+    lines = render_lines(rows, entity).splitlines()
+    records = json.loads(b"[" + b",".join(lines) + b"]")
+    return dict(map(_image, records, map(len, lines)))
 
 
-def _image(line: bytes) -> tuple[str, Image]:
-    record = json.loads(line)
+def _image(record: dict[str, Any], size_bytes: int) -> tuple[str, Image]:
     properties = record["data"]
     endpoints = Endpoints(source=record["from"], target=record["to"]) if "edge" in record else None
     id_ = properties.pop("id")
-    return id_, Image(properties=properties, endpoints=endpoints, size_bytes=len(line))
+    return id_, Image(properties=properties, endpoints=endpoints, size_bytes=size_bytes)

@@ -141,9 +141,11 @@ class Feed:
         if request.done == request.cut:
             return self._finished((), request.done, request.cut)
         line = self._line(request)
-        page = self._filled(request, line[: commits_max + 1], limits or PageLimits())
-        self._refuse_recreated()
-        return page
+        try:
+            return self._filled(request, line[: commits_max + 1], limits or PageLimits())
+        finally:
+            # Also after a failure: tables of a branch that is gone look like those that cleanup took.
+            self._refuse_recreated()
 
     def _request(self, *, cursor: str | None, start: str | None, page_token: str | None) -> _Request:
         head = _Place.of(self._state.head)

@@ -67,7 +67,11 @@ def page_limits(limit: int | None) -> "PageLimits":
 
 
 class Paged(Protocol):
-    """Changes that come in pages."""
+    """Changes that come in pages, or one after another."""
+
+    def __iter__(self) -> "Iterator[EntityChange]":
+        """Yield all of them."""
+        ...
 
     def page(self, *, page_token: str | None = None, limits: "PageLimits | None" = None) -> "ChangePage":
         """Return one page."""
@@ -83,19 +87,9 @@ class Shown:
 
 
 def read_pages(paged: Paged, *, limit: int | None, page_token: str | None) -> Shown:
-    """Read one page if a token was given, else all of them, one after another."""
+    """Read one page if a token was given, else everything."""
     limits = page_limits(limit)
-    if page_token is not None:
-        page = paged.page(page_token=None if page_token == FIRST_PAGE else page_token, limits=limits)
-        return Shown(changes=list(page.changes), next_page_token=page.next_page_token)
-    return Shown(changes=[change for page in _pages(paged, limits) for change in page.changes], next_page_token=None)
-
-
-def _pages(paged: Paged, limits: "PageLimits") -> "Iterator[ChangePage]":
-    token: str | None = None
-    while True:
-        page = paged.page(page_token=token, limits=limits)
-        yield page
-        token = page.next_page_token
-        if token is None:
-            return
+    if page_token is None:
+        return Shown(changes=list(paged), next_page_token=None)
+    page = paged.page(page_token=None if page_token == FIRST_PAGE else page_token, limits=limits)
+    return Shown(changes=list(page.changes), next_page_token=page.next_page_token)
