@@ -5,6 +5,7 @@ need not survive a crash of the machine and are not synced.
 """
 
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -53,7 +54,10 @@ class Scratch:
     def clear(self) -> None:
         """Remove everything that was kept."""
         if self.store.root.is_local:
-            shutil.rmtree(self.store.root.local_path / SCRATCH_DIRECTORY / self.operation_id, ignore_errors=True)
+            directory = self.store.root.local_path / SCRATCH_DIRECTORY
+            shutil.rmtree(directory / self.operation_id, ignore_errors=True)
+            with suppress(OSError):  # never there, or other operations use it
+                directory.rmdir()
             return
         for path in self.store.objects.list(f"{SCRATCH_DIRECTORY}/{self.operation_id}"):
             self.store.objects.delete(path)
