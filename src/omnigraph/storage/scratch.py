@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from omnigraph.base import ids
 from omnigraph.errors import StorageError
 from omnigraph.storage.store import GraphStore
 
@@ -42,7 +43,7 @@ class Scratch:
         path = self.store.root.local_path / self._path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         # A task that runs twice replaces its file in one step, under the eyes of a reader.
-        unfinished = path.with_name(f".{path.name}.{id(content)}")
+        unfinished = path.with_name(f".{path.name}.{ids.new_ulid()}")
         with unfinished.open("wb") as file:
             file.write(content)
         unfinished.replace(path)

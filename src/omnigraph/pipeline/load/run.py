@@ -168,8 +168,8 @@ def _load(
         if engine is context.engine and source.fits_in_memory():
             writer = _small_writer(capture, source, mode, branch, actor_id, max_errors, events)
         else:
-            ending.enter_context(shared_with_workers(context.store))
             scratch = Scratch(context.store, ids.new_ulid())
+            ending.enter_context(shared_with_workers(context.store, scratch.operation_id))
             ending.callback(scratch.clear)
             ending.callback(engine.close)
             writer = _bulk_writer(capture, source, engine, scratch, mode, branch, actor_id, max_errors, events)
