@@ -30,7 +30,7 @@ Every command, from the code that runs it.
 - `--json` prints the result, or the failure, as one document.
 - Exit codes are those of [errors](errors.md).
 - This version has no server: a command that is sent to one says so and changes nothing.
-- `load` and `optimize` run on [Spark](../operations/spark.md) if their work is large; the other commands run in process."""
+- Large `load` and `optimize` work runs on [Spark](../operations/spark.md), everything else in process."""
 
 ABOUT_ERRORS = """\
 Every failure has a kind: a name that programs may rely on.

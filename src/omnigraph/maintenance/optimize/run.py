@@ -31,6 +31,7 @@ from omnigraph.maintenance.optimize.report import (
 from omnigraph.maintenance.optimize.tail import Tail, run_tail
 from omnigraph.maintenance.optimize.work import TableWork, carry_out_tasks, drop_files
 from omnigraph.manifest.commits import MAIN_BRANCH
+from omnigraph.storage.access import ANY_OPERATION
 from omnigraph.storage.tables import TableAddress
 from omnigraph.storage.worker_files import shared_with_workers
 from omnigraph.writes.authority import Capture, capture_branch
@@ -59,7 +60,7 @@ def run_optimize(
         return run.preview()
     with (
         sole_maintainer(context, "optimize", wait_seconds=options.wait_seconds),
-        shared_with_workers(context.store),
+        shared_with_workers(context.store, ANY_OPERATION),
     ):
         require_settled(context, "optimize")
         context.store.objects.probe()
