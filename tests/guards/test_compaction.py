@@ -254,3 +254,28 @@ def test_fold_then_rewrite_with_moved_read_version_converges_in_one_run(table):
     assert (fragment.num_deletions, len(index.segments), unindexed_rows(after)) == (0, 1, 0)
     assert Compaction.plan(after, {}).num_tasks() == 0
     assert [table.ids(where=f"id = '{letter}'") for letter in "abcdef"] == ["", *"bcdef"]
+
+
+@pytest.mark.parametrize(("target", "expected"), [(2, [2, 2, 2]), (6, [6])])
+def test_the_target_of_a_task_decides_how_many_fragments_it_makes(table, target, expected):
+    dataset = table.create("ab", "cd", "ef")
+
+    result = task_of(dataset, [0, 1, 2], target_rows_per_fragment=target).execute(dataset)
+
+    assert [new["physical_rows"] for new in json.loads(result.json())["new_fragments"]] == expected
+
+
+def test_new_files_can_be_read_before_any_version_names_them(table):
+    """A dataset in memory with the table as a base reads files that lie there: this is how rewrites are verified."""
+    dataset = table.create("ab", "cd")
+    (new,) = json.loads(task_of(dataset, [0, 1]).execute(dataset).json())["new_fragments"]
+    for file in new["files"]:
+        file["base_id"] = 1
+    fragment = lance.FragmentMetadata.from_json(json.dumps(new | {"row_id_meta": None}))
+    base = lance.DatasetBasePath(table.uri, id=1, is_dataset_root=True)
+    operation = LanceOperation.Overwrite(dataset.lance_schema, [fragment], initial_bases=[base])
+
+    scratch = lance.LanceDataset.commit("memory://guard-of-bases", operation)
+
+    assert table.ids(scratch) == "abcd"
+    assert table.open().version == dataset.version

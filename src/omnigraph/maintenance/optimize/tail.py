@@ -58,7 +58,7 @@ class Tail:
     commits: list[TableCommit] = field(default_factory=list)
     commit: Commit | None = None
     stale: list[TableKey] = field(default_factory=list)
-    """Tables of which something changed meanwhile; when this is not empty, nothing was committed at all."""
+    """Tables of which something was changed meanwhile."""
     drifted: dict[TableKey, int] = field(default_factory=dict)
     """Tables that moved without the graph, with their HEAD."""
     closed_seconds: float = 0.0
@@ -93,16 +93,16 @@ def run_tail(
         faults.reach("write.after_gates")
         _refuse_pending(context, branch)
         snapshot = context.manifest.load(branch).snapshot
-        for work in works:
-            _check_table(context, snapshot, work, tail, same_schema=snapshot.schema.ir_hash == ir_hash)
-        if tail.stale and may_replan:
+        ready = _check_tables(
+            context, snapshot, works, tail, concurrency, same_schema=snapshot.schema.ir_hash == ir_hash
+        )
+        if not ready or (tail.stale and may_replan):
             return tail
-        ready = [found for found in tail.commits if _has_work(found)]
         tail.commits = ready
-        if not ready:
-            return tail
         effects = tuple(found.effect for found in ready)
-        sidecar = describe_operation(snapshot, identity, effects, {"tables": [found.pin.table_key for found in ready]})
+        sidecar = describe_operation(
+            snapshot, identity, effects, {"tables": {found.pin.table_key: {} for found in ready}}
+        )
         preconditions = Preconditions(
             incarnation=snapshot.incarnation,
             exact_head=None,
@@ -139,29 +139,47 @@ def _refuse_pending(context: GraphContext, branch: str) -> None:
         )
 
 
-def _check_table(
-    context: GraphContext, snapshot: GraphSnapshot, work: TableWork, tail: Tail, *, same_schema: bool
-) -> None:
-    """Sort what is ready into what still holds and what a writer has overtaken."""
-    planned_pin = work.plan.facts.pin
-    pin = snapshot.pin_of(planned_pin.identity)
-    if pin is None or pin.address != planned_pin.address or not same_schema:
-        tail.stale.append(planned_pin.table_key)
-        return
-    head = context.store.tables.head(pin.address)
-    if head is None or head.version < pin.version:
-        raise GraphCorrupt(f"Table {pin.table_key} is pinned at version {pin.version} but its newest is older.")
-    if head.version > pin.version:
-        tail.drifted[pin.table_key] = head.version
-        return
-    rewrites = tuple(made for made in work.rewrites if is_unchanged(made.result, head))
-    builds = tuple(
-        made for made in work.builds if same_files(made.built_on, head, frozenset(made.segment.fragment_ids))
-    )
-    if len(rewrites) < len(work.rewrites) or len(builds) < len(work.builds):
-        tail.stale.append(pin.table_key)
-    tail.commits.append(
-        TableCommit(work=work, pin=pin, head=head, rewrites=rewrites, builds=builds, effect=_effect(pin))
+def _check_tables(
+    context: GraphContext,
+    snapshot: GraphSnapshot,
+    works: Sequence[TableWork],
+    tail: Tail,
+    concurrency: int,
+    *,
+    same_schema: bool,
+) -> list[TableCommit]:
+    """Look at every table as it is now; return what can be committed, and note in `tail` what writers overtook."""
+    with ThreadPoolExecutor(max_workers=concurrency, thread_name_prefix="optimize") as pool:
+        heads = list(pool.map(lambda work: context.store.tables.head(work.pinned.address), works))
+    ready = []
+    for work, head in zip(works, heads, strict=True):
+        pin = snapshot.pin_of(work.plan.facts.pin.identity)
+        if pin is None or pin.address != work.pinned.address or not same_schema:
+            tail.stale.append(work.plan.table_key)
+        elif head is None or head.version < pin.version:
+            raise GraphCorrupt(f"Table {pin.table_key} is pinned at version {pin.version} but its newest is older.")
+        elif head.version > pin.version:
+            tail.drifted[pin.table_key] = head.version
+        else:
+            found = _still_good(work, pin, head)
+            if len(found.rewrites) < len(work.rewrites) or len(found.builds) < len(work.builds):
+                tail.stale.append(pin.table_key)
+            if _has_work(found):
+                ready.append(found)
+    return ready
+
+
+def _still_good(work: TableWork, pin: TablePin, head: Table) -> TableCommit:
+    """Keep what was made from fragments that are the same at HEAD; whatever else happened does not matter."""
+    return TableCommit(
+        work=work,
+        pin=pin,
+        head=head,
+        rewrites=tuple(made for made in work.rewrites if is_unchanged(made.result, head)),
+        builds=tuple(
+            made for made in work.builds if same_files(made.built_on, head, frozenset(made.segment.fragment_ids))
+        ),
+        effect=_effect(pin),
     )
 
 
