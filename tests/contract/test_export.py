@@ -14,6 +14,7 @@ import omnigraph
 from omnigraph.base.events import Warned
 from omnigraph.errors import EntityNotFound, Io, NotConfirmed, StorageError, Usage
 from omnigraph.pipeline.export import run
+from omnigraph.storage import tables
 from omnigraph.storage.tables import Table
 from support import harbor
 
@@ -92,6 +93,21 @@ def test_large_tables_are_split_into_parts_that_are_each_in_order(crew, out, mon
     assert copy.snapshot().table("Sailor").to_arrow().sort_by("id") == crew.snapshot().table(
         "Sailor"
     ).to_arrow().sort_by("id")
+
+
+def test_rows_that_are_too_much_for_memory_come_in_the_same_order(crew, out, monkeypatch):
+    crew.load(harbor.lines([harbor.sailor(f"s{number * 7 % 100}") for number in range(100)]), mode="append")
+    crew.export(f"{out}-small/")
+    crew.export(f"{out}-small.jsonl")
+    monkeypatch.setattr(tables, "_SORT_BYTES_MAX", 0)
+    monkeypatch.setattr(tables, "_CHUNK_BYTES", 500)
+
+    crew.export(f"{out}-large/")
+    crew.export(f"{out}-large.jsonl")
+
+    for name in ("/node.Sailor.jsonl", "/edge.Mentors.jsonl", ".jsonl"):
+        assert Path(f"{out}-large{name}").read_bytes() == Path(f"{out}-small{name}").read_bytes()
+    assert len(list(crew.snapshot().table("Sailor").in_id_order())) > 1
 
 
 def test_an_older_snapshot_can_be_exported(crew, out):

@@ -409,3 +409,21 @@ def test_a_table_with_stored_auto_cleanup_is_stripped_before_its_columns_change(
 
     assert len(rows(graph, "Job", version=before)) == 3
     assert graph.snapshot().table("Job")._table.auto_cleanup_keys() == ()
+
+
+@pytest.mark.parametrize("mode", ["merge", "overwrite"])
+def test_the_first_write_of_a_branch_fits_a_table_whose_columns_came_and_went(graph: Graph, mode: str) -> None:
+    """Files of a branch's first write are made before its table exists, so their columns are numbered by hand."""
+    graph.apply_schema(STEPS["all_at_once"].change(FIRST))
+    on_main = rows(graph, "Task")
+    graph.branches.create("review")
+    written = {"slug": "a", "state": "held", "memo": "m", "cost": 5, "tags": ["u", "v"], "face": [3, 4]}
+
+    graph.load(harbor.lines([{"type": "Task", "data": written}]), mode=mode, branch="review")
+
+    on_review = {row["id"]: row for row in graph.snapshot("review").table("Task").to_arrow().to_pylist()}
+    assert {name: on_review["a"][name] for name in written} == written
+    assert set(on_review) == ({"a", "b", "c"} if mode == "merge" else {"a"})
+    if mode == "merge":
+        assert [on_review[row["id"]] for row in on_main[1:]] == on_main[1:]
+    assert rows(graph, "Task") == on_main

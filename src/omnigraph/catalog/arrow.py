@@ -9,6 +9,8 @@ from omnigraph.catalog.model import EdgeType, EntityType, Property, PropertyType
 
 PRIMARY_KEY_METADATA = "lance-schema:unenforced-primary-key"
 PROPERTY_ID_METADATA = "omnigraph:property_id"
+SYSTEM_COLUMNS = frozenset({"id", "src", "dst"})
+"""The columns that belong to no property; edges have all of them, nodes the first."""
 
 # The logical shape of a Lance blob (version 2) and the mark that makes it one. Spelling the extension by metadata, as
 # it travels over IPC, needs neither Lance nor a registered extension type; Lance stores and returns its own type.

@@ -89,10 +89,12 @@ def read_engine_name(text: str, setting: str) -> EngineName:
 
 def session_from_environment(environ: Mapping[str, str]) -> SparkAddress | None:
     """Return the session that the environment names, the strongest variable first."""
-    candidates = (("OMNIGRAPH_SPARK_REMOTE", True), ("SPARK_REMOTE", True), ("OMNIGRAPH_SPARK_MASTER", False))
-    for variable, is_remote in candidates:
-        if url := environ.get(variable):
-            return SparkAddress(url=url, is_remote=is_remote, setting=f"${variable}")
+    if url := environ.get("OMNIGRAPH_SPARK_REMOTE"):
+        return SparkAddress(url=url, is_remote=True, setting="$OMNIGRAPH_SPARK_REMOTE")
+    if url := environ.get("SPARK_REMOTE"):
+        return SparkAddress(url=url, is_remote=True, setting="$SPARK_REMOTE")
+    if url := environ.get("OMNIGRAPH_SPARK_MASTER"):
+        return SparkAddress(url=url, is_remote=False, setting="$OMNIGRAPH_SPARK_MASTER")
     return None
 
 

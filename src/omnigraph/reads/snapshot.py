@@ -11,15 +11,12 @@ from omnigraph.catalog.model import Catalog, EntityType, Scalar, TableKey
 from omnigraph.errors import EntityNotFound
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
 from omnigraph.storage.filters import Operator, all_of
-from omnigraph.storage.tables import ROW_ID, Table
+from omnigraph.storage.tables import Table
 from omnigraph.writes.comparisons import comparison_with
 from omnigraph.writes.context import GraphContext
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-_IN_MEMORY_ROWS_MAX = 1_000_000
-_CHUNK_ROWS = 100_000
 
 
 class SnapshotTable:
@@ -73,15 +70,8 @@ class SnapshotTable:
         return arrow_relation(self.to_arrow() if has_blobs else self._table.dataset, connection)
 
     def in_id_order(self, columns: Sequence[str] | None = None) -> "Iterator[pa.Table]":
-        """Yield all rows in byte order of their ids, in chunks; memory holds the ids and one chunk."""
-        names = list(columns or self.schema.names)
-        if self.pin.row_count <= _IN_MEMORY_ROWS_MAX:
-            yield self._table.read(names).sort_by("id")
-            return
-        ordered = self._table.read(["id"], with_row_ids=True).sort_by("id")
-        row_ids = ordered[ROW_ID].combine_chunks()
-        for start in range(0, len(row_ids), _CHUNK_ROWS):
-            yield self._table.take(row_ids.slice(start, _CHUNK_ROWS), names).select(names).sort_by("id")
+        """Yield all rows in byte order of their ids, in chunks, without holding more than one large chunk at a time."""
+        yield from self._table.in_id_order(columns)
 
     def _known(self, columns: Sequence[str] | None) -> Sequence[str] | None:
         unknown = sorted(set(columns or ()) - set(self.schema.names))

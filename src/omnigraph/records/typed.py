@@ -31,7 +31,7 @@ class TypedRows:
     def table(self, rows: pa.Table, *, first_row: int) -> pa.Table:
         """Convert rows to the columns of `content_schema`, omission flags and `__line`; report what is wrong."""
         rows = rows.combine_chunks()
-        lines = pa.array(range(first_row, first_row + rows.num_rows), pa.uint64())
+        lines = pa.arange(first_row, first_row + rows.num_rows).cast(pa.uint64())
         schema = content_schema(self.entity)
         if first_row == 1:  # a column is undeclared once, not once in every batch
             self._report_undeclared_names(rows, lines)

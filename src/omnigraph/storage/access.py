@@ -2,11 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from omnigraph.storage.store import GraphStore
 from omnigraph.storage.tables import Table, TableAddress
 from omnigraph.storage.worker_files import worker_store
+
+ANY_OPERATION: Final = "table access"
+"""Handles are opened afresh each time, so that one operation may well use the store that another one opened."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,13 +31,13 @@ class TableAccess:
     @property
     def uri(self) -> str:
         """The URI that Lance knows the ref by."""
-        return worker_store(self.graph_uri).tables.uri(self.address)
+        return worker_store(self.graph_uri, ANY_OPERATION).tables.uri(self.address)
 
     @property
     def storage_options(self) -> Mapping[str, str] | None:
         """What Lance needs to reach the store from here."""
-        return worker_store(self.graph_uri).tables.storage_options
+        return worker_store(self.graph_uri, ANY_OPERATION).tables.storage_options
 
     def open(self) -> Any:
         """Open the dataset in this process, on a handle of its own: tasks run side by side."""
-        return worker_store(self.graph_uri).tables.fresh(self.address, self.version).dataset
+        return worker_store(self.graph_uri, ANY_OPERATION).tables.fresh(self.address, self.version).dataset

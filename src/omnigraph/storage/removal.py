@@ -1,6 +1,8 @@
 """Removing tables and versions of tables for good: the only code that takes committed data away."""
 
-from collections.abc import Collection
+from collections.abc import Callable
+
+import pyarrow as pa
 
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.objects import ControlStore
@@ -15,10 +17,8 @@ def remove_table(store: TableStore, objects: ControlStore, location: str) -> Non
         objects.delete(path)
 
 
-def remove_versions_with_fields(
-    store: TableStore, location: str, *, key: str, values: Collection[str], before: int
-) -> None:
-    """Delete the main line's versions below `before` in which a field's metadata has one of `values` under `key`.
+def remove_versions(store: TableStore, location: str, *, before: int, is_doomed: Callable[[pa.Schema], bool]) -> None:
+    """Delete the main line's versions below `before` whose schema is doomed.
 
     Versions that a ref was forked from stay: the ref reads them. Repeating this finds nothing left to do.
     """
@@ -30,14 +30,9 @@ def remove_versions_with_fields(
     doomed = [
         version
         for version in head.versions()
-        if version < before and version not in forked and _has_field(store, address, version, key, values)
+        if version < before and version not in forked and is_doomed(store.open(address, version).schema)
     ]
     store.forget_table(location)
     if doomed:
         with translated(doing=f"removing versions of {location}", uri=location):
             head.dataset.cleanup_old_versions(versions=doomed)
-
-
-def _has_field(store: TableStore, address: TableAddress, version: int, key: str, values: Collection[str]) -> bool:
-    schema = store.open(address, version).schema
-    return any((field.metadata or {}).get(key.encode(), b"").decode() in values for field in schema)

@@ -5,10 +5,12 @@ need not survive a crash of the machine and are not synced.
 """
 
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 
 import pyarrow as pa
 
+from omnigraph.base import ids
 from omnigraph.errors import StorageError
 from omnigraph.storage.store import GraphStore
 
@@ -41,7 +43,7 @@ class Scratch:
         path = self.store.root.local_path / self._path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         # A task that runs twice replaces its file in one step, under the eyes of a reader.
-        unfinished = path.with_name(f".{path.name}.{id(content)}")
+        unfinished = path.with_name(f".{path.name}.{ids.new_ulid()}")
         with unfinished.open("wb") as file:
             file.write(content)
         unfinished.replace(path)
@@ -53,7 +55,10 @@ class Scratch:
     def clear(self) -> None:
         """Remove everything that was kept."""
         if self.store.root.is_local:
-            shutil.rmtree(self.store.root.local_path / SCRATCH_DIRECTORY / self.operation_id, ignore_errors=True)
+            directory = self.store.root.local_path / SCRATCH_DIRECTORY
+            shutil.rmtree(directory / self.operation_id, ignore_errors=True)
+            with suppress(OSError):  # never there, or other operations use it
+                directory.rmdir()
             return
         for path in self.store.objects.list(f"{SCRATCH_DIRECTORY}/{self.operation_id}"):
             self.store.objects.delete(path)

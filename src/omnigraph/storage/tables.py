@@ -27,6 +27,8 @@ ROW_ID: Final = "_rowid"
 ROW_ADDRESS: Final = "_rowaddr"
 
 _HANDLES_MAX = 256
+_SORT_BYTES_MAX = 256 * 2**20
+_CHUNK_BYTES = 64 * 2**20
 _LOOKUP_BY_FILTER_MAX = 2_000
 """Up to this many values a lookup goes through the scalar index as an IN list; above, one column scan is cheaper."""
 
@@ -153,6 +155,30 @@ class Table:
             with_row_addresses=with_row_addresses,
             fragment_ids=fragment_ids,
         ).read_all()
+
+    def in_id_order(
+        self, columns: Sequence[str] | None = None, *, fragment_ids: Sequence[int] | None = None
+    ) -> Iterator[pa.Table]:
+        """Yield all rows, or those of some fragments, in byte order of their ids, in chunks.
+
+        What is small is sorted in memory. Of the rest memory holds the ids and one chunk, however wide the rows are.
+        """
+        names = list(columns or self.schema.names)
+        batches, size = [], 0
+        for batch in self.scan(names, fragment_ids=fragment_ids):
+            batches.append(batch)
+            size += batch.nbytes
+            if size > _SORT_BYTES_MAX:
+                break
+        else:
+            if batches:
+                yield pa.Table.from_batches(batches).sort_by("id")
+            return
+        chunk_rows = max(1, _CHUNK_BYTES * sum(batch.num_rows for batch in batches) // size)
+        batches.clear()
+        row_ids = self.read(["id"], with_row_ids=True, fragment_ids=fragment_ids).sort_by("id")[ROW_ID].combine_chunks()
+        for start in range(0, len(row_ids), chunk_rows):
+            yield self.take(row_ids.slice(start, chunk_rows), names).select(names).sort_by("id")
 
     def read_added_since(self, older: "Table") -> pa.Table:
         """Read the rows of the fragments that an older state of this table does not have."""

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from threading import Lock
 
 import pyarrow as pa
@@ -16,32 +17,37 @@ from omnigraph.storage.staging import with_row_ids, write_data_files
 from omnigraph.storage.store import GraphStore
 from omnigraph.storage.tables import Table, TableAddress
 
-_stores: dict[str, GraphStore] = {}
+_shared: dict[tuple[str, str], GraphStore] = {}
 _lock = Lock()
 
 
 @contextmanager
-def shared_with_workers(store: GraphStore) -> Iterator[None]:
+def shared_with_workers(store: GraphStore, operation_id: str) -> Iterator[None]:
     """Let tasks in this process use the opened store, with the options that it was opened with."""
     with _lock:
-        before = _stores.get(store.uri)
-        _stores[store.uri] = store
+        _shared[store.uri, operation_id] = store
     try:
         yield
     finally:
         with _lock:
-            if before is None:
-                _stores.pop(store.uri, None)
-            else:
-                _stores[store.uri] = before
+            del _shared[store.uri, operation_id]
 
 
-def worker_store(uri: str) -> GraphStore:
-    """Return the store of a graph, opened at most once per process."""
+def worker_store(uri: str, operation_id: str) -> GraphStore:
+    """Return the store of a graph for the tasks of one operation.
+
+    Workers outlive operations, and a table directory may come back with other content under the same versions once its
+    branch was deleted, so what one operation opened is of no use to the next.
+    """
     with _lock:
-        if uri not in _stores:
-            _stores[uri] = GraphStore.open(uri)
-        return _stores[uri]
+        found = _shared.get((uri, operation_id))
+    return found if found is not None else _opened(uri, operation_id)
+
+
+@lru_cache(maxsize=1)
+def _opened(uri: str, operation_id: str) -> GraphStore:
+    del operation_id
+    return GraphStore.open(uri)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

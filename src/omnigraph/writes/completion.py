@@ -4,9 +4,14 @@ Nothing here can undo the commit. It is done before the sidecar goes, so that a 
 every step may be repeated.
 """
 
+from collections.abc import Collection
+
+import pyarrow as pa
+
 from omnigraph.base import faults
-from omnigraph.catalog.arrow import PROPERTY_ID_METADATA
-from omnigraph.storage.removal import remove_table, remove_versions_with_fields
+from omnigraph.catalog.arrow import PROPERTY_ID_METADATA, SYSTEM_COLUMNS
+from omnigraph.storage.refs import delete_ref, list_refs
+from omnigraph.storage.removal import remove_table, remove_versions
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.purge import Purge
 from omnigraph.writes.sidecar import Sidecar
@@ -27,13 +32,21 @@ def _remove(context: GraphContext, branch: str, purge: Purge) -> None:
     if purge.property_ids is None:
         remove_table(tables, context.store.objects, purge.location)
         return
+    if not context.manifest.branch_names():
+        # What a deleted branch left holds the lost data too, and nobody reads it any more.
+        for ref in list_refs(tables, purge.location):
+            delete_ref(tables, purge.location, ref)
+    lost = {str(number).encode() for number in purge.property_ids}
     pins = context.manifest.load(branch).snapshot.pins.values()
     pin = next((pin for pin in pins if pin.location == purge.location), None)
     if pin is not None:
-        remove_versions_with_fields(
-            tables,
-            purge.location,
-            key=PROPERTY_ID_METADATA,
-            values={str(number) for number in purge.property_ids},
-            before=pin.version,
-        )
+        remove_versions(tables, purge.location, before=pin.version, is_doomed=lambda schema: _may_hold(schema, lost))
+
+
+def _may_hold(schema: pa.Schema, lost: Collection[bytes]) -> bool:
+    """Whether a version may hold a lost property; tables of old graphs do not say what their columns are."""
+    numbers = [(field.metadata or {}).get(PROPERTY_ID_METADATA.encode()) for field in schema]
+    return any(
+        number in lost or (number is None and field.name not in SYSTEM_COLUMNS)
+        for number, field in zip(numbers, schema, strict=True)
+    )

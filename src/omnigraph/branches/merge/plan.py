@@ -1,7 +1,7 @@
 """Decide: from the sides of a merge to everything it will do, or every reason why it cannot.
 
 Reads, and writes nothing: a dry run prints the very plan that a run carries out. Cost follows the changes of both
-sides since they parted; tables that only the target changed are not opened.
+sides since they parted (`benchmarks/merge.py`); tables that only the target changed are not opened.
 """
 
 from collections.abc import Mapping

@@ -6,7 +6,7 @@ that from measured speeds, and groups are admitted only while the sum stays bear
 """
 
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from omnigraph.catalog.indexes import IndexIntent, IndexKind
@@ -25,7 +25,8 @@ from omnigraph.storage.layout import FragmentLayout, IndexLayout, TableLayout
 
 TAIL_SECONDS_MAX = 20.0
 """A writer waits 30 seconds for its gate; the tail must be over well before."""
-_COMMIT_SECONDS = 0.02
+_COMMIT_SECONDS = 0.03
+"""All commits of one table, beside other tables."""
 _REMAP_SECONDS_PER_ROW = 0.8e-6
 _FOLD_SECONDS_PER_ROW = 0.2e-6
 _FOLD_SECONDS_PER_VECTOR = 4e-6
@@ -79,7 +80,12 @@ class TablePlan:
     @property
     def has_work(self) -> bool:
         """Whether anything would be committed to the table."""
-        return not self.skipped and bool(self.groups or self.folds or self.builds or self.facts.layout.has_auto_cleanup)
+        return not self.skipped and (bool(self.groups) or self.has_index_work)
+
+    @property
+    def has_index_work(self) -> bool:
+        """Whether something would be committed that no budget keeps back."""
+        return bool(self.folds or self.builds or self.facts.layout.has_auto_cleanup)
 
     @property
     def bytes_read(self) -> int:
@@ -107,7 +113,7 @@ class TablePlan:
     @property
     def fixed_seconds(self) -> float:
         """The part of the tail that does not depend on the groups."""
-        return _COMMIT_SECONDS * 4 + sum(_fold_seconds(self.facts.layout, index) for index in self.folds)
+        return _COMMIT_SECONDS + sum(_fold_seconds(self.facts.layout, index) for index in self.folds)
 
     def remap_seconds(self, group: RewriteGroup) -> float:
         """Estimate what committing one group adds to the tail."""
@@ -241,18 +247,18 @@ def _fold_seconds(layout: TableLayout, index: IndexLayout) -> float:
 
 def _admit(plans: tuple[TablePlan, ...], options: OptimizeOptions) -> tuple[TablePlan, ...]:
     """Keep the groups that fit, those first that remove the most fragments per byte."""
-    budget = _Budget(
-        bytes_left=options.max_bytes, tail_left=TAIL_SECONDS_MAX - sum(plan.fixed_seconds for plan in plans)
-    )
+    certain = {plan.table_key for plan in plans if not plan.skipped and plan.has_index_work}
+    fixed = sum(plan.fixed_seconds for plan in plans if plan.table_key in certain)
+    budget = _Budget(bytes_left=options.max_bytes, tail_left=TAIL_SECONDS_MAX - fixed)
     offered = sorted(
-        ((plan.table_key, group) for plan in plans if not plan.skipped for group in plan.groups),
-        key=lambda offer: (offer[1].bytes / len(offer[1].fragments), offer[0], offer[1].fragment_ids),
+        ((plan, group) for plan in plans if not plan.skipped for group in plan.groups),
+        key=lambda offer: (offer[1].bytes / len(offer[1].fragments), offer[0].table_key, offer[1].fragment_ids),
     )
-    by_key = {plan.table_key: plan for plan in plans}
     admitted: dict[TableKey, list[RewriteGroup]] = {plan.table_key: [] for plan in plans}
-    for table_key, group in offered:
-        if budget.take(group.bytes, by_key[table_key].remap_seconds(group)):
-            admitted[table_key].append(group)
+    for plan, group in offered:
+        is_first = not admitted[plan.table_key] and plan.table_key not in certain
+        if budget.take(group.bytes, plan.remap_seconds(group) + (plan.fixed_seconds if is_first else 0.0)):
+            admitted[plan.table_key].append(group)
     return tuple(_keep(plan, admitted[plan.table_key]) for plan in plans)
 
 
@@ -262,18 +268,18 @@ class _Budget:
 
     bytes_left: int | None
     tail_left: float
-    _used: bool = field(default=False)
+    is_used: bool = False
 
     def take(self, size: int, seconds: float) -> bool:
-        """Take a share, or leave everything as it is; the first group always fits into the tail."""
+        """Take a share, or leave everything as it is; one group always fits into the tail, or none ever would."""
         if self.bytes_left is not None and size > self.bytes_left:
             return False
-        if self._used and seconds > self.tail_left:
+        if self.is_used and seconds > self.tail_left:
             return False
         if self.bytes_left is not None:
             self.bytes_left -= size
         self.tail_left -= seconds
-        self._used = True
+        self.is_used = True
         return True
 
 

@@ -31,6 +31,7 @@ from omnigraph.maintenance.optimize.report import (
 from omnigraph.maintenance.optimize.tail import Tail, run_tail
 from omnigraph.maintenance.optimize.work import TableWork, carry_out_tasks, drop_files
 from omnigraph.manifest.commits import MAIN_BRANCH
+from omnigraph.storage.access import ANY_OPERATION
 from omnigraph.storage.tables import TableAddress
 from omnigraph.storage.worker_files import shared_with_workers
 from omnigraph.writes.authority import Capture, capture_branch
@@ -59,7 +60,7 @@ def run_optimize(
         return run.preview()
     with (
         sole_maintainer(context, "optimize", wait_seconds=options.wait_seconds),
-        shared_with_workers(context.store),
+        shared_with_workers(context.store, ANY_OPERATION),
     ):
         require_settled(context, "optimize")
         context.store.objects.probe()
@@ -112,7 +113,8 @@ class _Run:
             self._context.store.tables.forget(found.pin.address)
         reports = self._reports(plans, works, tail)
         internal, contentions = self._compact_internal()
-        after = self._context.manifest.load(self._branch).snapshot.graph_version
+        # Of the commit itself: a later look would show what other writers have published since.
+        after = tail.commit.graph_version if tail.commit is not None else capture.snapshot.graph_version
         result = self._result(capture, plans, [*reports, *internal], ran, graph_version=after)
         left = sum(group.bytes for work in works for group in work.to_rewrite)
         result = replace(

@@ -192,7 +192,8 @@ class EmbedWriter:
         for name, vectors in found.items():
             rows = _with_vectors(rows, name, vectors)
         delta = TableDelta(entity=node, upserts=delta_rows(node, rows), matched=matched, removed=empty_reference(node))
-        return without_unchanged(capture, delta)
+        # A pending vector becomes one, so only vectors that were made again can be what they were.
+        return without_unchanged(capture, delta) if self.reembed_all else delta
 
     def _found(self, capture: Capture, target: Target) -> pa.Table:
         """Return the ids of the rows that get a vector, each with it."""

@@ -22,8 +22,6 @@ from omnigraph.records.tables import content_schema
 from omnigraph.storage.tables import Table, TableAddress, TableStore
 from omnigraph.storage.uris import GraphRoot, is_bucket_uri
 
-_LINES_AT_ONCE = 100_000
-
 
 class ExportFormat(StrEnum):
     """What the files of an export are."""
@@ -70,11 +68,12 @@ def write_part(task: PartTask) -> PartWritten:
 
 
 def _write_lines(table: Table, task: PartTask) -> int:
-    rows = table.scan(fragment_ids=task.fragments).read_all().sort_by("id")
+    written = 0
     with _output(task.out) as stream:
-        for start in range(0, rows.num_rows, _LINES_AT_ONCE):
-            stream.write(render_lines(rows.slice(start, _LINES_AT_ONCE), task.entity))
-    return int(rows.num_rows)
+        for rows in table.in_id_order(fragment_ids=task.fragments):
+            stream.write(render_lines(rows, task.entity))
+            written += rows.num_rows
+    return written
 
 
 def _write_parquet(table: Table, task: PartTask) -> int:

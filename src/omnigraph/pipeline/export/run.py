@@ -23,7 +23,7 @@ from omnigraph.storage.uris import is_bucket_uri
 from omnigraph.writes.context import GraphContext
 
 PART_ROWS_MAX = 1 << 20
-"""A part is sorted in memory, and a million rows are a good file for whoever reads it."""
+"""A million rows are a good file for whoever reads it, and many files keep all workers busy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

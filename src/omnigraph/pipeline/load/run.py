@@ -161,8 +161,8 @@ def _load(
         if isinstance(found, TableInput) or (engine is context.engine and found.fits_in_memory()):
             writer = _small_writer(capture, found, mode, branch, actor_id, max_errors, events)
         else:
-            ending.enter_context(shared_with_workers(context.store))
             scratch = Scratch(context.store, ids.new_ulid())
+            ending.enter_context(shared_with_workers(context.store, scratch.operation_id))
             ending.callback(scratch.clear)
             ending.callback(engine.close)
             writer = _bulk_writer(capture, found, engine, scratch, mode, branch, actor_id, max_errors, events)

@@ -68,7 +68,7 @@ class KeyFile:
 
 def read_keys(file: KeyFile) -> Iterator[pa.RecordBatch]:
     """Read kept key columns."""
-    yield from Scratch(worker_store(file.uri), file.operation_id).read_table(file.name).to_batches()
+    yield from Scratch(worker_store(file.uri, file.operation_id), file.operation_id).read_table(file.name).to_batches()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,13 +76,16 @@ class StoredFragments:
     """Some fragments of a stored table whose key columns are wanted."""
 
     uri: str
+    operation_id: str
     place: TablePlace
     fragment_ids: tuple[int, ...]
     entity: EntityType
     has_content: bool
 
 
-def stored_keys(uri: str, place: TablePlace, table: Table, entity: EntityType, *, has_content: bool) -> Produced:
+def stored_keys(
+    table: Table, entity: EntityType, *, uri: str, operation_id: str, place: TablePlace, has_content: bool
+) -> Produced:
     """Describe the key columns of a stored table, for workers to read."""
     tasks: list[StoredFragments] = []
     group: list[int] = []
@@ -93,7 +96,14 @@ def stored_keys(uri: str, place: TablePlace, table: Table, entity: EntityType, *
         rows += fragment_rows
         if rows >= _STORED_TASK_ROWS or number == len(fragments):
             tasks.append(
-                StoredFragments(uri=uri, place=place, fragment_ids=tuple(group), entity=entity, has_content=has_content)
+                StoredFragments(
+                    uri=uri,
+                    operation_id=operation_id,
+                    place=place,
+                    fragment_ids=tuple(group),
+                    entity=entity,
+                    has_content=has_content,
+                )
             )
             group, rows = [], 0
     return Produced(schema=stored_schema(entity, has_content=has_content), read=read_stored_keys, tasks=tuple(tasks))
@@ -104,7 +114,7 @@ def read_stored_keys(task: StoredFragments) -> Iterator[pa.RecordBatch]:
     entity = task.entity
     schema = stored_schema(entity, has_content=task.has_content)
     names = identity_columns(entity) + [name for name in member_columns(entity) if name not in _ENDPOINTS]
-    table = task.place.open(worker_store(task.uri))
+    table = task.place.open(worker_store(task.uri, task.operation_id))
     scan = table.scan(
         None if task.has_content else names,
         with_row_ids=True,

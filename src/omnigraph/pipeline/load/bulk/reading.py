@@ -63,7 +63,7 @@ class PieceOutcome:
 def read_piece(task: PieceTask) -> PieceOutcome:
     """Parse one piece against the schema; write what a load of this mode can write without looking at the graph."""
     load = task.load
-    store = worker_store(load.uri)
+    store = worker_store(load.uri, load.operation_id)
     scratch = Scratch(store, load.operation_id)
     findings = FindingCollector(limit=load.max_errors)
     parts: dict[TableKey, list[pa.Table]] = defaultdict(list)

@@ -62,7 +62,7 @@ def _rewrite_part(load: LoadTask, entities: tuple[EntityType, ...], part: int, m
 
 def rewrite_piece(load: LoadTask, entity: EntityType, ordinal: int, matches: pa.Table) -> Rewritten:
     """Write the rows of one piece that are new or differ from what is stored."""
-    store = worker_store(load.uri)
+    store = worker_store(load.uri, load.operation_id)
     place = load.places[entity.table_key]
     table = place.open(store)
     rows = _with_final_ids(Scratch(store, load.operation_id).read_table(rows_name(ordinal, entity)), matches)

@@ -160,7 +160,14 @@ class BulkLoadWriter:
     def _stored(self, capture: Capture, load: LoadTask, entity: EntityType) -> Produced:
         key = entity.table_key
         has_content = looks_for_meaning(entity, load.mode) and key in self._types()
-        return stored_keys(load.uri, load.places[key], capture.table(key), entity, has_content=has_content)
+        return stored_keys(
+            capture.table(key),
+            entity,
+            uri=load.uri,
+            operation_id=load.operation_id,
+            place=load.places[key],
+            has_content=has_content,
+        )
 
     def _types(self) -> set[TableKey]:
         return {table.table_key for outcome in self.outcomes for table in outcome.tables}

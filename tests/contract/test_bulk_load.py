@@ -1,0 +1,113 @@
+"""Bulk loads mean what small loads mean: on the threads of this process, on Spark, cut wherever they are cut."""
+
+import json
+import os
+from functools import partial
+
+import pytest
+
+import omnigraph
+from contract.bulk_story import REFUSED, SCHEMA, tell
+from contract.graphs import node
+from omnigraph.engine.interface import Produced
+from omnigraph.errors import Io, SparkJobFailed
+from omnigraph.pipeline.load import run
+from omnigraph.pipeline.load.bulk import pieces
+from omnigraph.pipeline.load.sources import LocalInputs, find_inputs
+
+
+@pytest.fixture
+def tiny_pieces(monkeypatch):
+    """Cut input into many pieces, so that records of one check lie in different ones."""
+    monkeypatch.setattr(pieces, "PIECE_BYTES_MIN", 150)
+    monkeypatch.setattr(pieces, "PIECE_BYTES_MAX", 150)
+
+
+def local_in_pieces(graph, data, *, mode):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run, "IN_MEMORY_BYTES_MAX", -1)
+        return graph.load(data, mode=mode, engine="local")
+
+
+def test_pieces_in_this_process_agree_with_a_small_load(tmp_path, tiny_pieces):
+    tell(tmp_path, bulk=local_in_pieces, refusals=range(len(REFUSED)))
+
+
+def test_a_bulk_load_works_on_a_branch_and_leaves_main_alone(tmp_path, tiny_pieces):
+    graph = omnigraph.init(str(tmp_path / "g.omni"), SCHEMA)
+    first, second = ([node("Port", code=f"{letter}{n}") for n in range(9)] for letter in "ab")
+    for name, records in (("a", first), ("b", [*second, node("Port", code="a1", mail="m")])):
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, records)))
+    local_in_pieces(graph, tmp_path / "a.jsonl", mode="append")
+    graph.branches.create("side")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run, "IN_MEMORY_BYTES_MAX", -1)
+        graph.load(tmp_path / "b.jsonl", mode="merge", branch="side", engine="local")
+
+    ports = graph.snapshot("side").table("Port").to_arrow()
+    assert ports.num_rows == 18
+    assert dict(zip(ports["id"].to_pylist(), ports["mail"].to_pylist(), strict=True))["a1"] == "m"
+    assert graph.snapshot().table("Port").to_arrow().num_rows == 9
+
+
+def test_a_file_that_vanishes_fails_the_load_and_leaves_no_staging(tmp_path, tiny_pieces, monkeypatch):
+    graph = omnigraph.init(str(tmp_path / "g.omni"), SCHEMA)
+    data = tmp_path / "gone.jsonl"
+    data.write_text("\n".join(json.dumps(node("Port", code=f"p{n}")) for n in range(20)))
+    plan = pieces.plan_pieces
+
+    def plan_then_lose(*arguments, **options):
+        planned = plan(*arguments, **options)
+        data.unlink()
+        return planned
+
+    monkeypatch.setattr(run, "plan_pieces", plan_then_lose)
+
+    with pytest.raises(Io, match=r"gone\.jsonl"):
+        local_in_pieces(graph, data, mode="append")
+
+    assert not (tmp_path / "g.omni" / "__staging").exists()
+    assert graph.snapshot().table("Port").to_arrow().num_rows == 0
+
+
+def spark_load(graph, data, *, mode):
+    loaded = graph.load(data, mode=mode, engine="spark")
+    assert (loaded.engine, loaded.engine_reason) == ("spark", "engine spark")
+    return loaded
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_spark_agrees_with_a_small_load(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+    tell(tmp_path, bulk=spark_load, refusals=(2, 7))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_spark_runs_tasks_groups_and_statements_and_tells_what_failed(tmp_path):
+    import pyarrow as pa
+
+    from omnigraph.engine.choice import EngineChoice, EngineName
+    from omnigraph.engine.spark.engine import SparkEngine
+    from omnigraph.engine.spark.session import open_session
+
+    engine = SparkEngine(
+        open_session(EngineChoice(engine=EngineName.SPARK), os.environ, {"OMNIGRAPH_TEST_KEY": "hush"})
+    )
+    numbers = pa.schema([("n", pa.uint64())])
+
+    assert sorted(engine.map(abs, [-1, 2, -3])) == [1, 2, 3]
+    assert set(engine.map(os.environ.get, ["OMNIGRAPH_TEST_KEY"])) == {"hush"}
+    assert engine.sql({"t": pa.table({"n": [1, 2]}, schema=numbers)}, "SELECT sum(n) AS s FROM t")["s"].to_pylist() == [
+        3
+    ]
+    nothing = Produced(schema=numbers, read=iter, tasks=())
+    assert engine.sql({"t": nothing}, "SELECT count(*) AS c FROM t")["c"].to_pylist() == [0]
+    with pytest.raises(Io, match="absent"):
+        list(engine.map(partial(find_inputs, store=LocalInputs()), [str(tmp_path / "absent")]))
+    with pytest.raises(SparkJobFailed, match="TypeError: bad operand type"):
+        list(engine.map(abs, ["x"]))
+    engine.close()

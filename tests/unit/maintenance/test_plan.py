@@ -1,0 +1,224 @@
+"""What optimize decides, from made-up facts: no disk, no Lance."""
+
+from dataclasses import replace
+
+import pytest
+
+from omnigraph.catalog.indexes import IndexIntent, IndexKind
+from omnigraph.catalog.model import TableIdentity, TableKey
+from omnigraph.errors import Usage
+from omnigraph.maintenance.optimize.facts import TableFacts
+from omnigraph.maintenance.optimize.grouping import RewriteGroup
+from omnigraph.maintenance.optimize.options import OptimizeOptions, concurrency_from
+from omnigraph.maintenance.optimize.plan import TAIL_SECONDS_MAX, plan_table, plan_tables
+from omnigraph.maintenance.optimize.work import batch_rows
+from omnigraph.manifest.snapshot import TablePin
+from omnigraph.storage.layout import FragmentLayout, IndexLayout, SegmentLayout, TableLayout
+
+BY_ID = IndexIntent(name="og_btree_id", column="id", kind=IndexKind.BTREE)
+BY_TEXT = IndexIntent(name="og_fts_5", column="title", kind=IndexKind.FTS)
+BY_VECTOR = IndexIntent(name="og_vec_6", column="vec", kind=IndexKind.VECTOR)
+LANCE_KIND = {IndexKind.BTREE: "BTree", IndexKind.FTS: "Inverted", IndexKind.VECTOR: "IVF_FLAT"}
+
+
+def fragments(*rows: int, width: int = 10) -> tuple[FragmentLayout, ...]:
+    return tuple(
+        FragmentLayout(fragment_id=number, physical_rows=count, deleted_rows=0, bytes=4_096 + count * width)
+        for number, count in enumerate(rows)
+    )
+
+
+def index(intent: IndexIntent, *covered: set[int], is_inherited: bool = False) -> IndexLayout:
+    """Describe an index with one segment for each set of fragments."""
+    return IndexLayout(
+        name=intent.name,
+        kind=LANCE_KIND[intent.kind],
+        field_ids=(0,),
+        columns=(intent.column,),
+        segments=tuple(
+            SegmentLayout(
+                uuid=f"{intent.name}-{number}",
+                dataset_version=1,
+                index_version=1,
+                fragment_ids=frozenset(numbers),
+                is_inherited=is_inherited,
+            )
+            for number, numbers in enumerate(covered)
+        ),
+    )
+
+
+def facts(
+    *indexes: IndexLayout,
+    rows: tuple[int, ...] = (5, 5, 5),
+    intents: tuple[IndexIntent, ...] = (BY_ID,),
+    name: str = "node:T",
+    vectors: int = 0,
+    **layout: bool,
+) -> TableFacts:
+    pin = TablePin(
+        table_key=TableKey(name),
+        identity=TableIdentity(type_id=1, incarnation_id=1),
+        location="nodes/1",
+        ref=None,
+        version=7,
+        row_count=sum(rows),
+    )
+    described = TableLayout(
+        version=7,
+        fragments=fragments(*rows),
+        indexes=indexes,
+        column_count=2,
+        has_blobs=layout.get("has_blobs", False),
+        has_auto_cleanup=layout.get("has_auto_cleanup", False),
+    )
+    return TableFacts(
+        pin=pin, layout=described, head_version=7, intents=intents, vectors={"vec": vectors}, dimensions={"vec": 8}
+    )
+
+
+def test_a_table_at_its_target_needs_nothing():
+    plan = plan_table(facts(index(BY_ID, {0}), rows=(500,)), OptimizeOptions())
+
+    assert not plan.has_work
+    assert plan.tail_seconds == 0.0
+
+
+def test_an_empty_table_waits_for_rows():
+    plan = plan_table(facts(rows=()), OptimizeOptions())
+
+    assert not plan.has_work
+    assert [(index.column, index.reason) for index in plan.pending] == [("id", "no rows yet")]
+    assert plan.facts.coverage() == 1.0
+
+
+def test_a_setting_that_deletes_versions_is_work_of_its_own():
+    plan = plan_table(facts(index(BY_ID, {0}), rows=(500,), has_auto_cleanup=True), OptimizeOptions())
+
+    assert plan.has_work
+
+
+def test_drift_is_skipped_and_not_interpreted():
+    plan = plan_table(replace(facts(), head_version=9), OptimizeOptions())
+
+    assert (plan.skipped, plan.has_work, plan.groups, plan.builds) == ("DriftNeedsRepair", False, (), ())
+
+
+def test_stale_full_text_is_built_anew_and_stale_btrees_are_folded():
+    stale = facts(index(BY_ID, {0}), index(BY_TEXT, {0}), intents=(BY_ID, BY_TEXT))
+
+    plan = plan_table(stale, OptimizeOptions())
+
+    assert [found.name for found in plan.folds] == ["og_btree_id"]
+    assert [(build.name, build.is_new) for build in plan.builds] == [("og_fts_5", False)]
+
+
+def test_several_segments_are_folded_even_when_they_cover_everything():
+    plan = plan_table(facts(index(BY_ID, {0}, {1, 2})), OptimizeOptions())
+
+    assert [found.name for found in plan.folds] == ["og_btree_id"]
+
+
+def test_an_index_that_nobody_declared_is_folded_and_never_replaced():
+    plan = plan_table(facts(index(BY_ID, {0, 1, 2}), index(BY_TEXT, {0})), OptimizeOptions())
+
+    assert [found.name for found in plan.folds] == ["og_fts_5"]
+    assert plan.builds == ()
+
+
+def test_a_btree_that_takes_too_long_to_fold_is_built_before_the_gates():
+    large = facts(index(BY_ID, {0}), rows=(20_000_000, 5))
+
+    plan = plan_table(large, OptimizeOptions())
+
+    assert plan.folds == ()
+    assert [build.name for build in plan.builds] == ["og_btree_id"]
+
+
+@pytest.mark.parametrize(("rows", "is_rebuilt"), [((5, 5), True), ((5_000_000,), False)])
+def test_an_inherited_btree_is_built_anew_only_when_a_rewrite_needs_it(rows, is_rebuilt):
+    covered = set(range(len(rows)))
+
+    plan = plan_table(facts(index(BY_ID, covered, is_inherited=True), rows=rows), OptimizeOptions())
+
+    assert [build.name for build in plan.builds] == (["og_btree_id"] if is_rebuilt else [])
+
+
+def test_without_reindexing_groups_follow_the_coverage_and_spare_inherited_btrees():
+    mixed = facts(index(BY_ID, {0, 1}), rows=(5, 5, 5, 5))
+    inherited = facts(index(BY_ID, {0, 1}, is_inherited=True), rows=(5, 5, 5, 5))
+
+    options = OptimizeOptions(reindex=False)
+
+    assert [group.fragment_ids for group in plan_table(mixed, options).groups] == [(0, 1), (2, 3)]
+    assert [group.fragment_ids for group in plan_table(inherited, options).groups] == [(2, 3)]
+    assert plan_table(mixed, options).builds == ()
+
+
+def test_the_tail_is_bounded_and_what_does_not_fit_is_left():
+    """Each table has one group of a million rows, and 0.8 seconds to remap it."""
+    many = [
+        facts(index(BY_ID, {0, 1}), rows=(500_000, 500_000), name=f"node:T{number}", intents=(BY_ID,))
+        for number in range(40)
+    ]
+
+    plans = plan_tables(many, OptimizeOptions(target_rows=900_000))
+
+    admitted = [plan for plan in plans if plan.groups]
+    assert sum(plan.tail_seconds for plan in plans) <= TAIL_SECONDS_MAX
+    assert 15 <= len(admitted) < 40
+    assert all(plan.groups or plan.left for plan in plans)
+
+
+def test_a_thousand_small_tables_fit_into_one_run_as_far_as_the_tail_allows():
+    many = [facts(index(BY_ID, {0, 1, 2}), name=f"node:T{number}") for number in range(1_000)]
+
+    plans = plan_tables(many, OptimizeOptions())
+
+    assert 500 < sum(bool(plan.groups) for plan in plans) < 1_000
+    assert sum(plan.tail_seconds for plan in plans) <= TAIL_SECONDS_MAX
+
+
+def test_a_budget_of_bytes_admits_what_removes_most_fragments_per_byte_first():
+    cheap = facts(rows=(5,) * 10, name="node:Cheap")
+    dear = replace(facts(name="node:Dear"), layout=replace(facts().layout, fragments=fragments(50, 50, width=10_000)))
+
+    plans = {plan.table_key: plan for plan in plan_tables([dear, cheap], OptimizeOptions(max_bytes=100_000))}
+
+    assert [len(plans[key].groups) for key in ("node:Cheap", "node:Dear")] == [1, 0]
+    assert len(plans["node:Dear"].left) == 1
+
+
+def test_coverage_is_that_of_the_least_complete_declared_index():
+    found = facts(index(BY_ID, {0, 1, 2}), index(BY_TEXT, {0}), intents=(BY_ID, BY_TEXT))
+
+    assert found.coverage() == pytest.approx(1 / 3)
+    assert replace(found, intents=(BY_ID, BY_TEXT, BY_VECTOR)).coverage() == 0.0
+
+
+@pytest.mark.parametrize(
+    ("width", "has_blobs", "expected"), [(10, False, 8_192), (4 << 20, False, 32), (100, True, 64), (1 << 33, False, 1)]
+)
+def test_a_worker_holds_as_many_rows_as_fit_into_its_memory(width, has_blobs, expected):
+    group = RewriteGroup(fragments=(FragmentLayout(fragment_id=0, physical_rows=10, deleted_rows=0, bytes=10 * width),))
+
+    assert batch_rows(group, OptimizeOptions(max_memory=1 << 30), has_blobs=has_blobs) == expected
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        OptimizeOptions(target_rows=0),
+        OptimizeOptions(max_bytes_per_file=0),
+        OptimizeOptions(deleted_ratio=1.5),
+        OptimizeOptions(max_memory=10),
+    ],
+)
+def test_values_that_cannot_work_are_refused(options):
+    with pytest.raises(Usage):
+        options.check()
+
+
+def test_concurrency_is_eight_unless_the_environment_says_otherwise():
+    assert concurrency_from({}) == 8
+    assert concurrency_from({"OMNIGRAPH_MAINTENANCE_CONCURRENCY": " 3 "}) == 3
