@@ -12,6 +12,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from omnigraph.base import ids
 from omnigraph.catalog.model import EdgeType, EntityType
 from omnigraph.changes.digests import DIGESTS_SCHEMA, digested, digests_at, produced_digests
 from omnigraph.engine.interface import Produced
@@ -107,14 +108,13 @@ def changed_by_history(context: GraphContext, before: TableState, after: TableSt
 
 def changed_by_content(context: GraphContext, before: TableState, after: TableState) -> pa.Table:
     """Find the changes by joining all rows that lie in files which the states do not share."""
-    store = context.store
-    of_before, of_after = unshared_rows(before.table, after.table)
-    with shared_with_workers(store):
-        return _classified(
-            context,
-            produced_digests(store, before.table, before.columns, of_before),
-            produced_digests(store, after.table, after.columns, of_after),
-        )
+    uri, operation_id = context.store.uri, ids.new_ulid()
+    digests = (
+        produced_digests(state.table, state.columns, rows, uri=uri, operation_id=operation_id)
+        for state, rows in zip((before, after), unshared_rows(before.table, after.table), strict=True)
+    )
+    with shared_with_workers(context.store, operation_id):
+        return _classified(context, *digests)
 
 
 def _all_of(state: TableState | None, op: Op) -> pa.Table:

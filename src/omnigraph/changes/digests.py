@@ -4,17 +4,15 @@ Vectors and blobs are hashed by whoever reads them and never travel.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import pyarrow as pa
 
 from omnigraph.engine.interface import Produced
 from omnigraph.records.contents import row_digests
-from omnigraph.storage.access import TableAccess
 from omnigraph.storage.row_changes import UnsharedRows
-from omnigraph.storage.store import GraphStore
-from omnigraph.storage.tables import ROW_ID, Table
+from omnigraph.storage.tables import ROW_ID, Table, TableAddress
 from omnigraph.storage.worker_files import worker_store
 
 _TASK_ROWS = 1 << 20
@@ -30,25 +28,31 @@ DIGESTS_SCHEMA: Final = pa.schema(
 class DigestTask:
     """Some fragments and some single rows of one state of a table; a plain value that any worker can carry out."""
 
-    access: TableAccess
+    uri: str
+    """The graph's; the store behind it is found by this and the operation."""
+    operation_id: str
+    address: TableAddress
+    version: int
     columns: tuple[str, ...]
     fragment_ids: tuple[int, ...] = ()
     row_ids: tuple[int, ...] = ()
 
 
-def produced_digests(store: GraphStore, table: Table, columns: tuple[str, ...], rows: UnsharedRows) -> Produced:
-    """Describe the digests of rows, for workers to make."""
-    access = TableAccess.to(store, table)
+def produced_digests(
+    table: Table, columns: tuple[str, ...], rows: UnsharedRows, *, uri: str, operation_id: str
+) -> Produced:
+    """Describe the digests of rows, for workers to make; the operation shares its store with them."""
+    task = DigestTask(uri=uri, operation_id=operation_id, address=table.address, version=table.version, columns=columns)
     tasks = [
-        *(DigestTask(access=access, columns=columns, fragment_ids=group) for group in _groups(table, rows)),
-        *(DigestTask(access=access, columns=columns, row_ids=tuple(ids.to_pylist())) for ids in _chunks(rows.row_ids)),
+        *(replace(task, fragment_ids=group) for group in _groups(table, rows)),
+        *(replace(task, row_ids=tuple(row_ids.to_pylist())) for row_ids in _chunks(rows.row_ids)),
     ]
     return Produced(schema=DIGESTS_SCHEMA, read=read_digests, tasks=tuple(tasks))
 
 
 def read_digests(task: DigestTask) -> Iterator[pa.RecordBatch]:
     """Carry out a task."""
-    table = worker_store(task.access.graph_uri).tables.open(task.access.address, task.access.version)
+    table = worker_store(task.uri, task.operation_id).tables.open(task.address, task.version)
     if task.fragment_ids:
         for batch in table.scan(["id", *task.columns], with_row_ids=True, fragment_ids=task.fragment_ids):
             yield from digested(batch, task.columns).to_batches()
