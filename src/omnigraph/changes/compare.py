@@ -5,22 +5,24 @@ only where that answer is complete (`storage/lineage.py`). The general way joins
 share file by file. Both then compare values (`records/contents.py`): an update is one only if the values differ.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 import pyarrow as pa
 
+from omnigraph.base import ids
 from omnigraph.catalog.model import EdgeType, EntityType
+from omnigraph.changes.digests import DIGESTS_SCHEMA, digested, digests_at, produced_digests
+from omnigraph.engine.interface import Produced
 from omnigraph.errors import Internal
-from omnigraph.records.contents import DIGEST_TYPE, row_digests
 from omnigraph.storage.lineage import Stretch, row_versions_tell, stretches_between
-from omnigraph.storage.row_changes import UnsharedRows, deleted_row_ids, rows_written_since, unshared_rows
+from omnigraph.storage.row_changes import deleted_row_ids, rows_written_since, unshared_rows
 from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID, Table
+from omnigraph.storage.worker_files import shared_with_workers
 from omnigraph.writes.context import GraphContext
 
-_BATCH_ROWS = 100_000
 _VERSIONS_READ_MIN = 64
 _ROWS_PER_VERSION = 1_000
 """Finding out which operation made a version costs about as much as comparing this many rows."""
@@ -35,9 +37,6 @@ CHANGES_SCHEMA: Final = pa.schema(
         pa.field(BEFORE_ROW, pa.uint64()),
         pa.field(AFTER_ROW, pa.uint64()),
     ]
-)
-_DIGESTS_SCHEMA: Final = pa.schema(
-    [pa.field("id", pa.string()), pa.field("row", pa.uint64()), pa.field("digest", DIGEST_TYPE)]
 )
 
 _CLASSIFY = """
@@ -109,8 +108,13 @@ def changed_by_history(context: GraphContext, before: TableState, after: TableSt
 
 def changed_by_content(context: GraphContext, before: TableState, after: TableState) -> pa.Table:
     """Find the changes by joining all rows that lie in files which the states do not share."""
-    of_before, of_after = unshared_rows(before.table, after.table)
-    return _classified(context, _digests(before, of_before), _digests(after, of_after))
+    uri, operation_id = context.store.uri, ids.new_ulid()
+    digests = (
+        produced_digests(state.table, state.columns, rows, uri=uri, operation_id=operation_id)
+        for state, rows in zip((before, after), unshared_rows(before.table, after.table), strict=True)
+    )
+    with shared_with_workers(context.store, operation_id):
+        return _classified(context, *digests)
 
 
 def _all_of(state: TableState | None, op: Op) -> pa.Table:
@@ -138,45 +142,20 @@ def _touched(
 ) -> tuple[pa.Table, pa.Table]:
     """Digest the rows that were written or deleted on the way: as they were, and as they are."""
     if not stretches:
-        return _DIGESTS_SCHEMA.empty_table(), _DIGESTS_SCHEMA.empty_table()
+        return DIGESTS_SCHEMA.empty_table(), DIGESTS_SCHEMA.empty_table()
     row_ids = [deleted_row_ids(context.store.tables, older.table.address.location, stretches)]
     now = []
     for batch in rows_written_since(older.table, newer.table, ["id", *newer.columns]):
         row_ids.append(batch[ROW_ID])
-        now.append(_digested(batch, newer.columns))
+        now.append(digested(batch, newer.columns))
     # Row ids are stable along the way, so that the rows as they were need no search by id.
-    then = _digests_at(older, pa.concat_arrays(row_ids).unique())
+    then = digests_at(older.table, pa.concat_arrays(row_ids).unique(), older.columns)
     return _concatenated(then), _concatenated(now)
 
 
-def _digests(state: TableState, rows: UnsharedRows) -> pa.RecordBatchReader:
-    def tables() -> Iterator[pa.Table]:
-        if rows.fragment_ids:
-            columns = ["id", *state.columns]
-            for batch in state.table.scan(columns, with_row_ids=True, fragment_ids=rows.fragment_ids):
-                yield _digested(batch, state.columns)
-        yield from _digests_at(state, rows.row_ids)
-
-    batches = (batch for table in tables() for batch in table.to_batches())
-    return pa.RecordBatchReader.from_batches(_DIGESTS_SCHEMA, batches)
-
-
-def _digests_at(state: TableState, row_ids: pa.Array) -> Iterator[pa.Table]:
-    for start in range(0, len(row_ids), _BATCH_ROWS):
-        rows = state.table.take(row_ids.slice(start, _BATCH_ROWS), ["id", *state.columns])
-        yield _digested(rows, state.columns)
-
-
-def _digested(rows: pa.Table | pa.RecordBatch, columns: tuple[str, ...]) -> pa.Table:
-    table = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
-    return pa.Table.from_arrays([table["id"], table[ROW_ID], row_digests(table, columns)], schema=_DIGESTS_SCHEMA)
-
-
 def _concatenated(pieces: Iterable[pa.Table]) -> pa.Table:
-    return pa.concat_tables([_DIGESTS_SCHEMA.empty_table(), *pieces])
+    return pa.concat_tables([DIGESTS_SCHEMA.empty_table(), *pieces])
 
 
-def _classified(
-    context: GraphContext, before: pa.Table | pa.RecordBatchReader, after: pa.Table | pa.RecordBatchReader
-) -> pa.Table:
+def _classified(context: GraphContext, before: pa.Table | Produced, after: pa.Table | Produced) -> pa.Table:
     return context.engine.sql({"before": before, "after": after}, _CLASSIFY).cast(CHANGES_SCHEMA)

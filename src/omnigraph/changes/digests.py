@@ -1,0 +1,92 @@
+"""Rows as `(id, row, digest)`: all that finding changes needs of them, made where the rows are read.
+
+Vectors and blobs are hashed by whoever reads them and never travel.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+import pyarrow as pa
+
+from omnigraph.engine.interface import Produced
+from omnigraph.records.contents import row_digests
+from omnigraph.storage.row_changes import UnsharedRows
+from omnigraph.storage.tables import ROW_ID, Table, TableAddress
+from omnigraph.storage.worker_files import worker_store
+
+_TASK_ROWS = 1 << 20
+_TAKE_ROWS = 100_000
+
+# Types that every engine has: none knows fixed binary, and not all know unsigned numbers.
+DIGESTS_SCHEMA: Final = pa.schema(
+    [pa.field("id", pa.string()), pa.field("row", pa.int64()), pa.field("digest", pa.binary())]
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DigestTask:
+    """Some fragments and some single rows of one state of a table; a plain value that any worker can carry out."""
+
+    uri: str
+    """The graph's; the store behind it is found by this and the operation."""
+    operation_id: str
+    address: TableAddress
+    version: int
+    columns: tuple[str, ...]
+    fragment_ids: tuple[int, ...] = ()
+    row_ids: tuple[int, ...] = ()
+
+
+def produced_digests(
+    table: Table, columns: tuple[str, ...], rows: UnsharedRows, *, uri: str, operation_id: str
+) -> Produced:
+    """Describe the digests of rows, for workers to make; the operation shares its store with them."""
+    task = DigestTask(uri=uri, operation_id=operation_id, address=table.address, version=table.version, columns=columns)
+    tasks = [
+        *(replace(task, fragment_ids=group) for group in _groups(table, rows)),
+        *(replace(task, row_ids=tuple(row_ids.to_pylist())) for row_ids in _chunks(rows.row_ids)),
+    ]
+    return Produced(schema=DIGESTS_SCHEMA, read=read_digests, tasks=tuple(tasks))
+
+
+def read_digests(task: DigestTask) -> Iterator[pa.RecordBatch]:
+    """Carry out a task."""
+    table = worker_store(task.uri, task.operation_id).tables.open(task.address, task.version)
+    if task.fragment_ids:
+        for batch in table.scan(["id", *task.columns], with_row_ids=True, fragment_ids=task.fragment_ids):
+            yield from digested(batch, task.columns).to_batches()
+    for rows in digests_at(table, pa.array(task.row_ids, pa.uint64()), task.columns):
+        yield from rows.to_batches()
+
+
+def digests_at(table: Table, row_ids: pa.Array, columns: tuple[str, ...]) -> Iterator[pa.Table]:
+    """Yield the digests of the rows with these ids, a chunk at a time; ids without a row are left out."""
+    for chunk in _chunks(row_ids):
+        yield digested(table.take(chunk, ["id", *columns]), columns)
+
+
+def digested(rows: pa.Table | pa.RecordBatch, columns: tuple[str, ...]) -> pa.Table:
+    """Reduce rows to their digests; they come with row ids."""
+    table = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
+    digests = row_digests(table, columns).cast(pa.binary())
+    return pa.Table.from_arrays([table["id"], table[ROW_ID].cast(pa.int64()), digests], schema=DIGESTS_SCHEMA)
+
+
+def _groups(table: Table, rows: UnsharedRows) -> Iterator[tuple[int, ...]]:
+    """Put fragments together until they are worth a task."""
+    rows_by_fragment = table.rows_by_fragment()
+    group: list[int] = []
+    total = 0
+    for fragment_id in rows.fragment_ids:
+        group.append(fragment_id)
+        total += rows_by_fragment[fragment_id]
+        if total >= _TASK_ROWS:
+            yield tuple(group)
+            group, total = [], 0
+    if group:
+        yield tuple(group)
+
+
+def _chunks(row_ids: pa.Array) -> Iterable[pa.Array]:
+    return (row_ids.slice(start, _TAKE_ROWS) for start in range(0, len(row_ids), _TAKE_ROWS))
