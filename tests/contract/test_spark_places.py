@@ -1,0 +1,183 @@
+"""Loads on Spark that shares nothing with this process: a Connect server, and executors of which one is killed."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import omnigraph
+from omnigraph.base import clock
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+SCHEMA = """
+node Port { code: String @key  mail: String? @unique }
+edge Route: Port -> Port
+"""
+SOURCE = Path(omnigraph.__file__).parents[1]
+
+
+@pytest.fixture
+def graph(tmp_path):
+    return omnigraph.init(str(tmp_path / "g.omni"), SCHEMA)
+
+
+@pytest.fixture
+def data(tmp_path):
+    """Three files, so that there are at least three tasks."""
+    directory = tmp_path / "input"
+    directory.mkdir()
+    for part in range(3):
+        ports = [{"type": "Port", "data": {"code": f"p{part}-{n}", "mail": f"{part}-{n}"}} for n in range(50)]
+        routes = [{"edge": "Route", "from": f"p{part}-{n}", "to": f"p{(part + 1) % 3}-{n}"} for n in range(50)]
+        (directory / f"{part}.jsonl").write_text("\n".join(map(json.dumps, [*routes, *ports])))
+    return directory
+
+
+@pytest.fixture
+def environment(tmp_path):
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("OMNIGRAPH_", "SPARK_"))}
+    return kept | {
+        "PYTHONPATH": str(SOURCE),
+        "PYSPARK_PYTHON": sys.executable,
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+    }
+
+
+def load_command(graph, data, *flags):
+    program = str(Path(sys.executable).parent / "omnigraph")
+    return [program, "load", graph.uri, "--data", str(data), "--mode", "append", "--json", *flags]
+
+
+def assert_loaded(graph, done):
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert (document["engine"], document["total_rows"]) == ("spark", 300)
+    snapshot = graph.snapshot()
+    assert [snapshot.table(name).to_arrow().num_rows for name in ("Port", "Route")] == [150, 150]
+    assert [commit.kind.value for commit in graph.commits()] == ["load", "genesis"]
+    assert not Path(graph.uri, "__staging").exists()
+
+
+@pytest.fixture
+def connect_server(tmp_path, environment) -> Iterator[str]:
+    """A Spark Connect server in processes of its own."""
+    import pyspark
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [
+        str(Path(pyspark.__file__).parent / "bin" / "spark-submit"),
+        *("--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "--master", "local[2]"),
+        *(
+            "--conf",
+            f"spark.connect.grpc.binding.port={port}",
+            "--conf",
+            "spark.connect.grpc.binding.address=127.0.0.1",
+        ),
+        *("--conf", "spark.ui.enabled=false", "--conf", "spark.driver.host=127.0.0.1"),
+        *("--conf", "spark.sql.shuffle.partitions=2"),
+        "spark-internal",
+    ]
+    log = tmp_path / "server.log"
+    with log.open("wb") as output:
+        server = subprocess.Popen(
+            command, env=environment, cwd=tmp_path, stdout=output, stderr=output, start_new_session=True
+        )
+    try:
+        is_up = clock.wait_until(
+            lambda: _listens(port) or server.poll() is not None, timeout_seconds=300, pause_seconds=0.3
+        )
+        assert is_up, "the Spark Connect server did not start in time"
+        assert server.poll() is None, log.read_text()[-3000:]
+        yield f"sc://127.0.0.1:{port}"
+    finally:
+        os.killpg(server.pid, signal.SIGKILL)
+        server.wait()
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def test_a_load_runs_on_a_spark_connect_server(graph, data, environment, connect_server):
+    done = subprocess.run(
+        load_command(graph, data, "--spark-remote", connect_server),
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert_loaded(graph, done)
+    assert json.loads(done.stdout)["engine_reason"] == "--spark-remote is set"
+
+
+def test_a_load_survives_the_loss_of_an_executor(graph, data, environment):
+    with _own_work_directory():
+        loading = subprocess.Popen(
+            load_command(graph, data, "--spark-master", "local-cluster[2,1,1024]"),
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        clock.wait_until(
+            lambda: _executors_below(loading.pid) or loading.poll() is not None,
+            timeout_seconds=300,
+            pause_seconds=0.2,
+        )
+        executors = _executors_below(loading.pid)
+        os.kill(executors[0], signal.SIGKILL)
+        out, err = loading.communicate(timeout=800)
+
+    assert_loaded(graph, subprocess.CompletedProcess(loading.args, loading.returncode, out, err))
+
+
+def _executors_below(pid: int) -> list[int]:
+    """Return the executor JVMs among the descendants of a process."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            except OSError:
+                continue
+            children.setdefault(parent, []).append(int(entry.name))
+    found, waiting = [], [pid]
+    while waiting:
+        for child in children.get(waiting.pop(), []):
+            waiting.append(child)
+            if b"CoarseGrainedExecutorBackend" in _command_of(child):
+                found.append(child)
+    return sorted(found)
+
+
+def _command_of(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+class _own_work_directory:  # noqa: N801 — reads as a statement
+    """Remove what a local cluster leaves beside Spark's own files."""
+
+    def __enter__(self) -> None:
+        import pyspark
+
+        self._directory = Path(pyspark.__file__).parent / "work"
+        self._before = set(self._directory.glob("app-*"))
+
+    def __exit__(self, *_: object) -> None:
+        for made in set(self._directory.glob("app-*")) - self._before:
+            shutil.rmtree(made, ignore_errors=True)
