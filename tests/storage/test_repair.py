@@ -292,3 +292,13 @@ def test_a_compaction_is_reviewed_as_no_change_at_all(graph: Graph) -> None:
 def test_discard_needs_confirm_and_excludes_force(graph: Graph, options: dict[str, bool]) -> None:
     with pytest.raises(InvalidTarget):
         graph.repair(**options)
+
+
+def test_a_table_with_blobs_is_healed_like_any_other(local_root: str) -> None:
+    graph = omnigraph.init(local_root, "node Scan { name: String @key  pixels: Blob? }")
+    for name in ("a", "b"):
+        record = {"type": "Scan", "data": {"name": name, "pixels": "base64:aGVsbG8="}}
+        graph.load(harbor.lines([record]), mode="append")
+    compaction(raw(graph, "Scan"))
+
+    assert row_of(graph, "node:Scan", confirm=True).action is RepairAction.HEALED

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+import pyarrow as pa
+
 from omnigraph.catalog.arrow import table_schema
 from omnigraph.catalog.model import Catalog, TableKey
 from omnigraph.errors import EntityNotFound
@@ -119,8 +121,8 @@ def _operations(context: GraphContext, pin: TablePin, head_version: int) -> tupl
 
 
 def _unfit_because(head: Table, pin: TablePin, catalog: Catalog) -> str | None:
-    declared = {field.name: field.type for field in table_schema(catalog.type_by_table_key[pin.table_key])}
-    found = {field.name: field.type for field in head.schema}
+    declared = {field.name: _stored(field.type) for field in table_schema(catalog.type_by_table_key[pin.table_key])}
+    found = {field.name: _stored(field.type) for field in head.schema}
     for name in sorted({*declared, *found}):
         if declared.get(name) != found.get(name):
             return (
@@ -128,3 +130,8 @@ def _unfit_because(head: Table, pin: TablePin, catalog: Catalog) -> str | None:
                 f"{declared.get(name, 'that there is none')}; use --discard to go back to the pin"
             )
     return None
+
+
+def _stored(kind: pa.DataType) -> pa.DataType:
+    """Return what a column is made of: Lance shows blobs as an extension type, a schema may spell their parts."""
+    return kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
