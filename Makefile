@@ -36,6 +36,9 @@ demo: $(STAMP) ## create a small graph, load it, read it, travel in it
 
 bench: $(STAMP) ## measure against the raw libraries and refresh the table in the README
 	$(BIN)/python -m benchmarks.core --update-readme
+	$(BIN)/python -m benchmarks.optimize
+	$(BIN)/python -m benchmarks.merge
+	$(BIN)/python -m benchmarks.changes
 
 soak: $(STAMP) ## kill writers for SECONDS (600) and check that nothing is lost
 	PYTHONPATH=tests $(BIN)/python -m soak.run --seconds $(SECONDS)
