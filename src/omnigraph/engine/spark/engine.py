@@ -2,6 +2,7 @@
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -9,6 +10,7 @@ import pyarrow as pa
 
 from omnigraph.base import ids
 from omnigraph.engine.interface import Outcome, Produced, Relations, Task, Watch
+from omnigraph.engine.spark.interrupts import plain_interrupts
 from omnigraph.engine.spark.progress import watching
 from omnigraph.engine.spark.worker import (
     OUTCOME,
@@ -44,8 +46,12 @@ class SparkEngine:
 
     def sql(self, relations: Relations, statement: str) -> pa.Table:
         """Run one statement on the cluster and fetch its small result."""
-        with self._job(), self._query(relations, statement) as frame:
-            return frame.toArrow()
+
+        def run() -> pa.Table:
+            with self._query(relations, statement) as frame:
+                return frame.toArrow()
+
+        return self._run(run)
 
     def map(
         self, function: Callable[[Task], Outcome], tasks: Iterable[Task], *, watch: Watch | None = None
@@ -54,9 +60,9 @@ class SparkEngine:
         packed = tuple(pickle.dumps(task) for task in tasks)
         if not packed:
             return
-        with self._job(), watching(self._session, watch):
-            runner = TaskRunner(function=function, tasks=packed)
-            outcomes = self._places(len(packed)).mapInArrow(runner, OUTCOME_TYPE).toArrow()
+        runner = TaskRunner(function=function, tasks=packed)
+        with watching(self._session, watch):
+            outcomes = self._run(lambda: self._places(len(packed)).mapInArrow(runner, OUTCOME_TYPE).toArrow())
         for outcome in outcomes[OUTCOME].to_pylist():
             yield unpack(outcome)
 
@@ -64,10 +70,12 @@ class SparkEngine:
         self, relations: Relations, statement: str, *, by: str, function: Callable[[int, pa.Table], Outcome]
     ) -> Iterator[Outcome]:
         """Shuffle the result of the statement by the column and run each group where it lands."""
-        with self._job(), self._query(relations, statement) as frame:
-            grouped = frame.groupBy(by).applyInArrow(group_runner(function), OUTCOME_TYPE)
-            outcomes = grouped.toArrow()
-        for outcome in outcomes[OUTCOME].to_pylist():
+
+        def run() -> pa.Table:
+            with self._query(relations, statement) as frame:
+                return frame.groupBy(by).applyInArrow(group_runner(function), OUTCOME_TYPE).toArrow()
+
+        for outcome in self._run(run)[OUTCOME].to_pylist():
             yield unpack(outcome)
 
     def close(self) -> None:
@@ -110,22 +118,33 @@ class SparkEngine:
         """Return the numbers below `count`, one per partition, so that every task is one Spark task."""
         return self._session.range(0, count, 1, count)
 
-    @contextmanager
-    def _job(self) -> Iterator[None]:
-        """Tag what runs inside, cancel it when the caller is interrupted, and translate Spark's failures."""
+    def _run(self, work: Callable[[], pa.Table]) -> pa.Table:
+        """Run Spark work, cancel it when the caller is interrupted, and translate Spark's failures.
+
+        The work has a thread of its own: an interrupt in the middle of a call to Java would leave this thread's
+        connection with an answer that nobody reads, and the call that cancels the job would read it.
+        """
+        from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
         tag = f"omnigraph-{ids.new_ulid()}"
-        self._session.addTag(tag)
-        try:
-            yield
-        except KeyboardInterrupt:
-            self._session.interruptTag(tag)
-            raise KeyboardInterrupt(_CANCELLED) from None
-        except PySparkException as failure:
-            raise self._failed(failure) from failure
-        finally:
-            self._session.removeTag(tag)
+
+        def tagged() -> pa.Table:
+            self._session.addTag(tag)
+            try:
+                return work()
+            finally:
+                self._session.removeTag(tag)
+
+        with plain_interrupts(), ThreadPoolExecutor(max_workers=1, thread_name_prefix="omnigraph-spark") as pool:
+            running = pool.submit(tagged)
+            try:
+                return running.result()
+            except KeyboardInterrupt:
+                self._session.interruptTag(tag)
+                raise KeyboardInterrupt(_CANCELLED) from None
+            except (PySparkException, Py4JError) as failure:
+                raise self._failed(failure) from failure
 
     def _failed(self, failure: Exception) -> SparkJobFailed:
         context = getattr(self._session, "_sc", None)
@@ -145,7 +164,9 @@ def _struct(schema: pa.Schema) -> Any:
 
 def _first_cause(text: str) -> str:
     """Return the line of a Python traceback, or of Spark's message, that names what went wrong."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line.strip(" :") for line in text.splitlines() if line.strip()]
+    if len(lines) > 1 and lines[0].startswith("An error occurred while calling"):
+        lines = lines[1:]  # what the bridge to Java says of every failure
     raised = [line for line in lines if not line.startswith(("at ", "File ", "Traceback", "...")) and ": " in line]
     cause = raised[-1] if "Traceback (most recent call last)" in text and raised else lines[0] if lines else "no reason"
     return cause.rstrip(".")
