@@ -14,7 +14,7 @@ from omnigraph.maintenance.cleanup.plan import CleanupTarget, cleanup_targets, s
 from omnigraph.maintenance.cleanup.policy import CleanupPolicy
 from omnigraph.maintenance.cleanup.protections import Protections, gather_protections
 from omnigraph.maintenance.journal import record_run
-from omnigraph.maintenance.repair.drift import Classification, find_drift
+from omnigraph.maintenance.repair.drift import Classification, find_lasting_drift
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.manifest.rows import MANIFEST
 from omnigraph.reads.holding import CLEANUP_OPERATION
@@ -92,7 +92,7 @@ def preview_cleanup(context: GraphContext, policy: CleanupPolicy) -> tuple[Clean
 def _refuse_drift(context: GraphContext) -> None:
     drifted = [
         drift.pin.table_key
-        for drift in find_drift(context, MAIN_BRANCH)
+        for drift in find_lasting_drift(context, MAIN_BRANCH)
         if drift.classification is not Classification.NO_DRIFT
     ]
     if drifted:

@@ -12,7 +12,7 @@ from omnigraph.maintenance.journal import JournalEntry, read_journal
 from omnigraph.maintenance.optimize.facts import TableFacts, observe_table
 from omnigraph.maintenance.optimize.options import OptimizeOptions
 from omnigraph.maintenance.optimize.plan import TablePlan, plan_tables
-from omnigraph.maintenance.repair.drift import Classification, TableDrift, find_drift
+from omnigraph.maintenance.repair.drift import Classification, TableDrift, find_lasting_drift
 from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitKind
 from omnigraph.manifest.log import ACTORS, COMMITS
 from omnigraph.manifest.rows import MANIFEST
@@ -112,7 +112,7 @@ def observe_health(context: GraphContext) -> GraphHealth:
 
 
 def _tables(capture: Capture, reclaimable: Mapping[tuple[str, str | None], int]) -> list[TableHealth]:
-    found = find_drift(capture.context, capture.snapshot.branch)
+    found = find_lasting_drift(capture.context, capture.snapshot.branch)
     readable = [drift for drift in found if drift.classification is not Classification.BEHIND]
     plans = {
         plan.table_key: plan

@@ -13,7 +13,7 @@ from omnigraph.engine.opening import open_engine
 from omnigraph.errors import EntityNotFound
 from omnigraph.maintenance.admission import require_settled, sole_maintainer
 from omnigraph.maintenance.journal import record_run
-from omnigraph.maintenance.optimize.facts import observe_tables
+from omnigraph.maintenance.optimize.facts import TableFacts, observe_tables
 from omnigraph.maintenance.optimize.internal import compact_internal, internal_tables, preview_internal
 from omnigraph.maintenance.optimize.options import OptimizeOptions, concurrency_from
 from omnigraph.maintenance.optimize.plan import DRIFT, TablePlan, plan_tables
@@ -30,6 +30,7 @@ from omnigraph.maintenance.optimize.report import (
 )
 from omnigraph.maintenance.optimize.tail import Tail, run_tail
 from omnigraph.maintenance.optimize.work import TableWork, carry_out_tasks, drop_files
+from omnigraph.maintenance.repair.drift import Classification, find_lasting_drift
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.storage.access import ANY_OPERATION
 from omnigraph.storage.tables import TableAddress
@@ -39,6 +40,7 @@ from omnigraph.writes.context import GraphContext
 from omnigraph.writes.upgrading import bring_up_to_date
 
 _NOTHING_TO_DO = ("local", "nothing to do")
+_LOOKS_MAX = 10
 ATTEMPTS = 3
 """How often a group is made again when a writer changed its fragments meanwhile."""
 
@@ -90,8 +92,8 @@ class _Run:
         self._started_at_us = clock.now_us()
 
     def preview(self) -> OptimizeResult:
-        capture = capture_branch(self._context, self._branch)
-        plans = self._plan(capture)
+        capture, facts = self._look()
+        plans = self._plan(facts)
         reports = [report_preview(plan) for plan in plans]
         for address in self._internal_tables():
             previewed = preview_internal(self._context.store.tables, address, self._options)
@@ -102,8 +104,8 @@ class _Run:
         return self._result(capture, plans, reports, ran, graph_version=capture.snapshot.graph_version)
 
     def optimize(self) -> OptimizeResult:
-        capture = capture_branch(self._context, self._branch)
-        plans = self._plan(capture)
+        capture, facts = self._look()
+        plans = self._plan(facts)
         works = [TableWork.of(plan, capture.table(plan.table_key)) for plan in plans if plan.has_work]
         tail, ran = Tail(), _NOTHING_TO_DO
         if works:
@@ -129,8 +131,20 @@ class _Run:
             document = {key: value for key, value in as_document(result).items() if key != "uri"}
             record_run(self._context.store.objects, "optimize", started_at_us=self._started_at_us, document=document)
 
-    def _plan(self, capture: Capture) -> tuple[TablePlan, ...]:
-        facts = observe_tables(capture, self._table_keys(capture), concurrency=self._concurrency)
+    def _look(self) -> tuple[Capture, tuple[TableFacts, ...]]:
+        """Capture the branch and look at its tables; a write under way, which looks like drift, is waited for."""
+        for _ in range(_LOOKS_MAX):
+            capture = capture_branch(self._context, self._branch)
+            facts = observe_tables(capture, self._table_keys(capture), concurrency=self._concurrency)
+            drifted = {found.table_key for found in facts if found.is_drifted}
+            if not drifted:
+                break
+            looked_again = find_lasting_drift(self._context, self._branch, tuple(drifted))
+            if all(found.classification is not Classification.NO_DRIFT for found in looked_again):
+                break
+        return capture, facts
+
+    def _plan(self, facts: tuple[TableFacts, ...]) -> tuple[TablePlan, ...]:
         plans = plan_tables(facts, self._options)
         for plan in plans:
             if plan.skipped == DRIFT:

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 import pyarrow as pa
 
+from omnigraph.base import clock
 from omnigraph.catalog.arrow import table_schema
 from omnigraph.catalog.model import Catalog, TableKey
 from omnigraph.errors import EntityNotFound
@@ -17,6 +18,8 @@ from omnigraph.storage.tables import Table
 from omnigraph.writes.context import GraphContext
 
 VERSIONS_EXAMINED_MAX = 1_024
+_PATIENCE_SECONDS = 10.0
+_PAUSE_SECONDS = 0.1
 
 # An index build or a changed setting is harmless most of the time, which is not the same as proven.
 _VERIFIED = {OperationName.RESERVE_FRAGMENTS, OperationName.REWRITE}
@@ -80,6 +83,31 @@ def find_drift(context: GraphContext, branch: str, table_keys: Sequence[TableKey
         for pin in snapshot.pins.values()
         if pin.ref == snapshot.own_ref and (not wanted or pin.table_key in wanted)
     ]
+
+
+def find_lasting_drift(context: GraphContext, branch: str, table_keys: Sequence[TableKey] = ()) -> list[TableDrift]:
+    """Look at every table that a branch owns, and again while what looks like drift may be a write under way.
+
+    Between its table commits and its publish a live writer's tables are ahead of their pins. Drift counts when two
+    looks show the same and nobody was writing to the branch in between.
+    """
+    deadline = clock.monotonic_seconds() + _PATIENCE_SECONDS
+    former: set[tuple[TableKey, int, int | None]] = set()
+    while True:
+        found = find_drift(context, branch, table_keys)
+        drifted = {
+            (drift.pin.table_key, drift.pin.version, drift.head_version)
+            for drift in found
+            if drift.classification is not Classification.NO_DRIFT
+        }
+        if drifted <= former or clock.monotonic_seconds() > deadline:
+            return found
+        former = set() if _is_being_written(context, branch) else drifted
+        clock.sleep_seconds(_PAUSE_SECONDS)
+
+
+def _is_being_written(context: GraphContext, branch: str) -> bool:
+    return context.store.locks.holder(f"branch/{branch}", store_clock=None) is not None
 
 
 def branches_to_examine(context: GraphContext, branch: str | None) -> list[str]:

@@ -21,6 +21,7 @@ from omnigraph.maintenance.repair.drift import (
     branches_to_examine,
     check_table_keys,
     find_drift,
+    find_lasting_drift,
 )
 from omnigraph.maintenance.repair.review import DriftReview, review_drift
 from omnigraph.manifest.commits import Commit, CommitId, CommitKind
@@ -105,7 +106,7 @@ def run_repair(
     branches = branches_to_examine(context, branch)
     keys = check_table_keys((context.manifest.load(name).snapshot for name in branches), tables)
     if consent is Consent.PREVIEW:
-        found = [drift for name in branches for drift in find_drift(context, name, keys)]
+        found = [drift for name in branches for drift in find_lasting_drift(context, name, keys)]
         rows = tuple(_row(context, drift, consent, review_limit) for drift in found)
         return RepairReport(consent=consent, rows=rows, commits=())
     with sole_maintainer(context, "repair", wait_seconds=wait_seconds):
