@@ -113,9 +113,9 @@ def test_spark_runs_tasks_groups_and_statements_and_tells_what_failed(tmp_path):
         list(engine.map(partial(find_inputs, store=LocalInputs()), [str(tmp_path / "absent")]))
     with pytest.raises(SparkJobFailed, match="TypeError: bad operand type"):
         list(engine.map(abs, ["x"]))
-    interrupt = Timer(2, os.kill, (os.getpid(), signal.SIGINT))
+    interrupt = Timer(4, os.kill, (os.getpid(), signal.SIGINT))
     interrupt.start()
     with pytest.raises(KeyboardInterrupt, match="cancelled and nothing was committed"):
-        list(engine.map(clock.sleep_seconds, [15]))
+        list(engine.map(clock.sleep_seconds, [30]))
     assert list(engine.map(abs, [-5])) == [5], "the session must stay usable"
     engine.close()

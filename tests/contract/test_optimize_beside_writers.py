@@ -10,6 +10,7 @@ from threading import Event, Thread
 import pytest
 
 import omnigraph
+from omnigraph.base import clock
 from omnigraph.errors import MaintenanceContention
 from support import harbor, library
 from support.library import BOOK, CITES, after_last_task
@@ -111,13 +112,15 @@ def test_a_reader_sees_the_same_rows_all_the_time(local_root):
     reader = Thread(target=poll)
     reader.start()
     try:
+        assert clock.wait_until(lambda: len(seen) > 0, timeout_seconds=60)
         graph.optimize()
+        polled = len(seen)
+        assert clock.wait_until(lambda: len(seen) > polled + 1, timeout_seconds=60)
     finally:
         stop.set()
         reader.join()
 
     assert set(seen) == {before}
-    assert len(seen) > 1
 
 
 def test_old_snapshots_stay_readable(local_root):
