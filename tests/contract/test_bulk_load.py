@@ -14,7 +14,7 @@ from contract.graphs import node
 from omnigraph.base import clock
 from omnigraph.engine.interface import Produced
 from omnigraph.errors import Io, SparkJobFailed
-from omnigraph.pipeline.load import run
+from omnigraph.pipeline.load import inputs
 from omnigraph.pipeline.load.bulk import pieces
 from omnigraph.pipeline.load.sources import LocalInputs, find_inputs
 
@@ -28,7 +28,7 @@ def tiny_pieces(monkeypatch):
 
 def local_in_pieces(graph, data, *, mode):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run, "IN_MEMORY_BYTES_MAX", -1)
+        patch.setattr(inputs, "IN_MEMORY_BYTES_MAX", -1)
         return graph.load(data, mode=mode, engine="local")
 
 
@@ -45,7 +45,7 @@ def test_a_bulk_load_works_on_a_branch_and_leaves_main_alone(tmp_path, tiny_piec
     graph.branches.create("side")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run, "IN_MEMORY_BYTES_MAX", -1)
+        patch.setattr(inputs, "IN_MEMORY_BYTES_MAX", -1)
         graph.load(tmp_path / "b.jsonl", mode="merge", branch="side", engine="local")
 
     ports = graph.snapshot("side").table("Port").to_arrow()
@@ -65,7 +65,7 @@ def test_a_file_that_vanishes_fails_the_load_and_leaves_no_staging(tmp_path, tin
         data.unlink()
         return planned
 
-    monkeypatch.setattr(run, "plan_pieces", plan_then_lose)
+    monkeypatch.setattr(inputs, "plan_pieces", plan_then_lose)
 
     with pytest.raises(Io, match=r"gone\.jsonl"):
         local_in_pieces(graph, data, mode="append")
@@ -119,3 +119,30 @@ def test_spark_runs_tasks_groups_and_statements_and_tells_what_failed(tmp_path):
         list(engine.map(clock.sleep_seconds, [30]))
     assert list(engine.map(abs, [-5])) == [5], "the session must stay usable"
     engine.close()
+
+
+def test_pieces_reach_a_graph_wherever_it_lies(tmp_path, store_root, tiny_pieces):
+    graph = omnigraph.init(store_root, SCHEMA)
+    data = tmp_path / "ports.jsonl"
+    data.write_text("\n".join(json.dumps(node("Port", code=f"p{n}")) for n in range(20)))
+
+    assert local_in_pieces(graph, data, mode="append").total_rows == 20
+    assert local_in_pieces(graph, data, mode="merge").commit is None
+    data.write_text("\n".join(json.dumps(node("Port", code=f"p{n}", mail=f"m{n}")) for n in range(5)))
+    changed = local_in_pieces(graph, data, mode="merge")
+
+    ports = graph.snapshot().table("Port").to_arrow()
+    assert changed.commit is not None
+    assert (ports.num_rows, ports["mail"].null_count) == (20, 15)
+    assert graph._context.store.objects.list("__staging/") == ()
+
+
+def test_pieces_are_read_from_a_bucket(tmp_path, s3_root, tiny_pieces):
+    graph = omnigraph.init(str(tmp_path / "g.omni"), SCHEMA)
+    for name in ("a", "b"):
+        records = "\n".join(json.dumps(node("Port", code=f"{name}{n}")) for n in range(9))
+        omnigraph.init(f"{s3_root}/{name}.omni", SCHEMA)._context.store.objects.put("ports.jsonl", records.encode())
+
+    loaded = local_in_pieces(graph, f"{s3_root}/*.omni/ports.jsonl", mode="append")
+
+    assert loaded.total_rows == 18
