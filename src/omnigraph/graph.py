@@ -21,6 +21,8 @@ from omnigraph.writes.recovery.sweep import SweepResult, settle_all
 from omnigraph.writes.sidecar import PendingOperation, list_pending
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from omnigraph.branches.verbs import Branches
     from omnigraph.changes.diff import Diff
     from omnigraph.changes.verbs import Changes
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from omnigraph.pipeline.load.run import LoadResult
     from omnigraph.pipeline.load.table_files import ArrowRows
     from omnigraph.pipeline.load.writer import LoadMode
+    from omnigraph.spark.frames import GraphFrames
     from omnigraph.writes.batch import WriteBatch
 
 
@@ -350,6 +353,12 @@ class Graph:
         from omnigraph.pipeline.export.baseline import write_baseline
 
         return write_baseline(self._context, out, branch=branch, kinds=kinds, types=types, ops=ops, events=events)
+
+    def frames(self, spark: "SparkSession", *, snapshot: str = MAIN_BRANCH) -> "GraphFrames":
+        """Return all nodes and all edges of one snapshot as two Spark data frames, as graph algorithms take them."""
+        from omnigraph.spark.frames import graph_frames
+
+        return graph_frames(spark, self.uri, self.snapshot_at(snapshot))
 
     def write(
         self,

@@ -27,6 +27,7 @@ LAYERS = {
     "branches": 7,
     "pipeline": 8,
     "maintenance": 9,
+    "spark": 9,
     "cluster": 10,
     "cli": 13,
 }

@@ -1,0 +1,12 @@
+"""The graph inside Spark: a data source that workers read by themselves, and frames for graph algorithms.
+
+from omnigraph.spark import register
+
+register(spark)
+people = spark.read.format("omnigraph").option("graph", uri).option("type", "Person").load()
+"""
+
+from omnigraph.spark.frames import GraphFrames, graph_frames
+from omnigraph.spark.source import OmniGraphSource, register
+
+__all__ = ["GraphFrames", "OmniGraphSource", "graph_frames", "register"]
