@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Literal, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Self
 
 from omnigraph.base.events import Events, ignore_events
 from omnigraph.engine.choice import EngineChoice, EngineName
@@ -21,8 +21,6 @@ from omnigraph.writes.recovery.sweep import SweepResult, settle_all
 from omnigraph.writes.sidecar import PendingOperation, list_pending
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from omnigraph.branches.verbs import Branches
     from omnigraph.changes.diff import Diff
     from omnigraph.changes.verbs import Changes
@@ -354,7 +352,7 @@ class Graph:
 
         return write_baseline(self._context, out, branch=branch, kinds=kinds, types=types, ops=ops, events=events)
 
-    def frames(self, spark: "SparkSession", *, snapshot: str = MAIN_BRANCH) -> "GraphFrames":
+    def frames(self, spark: Any, *, snapshot: str = MAIN_BRANCH) -> "GraphFrames":
         """Return all nodes and all edges of one snapshot as two Spark data frames, as graph algorithms take them."""
         from omnigraph.spark.frames import graph_frames
 
