@@ -7,7 +7,7 @@ The clients' own retries are off, because they would hide a single fault. Only L
 be switched off; they fail together in the last test, where the store goes away for good.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 
@@ -102,7 +102,7 @@ class Sea:
     def open_healthy(self, uri: str) -> Graph:
         root = GraphRoot.parse(uri)
         settings = self._settings(root, self.proxy.upstream)
-        return self._open(root, S3Objects(root, settings.s3), settings.lance_options)
+        return self._open(root, S3Objects(root, settings.s3), settings, settings.lance_options)
 
     def open_fragile(self, uri: str) -> Graph:
         """Open through the proxy, with clients that take every failure at its word."""
@@ -110,7 +110,7 @@ class Sea:
         settings = self._settings(root, self.proxy.url)
         objects = S3Objects(root, settings.s3)
         objects._retrying = objects._single
-        return self._open(root, objects, {**settings.lance_options, **WITHOUT_RETRIES})
+        return self._open(root, objects, settings, {**settings.lance_options, **WITHOUT_RETRIES})
 
     def _settings(self, root: GraphRoot, endpoint: str) -> StoreSettings:
         options = {
@@ -121,9 +121,12 @@ class Sea:
         }
         return StoreSettings.resolve(root, options, environ={})
 
-    def _open(self, root: GraphRoot, objects: S3Objects, lance_options: dict[str, str]) -> Graph:
+    def _open(
+        self, root: GraphRoot, objects: S3Objects, settings: StoreSettings, lance_options: Mapping[str, str]
+    ) -> Graph:
         locks = open_locks(root, objects, terms=LEASES)
-        store = GraphStore(root=root, objects=objects, locks=locks, tables=TableStore(root, lance_options))
+        tables = TableStore(root, lance_options)
+        store = GraphStore(root=root, objects=objects, locks=locks, tables=tables, settings=settings)
         return Graph(GraphContext.over(store, LocalEngine()), read_only=False)
 
 
