@@ -9,7 +9,7 @@ from omnigraph.errors import BranchBusy, MaintenanceLocked, RecoveryRequired
 from omnigraph.reads.holding import MAINTENANCE_LOCK
 from omnigraph.storage.locks import HeldLock
 from omnigraph.writes.context import GraphContext
-from omnigraph.writes.sidecar import PendingOperation, list_pending
+from omnigraph.writes.sidecar import PendingOperation, SidecarKind, list_pending
 
 _PATIENCE_SECONDS = 10.0
 _PAUSE_SECONDS = 0.1
@@ -46,6 +46,26 @@ def require_settled(context: GraphContext, verb: str) -> None:
             raise _must_recover_first(context, pending, verb)
         abandoned = {operation.operation_id for operation in pending if not _has_live_writer(context, operation)}
         clock.sleep_seconds(_PAUSE_SECONDS)
+
+
+def refuse_pending_on(context: GraphContext, branch: str, verb: str) -> None:
+    """Refuse, under the gates of a branch, what a run could publish or bury by accident.
+
+    Operations of other branches cannot touch what is gated here; a schema change can.
+    """
+    pending = [
+        operation.operation_id
+        for operation in list_pending(context.sidecars)
+        if operation.sidecar is None
+        or operation.sidecar.branch_name == branch
+        or operation.sidecar.kind is SidecarKind.SCHEMA_APPLY
+    ]
+    if pending:
+        raise RecoveryRequired(
+            f"A write on branch '{branch}' was interrupted while `{verb}` was at work; nothing was committed. Run "
+            f"`omnigraph recover {context.store.uri}`, then try again.",
+            operation_ids=pending,
+        )
 
 
 def _has_live_writer(context: GraphContext, operation: PendingOperation) -> bool:

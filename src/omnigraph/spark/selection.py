@@ -55,8 +55,7 @@ class TypeSelection:
 
     def spark_schema(self) -> pa.Schema:
         """Return the columns in types that Spark has."""
-        schema = self.open().scan(self.columns).schema
-        return pa.schema([pa.field(field.name, spark_type(field.type), field.nullable) for field in schema])
+        return _spark_schema(self.open().scan(self.columns).schema)
 
     def partitions(self) -> list[tuple[int, ...]]:
         """Divide the fragments into groups of useful size."""
@@ -72,8 +71,9 @@ class TypeSelection:
 
     def read(self, fragment_ids: tuple[int, ...], where: str | None) -> Iterator[pa.RecordBatch]:
         """Yield the rows of some fragments that a filter lets through, in Spark's types."""
-        schema = self.spark_schema()
-        for batch in self.open().scan(self.columns, where=where, fragment_ids=fragment_ids):
+        rows = self.open().scan(self.columns, where=where, fragment_ids=fragment_ids)
+        schema = _spark_schema(rows.schema)
+        for batch in rows:
             yield batch.cast(schema)
 
 
@@ -90,6 +90,10 @@ def spark_type(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_large_binary(kind):
         return pa.binary()
     return kind
+
+
+def _spark_schema(schema: pa.Schema) -> pa.Schema:
+    return pa.schema([pa.field(field.name, spark_type(field.type), field.nullable) for field in schema])
 
 
 def _snapshot(context: GraphContext, options: Mapping[str, str]) -> Snapshot:

@@ -21,6 +21,8 @@ _MAGIC = b"LANC"
 _TRAILER = struct.Struct("<QHH4s")
 _LENGTH = struct.Struct("<I")
 _VERSION_MAX = 2**64 - 1
+VERSIONS_EXAMINED_MAX = 1_024
+"""How many versions are read one by one; a longer way counts as unreadable."""
 
 
 class OperationName(StrEnum):
@@ -112,6 +114,18 @@ def operation(files: TableFiles, *, ref: str | None, version: int) -> TableOpera
         raise _unreadable(files, version=version, path=path, reason="the file is missing", kind="not_found") from exc
     except (DecodeError, ValueError) as exc:
         raise _unreadable(files, version=version, path=path, reason=str(exc), kind="permanent") from exc
+
+
+def operations_between(
+    files: TableFiles, *, ref: str | None, after: int, up_to: int
+) -> tuple[TableOperation, ...] | None:
+    """Tell what made each version in (after, up_to]; None when one of them cannot be told, or there are too many."""
+    if up_to - after > VERSIONS_EXAMINED_MAX:
+        return None
+    try:
+        return tuple(operation(files, ref=ref, version=version) for version in range(after + 1, up_to + 1))
+    except HistoryUnreadable:
+        return None
 
 
 def _version_record(manifest: bytes, version: int) -> VersionRecord:

@@ -1,6 +1,6 @@
 """Which versions of which tables go: all of them, minus what the policy keeps, minus what is protected."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import pyarrow.compute as pc
@@ -32,6 +32,15 @@ class CleanupTarget:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DroppedTable:
+    """A table whose type is gone, and since when."""
+
+    name: str
+    location: str
+    dropped_at_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
     """What of one target goes, and why other versions that the policy would let go do not."""
 
@@ -41,7 +50,7 @@ class Selection:
 
 
 def cleanup_targets(
-    protections: Protections, policy: CleanupPolicy, dropped_at: Mapping[str, int]
+    protections: Protections, policy: CleanupPolicy, dropped: Iterable[DroppedTable]
 ) -> list[CleanupTarget]:
     """List everything that cleanup looks at: data tables, the refs of branches, dropped tables, internal tables."""
     targets: dict[TableAddress, CleanupTarget] = {}
@@ -52,10 +61,10 @@ def cleanup_targets(
             if pin.ref is not None and pin.ref == state.snapshot.own_ref:
                 targets[pin.address] = CleanupTarget(name=pin.table_key, address=pin.address, branch=branch)
     cutoff = policy.drops_tables_older_than_us(clock.now_us())
-    for location, name in _tombstoned(protections.states[MAIN_BRANCH]).items():
-        if not protections.mentions(location) and dropped_at.get(location, cutoff) < cutoff:
-            address = TableAddress(location)
-            targets[address] = CleanupTarget(name=name, address=address, branch=None, is_dropped=True)
+    for table in dropped:
+        if not protections.mentions(table.location) and table.dropped_at_us < cutoff:
+            address = TableAddress(table.location)
+            targets[address] = CleanupTarget(name=table.name, address=address, branch=None, is_dropped=True)
     return [*targets.values(), *_internal_targets(protections)]
 
 
@@ -78,24 +87,23 @@ def select_versions(
     return Selection(table=table, versions=tuple(versions), kept_because=tuple(dict.fromkeys(reasons)))
 
 
-def tombstone_times(context: GraphContext, state: ManifestState) -> dict[str, int]:
-    """Return when each dropped table was dropped, by location."""
+def dropped_tables(context: GraphContext, state: ManifestState) -> tuple[DroppedTable, ...]:
+    """Return the tables whose types were dropped, with the time of the commit that dropped each."""
     commits = context.log.history(state.head)
     rows = state.rows.filter(pc.equal(state.rows["object_type"], ObjectType.TABLE_TOMBSTONE.value))
-    return {
-        row["location"]: commits[row["graph_commit_id"]].created_at_us
-        for row in rows.select(["location", "graph_commit_id"]).to_pylist()
+    return tuple(
+        DroppedTable(
+            name=row["table_key"],
+            location=row["location"],
+            dropped_at_us=commits[row["graph_commit_id"]].created_at_us,
+        )
+        for row in rows.select(["table_key", "location", "graph_commit_id"]).to_pylist()
         if row["graph_commit_id"] in commits
-    }
+    )
 
 
 def _tags(table: Table) -> dict[int, str]:
     return {version: f"tag:{name} refers to v{version}" for version, name in tagged_versions(table).items()}
-
-
-def _tombstoned(state: ManifestState) -> dict[str, str]:
-    rows = state.rows.filter(pc.equal(state.rows["object_type"], ObjectType.TABLE_TOMBSTONE.value))
-    return {row["location"]: row["table_key"] for row in rows.select(["location", "table_key"]).to_pylist()}
 
 
 def _internal_targets(protections: Protections) -> Iterator[CleanupTarget]:

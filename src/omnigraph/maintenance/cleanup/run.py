@@ -10,7 +10,7 @@ from omnigraph.base.events import Events, Warned
 from omnigraph.errors import DriftNeedsRepair, OmniError
 from omnigraph.maintenance.admission import require_settled, sole_maintainer
 from omnigraph.maintenance.cleanup.orphans import find_orphans, reclaim_orphans
-from omnigraph.maintenance.cleanup.plan import CleanupTarget, cleanup_targets, select_versions, tombstone_times
+from omnigraph.maintenance.cleanup.plan import CleanupTarget, cleanup_targets, dropped_tables, select_versions
 from omnigraph.maintenance.cleanup.policy import CleanupPolicy
 from omnigraph.maintenance.cleanup.protections import Protections, gather_protections
 from omnigraph.maintenance.journal import record_run
@@ -119,7 +119,7 @@ class _Run:
         if self._clock is not None:
             forget_dead_readers(self._context.store.objects, store_clock=self._clock)
         state = self._protections.states[MAIN_BRANCH]
-        targets = cleanup_targets(self._protections, self._policy, tombstone_times(self._context, state))
+        targets = cleanup_targets(self._protections, self._policy, dropped_tables(self._context, state))
         orphans = find_orphans(self._context, [target.address.location for target in targets if not target.is_internal])
         return CleanupReport(
             policy=self._policy,

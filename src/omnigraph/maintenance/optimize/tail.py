@@ -12,7 +12,8 @@ from omnigraph.base import clock, faults, ids
 from omnigraph.base.events import Events
 from omnigraph.branches.gates import hold_branches
 from omnigraph.catalog.model import TableKey
-from omnigraph.errors import GraphCorrupt, OmniError, RecoveryRequired
+from omnigraph.errors import GraphCorrupt, OmniError
+from omnigraph.maintenance.admission import refuse_pending_on
 from omnigraph.maintenance.optimize.work import FinishedBuild, FinishedRewrite, TableWork
 from omnigraph.manifest.commits import Commit, CommitKind
 from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions
@@ -26,7 +27,7 @@ from omnigraph.storage.tables import Table
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.protocol import Achieved, WriteIdentity, carry_out, describe_operation
 from omnigraph.writes.recovery.facts import observe_effect
-from omnigraph.writes.sidecar import EffectKind, SidecarEffect, SidecarKind, list_pending
+from omnigraph.writes.sidecar import EffectKind, SidecarEffect, SidecarKind
 
 MAINTENANCE_ACTOR = "omnigraph:maintenance"
 
@@ -91,7 +92,7 @@ def run_tail(
     with hold_branches(context, [branch], operation=f"optimize {identity.operation_id}") as lock:
         closed_at = clock.monotonic_seconds()
         faults.reach("write.after_gates")
-        _refuse_pending(context, branch)
+        refuse_pending_on(context, branch, "optimize")
         snapshot = context.manifest.load(branch).snapshot
         ready = _check_tables(
             context, snapshot, works, tail, concurrency, same_schema=snapshot.schema.ir_hash == ir_hash
@@ -120,23 +121,6 @@ def run_tail(
     tail.closed_seconds = clock.monotonic_seconds() - closed_at
     tail.share_pause()
     return tail
-
-
-def _refuse_pending(context: GraphContext, branch: str) -> None:
-    """Refuse what the run could publish or bury by accident; other branches cannot touch what is gated here."""
-    pending = [
-        operation.operation_id
-        for operation in list_pending(context.sidecars)
-        if operation.sidecar is None
-        or operation.sidecar.branch_name == branch
-        or operation.sidecar.kind is SidecarKind.SCHEMA_APPLY
-    ]
-    if pending:
-        raise RecoveryRequired(
-            f"A write on branch '{branch}' was interrupted while tables were being rewritten; nothing was committed. "
-            f"Run `omnigraph recover {context.store.uri}`, then optimize again.",
-            operation_ids=pending,
-        )
 
 
 def _check_tables(

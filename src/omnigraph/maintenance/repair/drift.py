@@ -12,12 +12,11 @@ from omnigraph.catalog.model import Catalog, TableKey
 from omnigraph.errors import EntityNotFound
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
-from omnigraph.storage.operations import HistoryUnreadable, OperationName, TableOperation, operation
+from omnigraph.storage.operations import OperationName, TableOperation, operations_between
 from omnigraph.storage.table_files import TableDirectory
 from omnigraph.storage.tables import Table
 from omnigraph.writes.context import GraphContext
 
-VERSIONS_EXAMINED_MAX = 1_024
 _PATIENCE_SECONDS = 10.0
 _PAUSE_SECONDS = 0.1
 
@@ -137,15 +136,8 @@ def _look(context: GraphContext, branch: str, pin: TablePin, catalog: Catalog) -
 
 
 def _operations(context: GraphContext, pin: TablePin, head_version: int) -> tuple[TableOperation, ...] | None:
-    if head_version - pin.version > VERSIONS_EXAMINED_MAX:
-        return None
     directory = TableDirectory(context.store.objects, pin.location)
-    try:
-        return tuple(
-            operation(directory, ref=pin.ref, version=version) for version in range(pin.version + 1, head_version + 1)
-        )
-    except HistoryUnreadable:
-        return None
+    return operations_between(directory, ref=pin.ref, after=pin.version, up_to=head_version)
 
 
 def _unfit_because(head: Table, pin: TablePin, catalog: Catalog) -> str | None:

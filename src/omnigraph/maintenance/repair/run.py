@@ -12,8 +12,7 @@ from typing import Any
 from omnigraph.base import clock, faults, ids
 from omnigraph.base.events import Events, ignore_events
 from omnigraph.catalog.model import TableKey
-from omnigraph.errors import RecoveryRequired
-from omnigraph.maintenance.admission import require_settled, sole_maintainer
+from omnigraph.maintenance.admission import refuse_pending_on, require_settled, sole_maintainer
 from omnigraph.maintenance.repair.discard import discard
 from omnigraph.maintenance.repair.drift import (
     Classification,
@@ -28,7 +27,6 @@ from omnigraph.manifest.commits import Commit, CommitId, CommitKind
 from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions
 from omnigraph.manifest.snapshot import GraphSnapshot
 from omnigraph.writes.context import GraphContext
-from omnigraph.writes.sidecar import list_pending
 from omnigraph.writes.upgrading import bring_up_to_date
 
 REPAIR_ACTOR = "omnigraph:repair"
@@ -130,7 +128,7 @@ def _repair_branch(
 ) -> tuple[list[RepairRow], Commit | None]:
     bring_up_to_date(context, branch)
     with context.store.locks.acquire(f"branch/{branch}", operation="repair", wait_seconds=GATE_WAIT_SECONDS) as lock:
-        _refuse_pending_here(context, branch)
+        refuse_pending_on(context, branch, "repair")
         snapshot = context.manifest.load(branch).snapshot
         found = find_drift(context, branch, keys)
         rows = [_row(context, drift, consent, review_limit) for drift in found]
@@ -149,20 +147,6 @@ def _repair_branch(
         )
         context.log.add(commit)
         return rows, commit
-
-
-def _refuse_pending_here(context: GraphContext, branch: str) -> None:
-    pending = [
-        operation.operation_id
-        for operation in list_pending(context.sidecars)
-        if operation.sidecar is None or operation.sidecar.branch_name == branch
-    ]
-    if pending:
-        raise RecoveryRequired(
-            f"A write on branch '{branch}' was interrupted while it was being repaired; nothing was changed. Run "
-            f"`omnigraph recover {context.store.uri}`, then try again.",
-            operation_ids=pending,
-        )
 
 
 _ACTED_ON = frozenset({RepairAction.HEALED, RepairAction.FORCED, RepairAction.DISCARDED})

@@ -5,13 +5,11 @@ from dataclasses import dataclass, replace
 from omnigraph.errors import BranchNotFound, CommitNotFound
 from omnigraph.manifest.commits import Commit, CommitId
 from omnigraph.manifest.snapshot import GraphSnapshot
-from omnigraph.storage.operations import HistoryUnreadable, TableOperation, operation
+from omnigraph.storage.operations import TableOperation, operations_between
 from omnigraph.storage.refs import list_refs
 from omnigraph.storage.table_files import TableDirectory
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.sidecar import EffectKind, Sidecar, SidecarEffect
-
-VERSIONS_EXAMINED_MAX = 1_024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,16 +98,8 @@ def observe_effect(context: GraphContext, effect: SidecarEffect) -> EffectFacts:
 
 
 def _operations(context: GraphContext, effect: SidecarEffect, head_version: int) -> tuple[TableOperation, ...] | None:
-    if head_version - effect.expected_version > VERSIONS_EXAMINED_MAX:
-        return None
     directory = TableDirectory(context.store.objects, effect.location)
-    try:
-        return tuple(
-            operation(directory, ref=effect.ref, version=version)
-            for version in range(effect.expected_version + 1, head_version + 1)
-        )
-    except HistoryUnreadable:
-        return None
+    return operations_between(directory, ref=effect.ref, after=effect.expected_version, up_to=head_version)
 
 
 def _visible(context: GraphContext, head: Commit, commit_id: CommitId) -> Commit | None:
