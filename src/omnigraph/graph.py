@@ -21,6 +21,8 @@ from omnigraph.writes.recovery.sweep import SweepResult, settle_all
 from omnigraph.writes.sidecar import PendingOperation, list_pending
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from omnigraph.branches.verbs import Branches
     from omnigraph.changes.diff import Diff
     from omnigraph.changes.verbs import Changes
@@ -156,12 +158,19 @@ class Graph:
         """The accepted schema of `main`, as it was written."""
         return self.snapshot().schema_source
 
-    def snapshot(self, branch: str | None = None, *, commit: str | None = None, version: int | None = None) -> Snapshot:
-        """Pin one graph version: the head of a branch, a graph version of it, or a commit."""
-        return Snapshot(self._context, self._locate(branch, commit, version).snapshot)
+    def snapshot(
+        self,
+        branch: str | None = None,
+        *,
+        commit: str | None = None,
+        version: int | None = None,
+        at: "datetime | None" = None,
+    ) -> Snapshot:
+        """Pin one graph version: the head of a branch, a graph version of it, its state at a moment, or a commit."""
+        return Snapshot(self._context, self._locate(branch, commit, version, at).snapshot)
 
     def snapshot_at(self, address: str) -> Snapshot:
-        """Pin the snapshot that a written address means: a branch, `branch@N`, `branch~N` or a commit id."""
+        """Pin the snapshot that a written address means, such as `main`, `main@7`, `main~1` or a commit id."""
         return Snapshot(self._context, self._context.addresses.resolve(address).snapshot)
 
     def diff(
@@ -173,7 +182,7 @@ class Graph:
         types: Sequence[str] = (),
         ops: Sequence[str] = (),
     ) -> "Diff":
-        """Compare two snapshots, each a branch, `branch@N`, `branch~N` or a commit id; iterate over the result."""
+        """Compare two snapshots, each addressed as for `snapshot_at`; iterate over the result."""
         from omnigraph.changes.snapshots import diff_snapshots
 
         sides = (self._context.addresses.resolve(address).snapshot for address in (before, after))
@@ -536,12 +545,18 @@ class Graph:
     def __exit__(self, *_: object) -> None:
         """Nothing to release: handles are plain reads, and locks are held only inside a write."""
 
-    def _locate(self, branch: str | None, commit: str | None, version: int | None) -> Located:
+    def _locate(
+        self, branch: str | None, commit: str | None, version: int | None, at: "datetime | None" = None
+    ) -> Located:
         addresses = self._context.addresses
         if commit is not None:
-            if branch is not None or version is not None:
-                raise InvalidTarget("A commit names its snapshot by itself; leave out branch and version.")
+            if branch is not None or version is not None or at is not None:
+                raise InvalidTarget("A commit names its snapshot by itself; leave out branch, version and time.")
             return addresses.at_commit(commit)
+        if version is not None and at is not None:
+            raise InvalidTarget("A graph version and a time are two states; give one of them.")
+        if at is not None:
+            return addresses.at_moment(branch or MAIN_BRANCH, at)
         if version is not None:
             return addresses.at_version(branch or MAIN_BRANCH, version)
         return addresses.head(branch or MAIN_BRANCH)

@@ -75,7 +75,7 @@ def branch_diff(
     """Show what merging a branch would bring.
 
     SOURCE is compared with the commit at which it parted from the target; what the target did since is left out. With
-    --from it is compared with any other state. Every state is a branch, branch@N, branch~N or a commit id.
+    --from it is compared with any other state. Every state is a branch, branch@N, branch@TIME, branch~N or a commit id.
     """
     filters: Filters = {"kinds": kinds, "types": types, "ops": ops}
     if before is not None and into is not None:
