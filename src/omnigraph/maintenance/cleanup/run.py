@@ -67,7 +67,8 @@ def run_cleanup(
         events(
             Warned(message=f"keeping fewer than {RECOVERY_FLOOR} versions: crash recovery may lose its rollback target")
         )
-    with sole_maintainer(context, CLEANUP_OPERATION, wait_seconds=wait_seconds) if confirm else nullcontext():
+    alone = sole_maintainer(context, CLEANUP_OPERATION, wait_seconds=wait_seconds, events=events)
+    with alone if confirm else nullcontext():
         started = clock.now_us()
         require_settled(context, "cleanup")
         _refuse_drift(context)
