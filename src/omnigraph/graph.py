@@ -417,10 +417,14 @@ class Graph:
         desired = SchemaText(text=schema, source=schema_source)
         return apply_schema(self._context, desired, allow_data_loss=allow_data_loss, actor_id=actor, events=events)
 
-    def recover(self) -> SweepResult:
-        """Settle all interrupted writes, oldest first, and say what was done, what is in use and what is blocked."""
+    def recover(self, *, wait_seconds: float = 0.0, events: Events = ignore_events) -> SweepResult:
+        """Settle all interrupted writes, oldest first, and say what was done, what is in use and what is blocked.
+
+        An operation whose branch is locked is waited for; on object stores the lock of a dead writer lives on for up
+        to a minute.
+        """
         self._refuse_read_only()
-        return settle_all(self._context)
+        return settle_all(self._context, wait_seconds=wait_seconds, events=events)
 
     def optimize(
         self,

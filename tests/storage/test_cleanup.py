@@ -150,6 +150,26 @@ def test_a_ref_of_no_branch_is_reclaimed_and_those_of_live_branches_stay(graph: 
     assert row_of(graph.cleanup(NEWEST_ONLY, confirm=True)).branches_reclaimed == ()
 
 
+def test_the_preview_is_what_goes_to_the_byte_with_refs_of_no_branch_among_the_tables(graph: Graph) -> None:
+    old, newer = raw(graph).version - 3, raw(graph).version - 2
+    raw(graph).create_branch("gone.0123456789ab", old)
+    raw(graph).create_branch("trial/lost.0123456789ab", newer)
+    graph.branches.create("review")
+    graph.load(harbor.lines([harbor.sailor("Moe")]), mode="append", branch="review")
+    content = harbor.content(graph), harbor.content(graph, branch="review")
+
+    for reclaimed in (("gone.0123456789ab", "trial/lost.0123456789ab"), (), ()):
+        before = bytes_of_tables(graph)
+        preview = graph.cleanup(NEWEST_ONLY)
+        done = graph.cleanup(NEWEST_ONLY, confirm=True)
+        assert done.rows == preview.rows
+        assert row_of(done).branches_reclaimed == reclaimed
+        assert before - bytes_of_tables(graph) == sum(row.removed.bytes for row in done.rows)
+
+    assert sum(row.removed.bytes for row in done.rows) == 0
+    assert (harbor.content(graph), harbor.content(graph, branch="review")) == content
+
+
 def test_drift_on_main_is_refused_before_anything_goes(graph: Graph) -> None:
     raw(graph).delete("id = 'Cy'")
     before = bytes_of_tables(graph)
