@@ -105,6 +105,13 @@ class Table:
         """Return how many rows each fragment was written with, by its id."""
         return {fragment.fragment_id: fragment.physical_rows for fragment in self._dataset.get_fragments()}
 
+    def bytes_by_fragment(self) -> dict[int, int]:
+        """Return how large the data files of each fragment are, by its id; those of unknown size count as none."""
+        return {
+            fragment.fragment_id: sum(file.file_size_bytes or 0 for file in fragment.metadata.files)
+            for fragment in self._dataset.get_fragments()
+        }
+
     def count_rows(self, where: str | None = None) -> int:
         """Count live rows."""
         with self._reading():

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.base import ids
-from omnigraph.engine.interface import Outcome, Produced, Relations, Task, Watch
+from omnigraph.engine.interface import Kept, Outcome, Produced, Relation, Relations, Task, Watch
 from omnigraph.engine.spark.interrupts import plain_interrupts
 from omnigraph.engine.spark.progress import watching
 from omnigraph.engine.spark.worker import (
@@ -33,7 +33,9 @@ class SparkEngine:
 
     def __init__(self, session: Any) -> None:
         self._session = session
-        self._kept: list[tuple[Produced, Any]] = []
+        self._read: list[tuple[Produced, Any]] = []
+        self._kept: list[Any] = []
+        self._views: list[str] = []
 
     @property
     def slots(self) -> int:
@@ -52,6 +54,15 @@ class SparkEngine:
                 return frame.toArrow()
 
         return self._run(run)
+
+    def keep(self, relations: Relations, statement: str) -> Relation:
+        """Give a statement's result a place on the cluster; it is worked out when something first asks for it.
+
+        The views of its relations stay as long: a Connect session looks them up only then.
+        """
+        frame = self._frame_of(relations, statement, self._views).persist()
+        self._kept.append(frame)
+        return Kept(frame)
 
     def map(
         self, function: Callable[[Task], Outcome], tasks: Iterable[Task], *, watch: Watch | None = None
@@ -80,38 +91,52 @@ class SparkEngine:
 
     def close(self) -> None:
         """Let go of the relations that the cluster keeps for this engine."""
-        for _, frame in self._kept:
+        for frame in (*self._kept, *(frame for _, frame in self._read)):
             frame.unpersist()
         self._kept.clear()
+        self._read.clear()
+        self._drop(self._views)
 
     @contextmanager
     def _query(self, relations: Relations, statement: str) -> Iterator[Any]:
-        """Give the relations names that nobody else uses: the session may be the caller's, with views of its own."""
-        prefix = f"omnigraph_{ids.new_ulid().lower()}"
-        views = {name: f"{prefix}_{name}" for name in relations}
+        views: list[str] = []
         try:
-            for name, view in views.items():
-                self._frame(relations[name]).createOrReplaceTempView(view)
-            named = ", ".join(f"{name} AS (SELECT * FROM {view})" for name, view in views.items())  # noqa: S608
-            yield self._session.sql(f"WITH {named} SELECT * FROM ({statement})")  # noqa: S608
+            yield self._frame_of(relations, statement, views)
         finally:
-            for view in views.values():
-                self._session.catalog.dropTempView(view)
+            self._drop(views)
 
-    def _frame(self, relation: pa.Table | Produced) -> Any:
+    def _frame_of(self, relations: Relations, statement: str, views: list[str]) -> Any:
+        """Describe a statement's result and remember the views that it needs.
+
+        They have names that nobody else uses: the session may be the caller's, with views of its own.
+        """
+        prefix = f"omnigraph_{ids.new_ulid().lower()}"
+        for name, relation in relations.items():
+            self._frame(relation).createOrReplaceTempView(f"{prefix}_{name}")
+            views.append(f"{prefix}_{name}")
+        named = ", ".join(f"{name} AS (SELECT * FROM {prefix}_{name})" for name in relations)  # noqa: S608
+        return self._session.sql(f"WITH {named} SELECT * FROM ({statement})")  # noqa: S608
+
+    def _drop(self, views: list[str]) -> None:
+        while views:
+            self._session.catalog.dropTempView(views.pop())
+
+    def _frame(self, relation: Relation) -> Any:
+        if isinstance(relation, Kept):
+            return relation.frame
         schema = signed_schema(relation.schema)
         if isinstance(relation, pa.Table):
             return self._session.createDataFrame(relation.cast(schema))
         if not relation.tasks:
             return self._session.createDataFrame([], _struct(schema))
-        for kept, frame in self._kept:
-            if kept == relation:
+        for read, frame in self._read:
+            if read == relation:
                 return frame
         tasks = tuple(pickle.dumps(task) for task in relation.tasks)
         reader = RelationReader(read=relation.read, tasks=tasks, schema=schema)
         # A statement names a relation many times, and without this its workers would read it as many times.
         frame = self._places(len(tasks)).mapInArrow(reader, _struct(schema)).persist()
-        self._kept.append((relation, frame))
+        self._read.append((relation, frame))
         return frame
 
     def _places(self, count: int) -> Any:

@@ -7,9 +7,9 @@ also be harmless, for instance an id that a merge may repeat; the checks then fi
 from collections.abc import Iterator
 
 from omnigraph.catalog.model import Catalog, EdgeType, EntityType, NodeType
-from omnigraph.pipeline.load.bulk.keys import member_columns
 from omnigraph.pipeline.load.bulk.views import Views
 from omnigraph.pipeline.load.writer import LoadMode
+from omnigraph.writes.constraints.keys import member_columns
 
 _ENDPOINTS = ("src", "dst")
 

@@ -17,7 +17,7 @@ from omnigraph.engine.interface import Engine, Produced
 from omnigraph.errors import ReadSetConflict
 from omnigraph.manifest.commits import CommitKind
 from omnigraph.pipeline.load.bulk.checks import LoadCheck
-from omnigraph.pipeline.load.bulk.keys import KeyFile, incoming_schema, read_keys, stored_keys
+from omnigraph.pipeline.load.bulk.keys import KeyFile, incoming_schema, read_keys
 from omnigraph.pipeline.load.bulk.pieces import Piece, Places
 from omnigraph.pipeline.load.bulk.reading import (
     LoadTask,
@@ -34,6 +34,7 @@ from omnigraph.records.report import rejected
 from omnigraph.storage.staging import stage_written
 from omnigraph.storage.worker_files import TablePlace
 from omnigraph.writes.authority import Capture
+from omnigraph.writes.constraints.keys import stored_keys
 from omnigraph.writes.delta import with_strip
 from omnigraph.writes.protocol import PreparedTable, PreparedWrite, WriteIdentity
 from omnigraph.writes.sidecar import SidecarKind
