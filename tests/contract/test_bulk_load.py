@@ -1,5 +1,6 @@
 """Bulk loads mean what small loads mean: on the threads of this process, on Spark, cut wherever they are cut."""
 
+import gzip
 import json
 import os
 import signal
@@ -10,12 +11,12 @@ import pytest
 
 import omnigraph
 from contract.bulk_story import REFUSED, SCHEMA, tell
-from contract.graphs import node
+from contract.graphs import edge, node
 from omnigraph.base import clock
 from omnigraph.engine.interface import Produced
 from omnigraph.errors import Io, SparkJobFailed
-from omnigraph.pipeline.load import inputs
-from omnigraph.pipeline.load.bulk import pieces
+from omnigraph.pipeline.load import inputs, lines
+from omnigraph.pipeline.load.bulk import buckets, pieces, reading
 from omnigraph.pipeline.load.sources import LocalInputs, find_inputs
 
 
@@ -34,6 +35,29 @@ def local_in_pieces(graph, data, *, mode):
 
 def test_pieces_in_this_process_agree_with_a_small_load(tmp_path, tiny_pieces):
     tell(tmp_path, bulk=local_in_pieces, refusals=range(len(REFUSED)))
+
+
+def test_checks_in_many_buckets_agree_with_a_small_load(tmp_path, tiny_pieces, monkeypatch):
+    monkeypatch.setattr(buckets, "_BUCKET_INPUT_BYTES", 150)
+
+    tell(tmp_path, bulk=local_in_pieces, refusals=range(len(REFUSED)))
+
+
+def test_a_file_that_nobody_can_cut_is_kept_in_parts(tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "_PART_TEXT_BYTES", 0)
+    monkeypatch.setattr(lines.read_chunks, "__kwdefaults__", lines.read_chunks.__kwdefaults__ | {"chunk_bytes": 64})
+    graph = omnigraph.init(str(tmp_path / "g.omni"), SCHEMA)
+    data = tmp_path / "ports.jsonl.gz"
+    with gzip.open(data, "wt") as packed:
+        packed.write("\n".join(json.dumps(node("Port", code=f"p{n}")) for n in range(20)))
+        packed.write("\n" + "\n".join(json.dumps(edge("Route", f"p{n}", f"p{19 - n}")) for n in range(20)))
+
+    loaded = local_in_pieces(graph, data, mode="append")
+
+    snapshot = graph.snapshot()
+    assert loaded.total_rows == 40
+    assert sorted(snapshot.table("Port").to_arrow()["code"].to_pylist()) == sorted(f"p{n}" for n in range(20))
+    assert snapshot.table("Route").to_arrow().num_rows == 20
 
 
 def test_a_bulk_load_works_on_a_branch_and_leaves_main_alone(tmp_path, tiny_pieces):

@@ -42,6 +42,11 @@ class Engine(Protocol):
         """How many tasks run at the same time, as far as the engine knows."""
         ...
 
+    @property
+    def task_threads(self) -> int:
+        """How many threads a task may use for a relational step of its own."""
+        ...
+
     def sql(self, relations: Relations, statement: str) -> pa.Table:
         """Run one statement; every relation it names must be given. Results are small: violations, counts, matches."""
         ...

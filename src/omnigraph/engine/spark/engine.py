@@ -44,6 +44,12 @@ class SparkEngine:
             context = getattr(self._session, "_sc", None)
             return int(context.defaultParallelism) if context is not None else 8
 
+    @property
+    def task_threads(self) -> int:
+        """What Spark reserves for a task; a Connect session does not tell, so it is one."""
+        context = getattr(self._session, "_sc", None)
+        return int(context.getConf().get("spark.task.cpus", "1")) if context is not None else 1
+
     def sql(self, relations: Relations, statement: str) -> pa.Table:
         """Run one statement on the cluster and fetch its small result."""
 

@@ -17,17 +17,27 @@ from omnigraph.engine.interface import Engine, Produced
 from omnigraph.errors import ReadSetConflict
 from omnigraph.manifest.commits import CommitKind
 from omnigraph.pipeline.load.bulk.checks import LoadCheck
-from omnigraph.pipeline.load.bulk.keys import KeyFile, incoming_schema, read_keys, stored_keys
+from omnigraph.pipeline.load.bulk.keys import (
+    KeyFile,
+    StoredFragments,
+    incoming_schema,
+    read_keys,
+    stored_fragments,
+    stored_keys,
+)
 from omnigraph.pipeline.load.bulk.pieces import Piece, Places
 from omnigraph.pipeline.load.bulk.reading import (
     LoadTask,
     PieceOutcome,
     PieceTask,
+    facets_name,
     keys_name,
     looks_for_meaning,
     read_piece,
 )
 from omnigraph.pipeline.load.bulk.rewriting import rewrite_changed
+from omnigraph.pipeline.load.bulk.screening import Screening
+from omnigraph.pipeline.load.bulk.suspects import count_all_suspects
 from omnigraph.pipeline.load.bulk.views import IncomingKeys, Views
 from omnigraph.records.findings import FindingCollector
 from omnigraph.records.report import rejected
@@ -113,6 +123,7 @@ class BulkLoadWriter:
             mode=load.mode,
             incoming=self._incoming(),
             stored=lambda entity: self._stored(capture, load, entity),
+            screen=lambda screening: self._suspects(capture, load, screening),
             spell_place=self.places.spell,
         )
         findings = FindingCollector(limit=load.max_errors)
@@ -145,7 +156,7 @@ class BulkLoadWriter:
         given: dict[TableKey, int] = defaultdict(int)
         for outcome in self.outcomes:
             for table in outcome.tables:
-                name = keys_name(outcome.ordinal, load.catalog.type_by_table_key[table.table_key])
+                name = keys_name(outcome.ordinal, table.part, load.catalog.type_by_table_key[table.table_key])
                 files[table.table_key].append(KeyFile(uri=load.uri, operation_id=load.operation_id, name=name))
                 rows[table.table_key] += table.rows
                 given[table.table_key] += table.ids_given
@@ -157,15 +168,30 @@ class BulkLoadWriter:
             incoming[key] = IncomingKeys(entity=entity, relation=relation, rows=rows[key], ids_given=given[key])
         return incoming
 
+    def _suspects(self, capture: Capture, load: LoadTask, screening: Screening) -> int:
+        parts = {(outcome.ordinal, table.part) for outcome in self.outcomes for table in outcome.tables}
+        return count_all_suspects(
+            self.engine,
+            load,
+            screening,
+            incoming=[facets_name(ordinal, part) for ordinal, part in sorted(parts)],
+            stored=lambda key: self._fragments(capture, load, load.catalog.type_by_table_key[key], has_content=False),
+        )
+
     def _stored(self, capture: Capture, load: LoadTask, entity: EntityType) -> Produced:
-        key = entity.table_key
-        has_content = looks_for_meaning(entity, load.mode) and key in self._types()
-        return stored_keys(
-            capture.table(key),
+        has_content = looks_for_meaning(entity, load.mode) and entity.table_key in self._types()
+        tasks = self._fragments(capture, load, entity, has_content=has_content)
+        return stored_keys(tasks, entity, has_content=has_content)
+
+    def _fragments(
+        self, capture: Capture, load: LoadTask, entity: EntityType, *, has_content: bool
+    ) -> tuple[StoredFragments, ...]:
+        return stored_fragments(
+            capture.table(entity.table_key),
             entity,
             uri=load.uri,
             operation_id=load.operation_id,
-            place=load.places[key],
+            place=load.places[entity.table_key],
             has_content=has_content,
         )
 
