@@ -106,15 +106,17 @@ def spark_load(graph, data, *, mode):
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_spark_agrees_with_a_small_load(tmp_path, monkeypatch):
+@pytest.mark.parametrize(("rows_max", "refusals"), [(-1, (2,)), (1_000, (4, 7))], ids=["shuffled", "on one worker"])
+def test_spark_agrees_with_a_small_load(tmp_path, monkeypatch, rows_max, refusals):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("omnigraph.engine.spark.engine.LONE_ROWS_MAX", rows_max)
 
-    tell(tmp_path, bulk=spark_load, refusals=(2, 7))
+    tell(tmp_path, bulk=spark_load, refusals=refusals)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_spark_runs_tasks_groups_and_statements_and_tells_what_failed(tmp_path):
+def test_spark_runs_tasks_groups_and_statements_and_tells_what_failed(tmp_path, monkeypatch):
     import pyarrow as pa
 
     from omnigraph.engine.choice import EngineChoice, EngineName
@@ -128,11 +130,11 @@ def test_spark_runs_tasks_groups_and_statements_and_tells_what_failed(tmp_path):
 
     assert sorted(engine.map(abs, [-1, 2, -3])) == [1, 2, 3]
     assert set(engine.map(os.getenv, ["OMNIGRAPH_TEST_KEY"])) == {"hush"}
-    assert engine.sql({"t": pa.table({"n": [1, 2]}, schema=numbers)}, "SELECT sum(n) AS s FROM t")["s"].to_pylist() == [
-        3
-    ]
-    nothing = Produced(schema=numbers, read=iter, tasks=())
-    assert engine.sql({"t": nothing}, "SELECT count(*) AS c FROM t")["c"].to_pylist() == [0]
+    two, nothing = pa.table({"n": [1, 2]}, schema=numbers), Produced(schema=numbers, read=iter, tasks=(), rows=0)
+    for rows_max in (-1, 1_000):
+        monkeypatch.setattr("omnigraph.engine.spark.engine.LONE_ROWS_MAX", rows_max)
+        assert engine.sql({"t": two}, "SELECT sum(n) AS s FROM t")["s"].to_pylist() == [3]
+        assert engine.sql({"t": nothing}, "SELECT count(*) AS c FROM t")["c"].to_pylist() == [0]
     with pytest.raises(Io, match="absent"):
         list(engine.map(partial(find_inputs, store=LocalInputs()), [str(tmp_path / "absent")]))
     with pytest.raises(SparkJobFailed, match="TypeError: bad operand type"):

@@ -23,6 +23,8 @@ class Produced:
     schema: pa.Schema
     read: Callable[[Any], Iterator[pa.RecordBatch]]
     tasks: tuple[Any, ...]
+    rows: int | None = None
+    """How many rows the tasks yield together, where somebody counted: small work needs no cluster."""
 
 
 Relations = Mapping[str, pa.Table | Produced]

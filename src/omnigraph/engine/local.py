@@ -94,7 +94,7 @@ class LocalEngine:
             return self._database.cursor()
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=2)
 def worker_engine(threads: int) -> LocalEngine:
     """Return the engine for the relational part of a task: one per worker, within the worker's share of the machine."""
     return LocalEngine(threads=str(threads), memory_limit=_WORKER_MEMORY)

@@ -10,18 +10,25 @@ import pyarrow as pa
 
 from omnigraph.base import ids
 from omnigraph.engine.interface import Outcome, Produced, Relations, Task, Watch
+from omnigraph.engine.local import worker_engine
 from omnigraph.engine.spark.interrupts import plain_interrupts
 from omnigraph.engine.spark.progress import watching
 from omnigraph.engine.spark.worker import (
     OUTCOME,
     OUTCOME_TYPE,
+    LoneReader,
+    LoneStatement,
     RelationReader,
     TaskRunner,
     group_runner,
+    run_lone,
     signed_schema,
     unpack,
 )
 from omnigraph.errors import SparkJobFailed
+
+LONE_ROWS_MAX = 4 << 20
+"""Rows that a statement reads on one worker: a few hundred megabytes of keys, and a fraction of a shuffle's time."""
 
 _CANCELLED = "the Spark job was cancelled and nothing was committed"
 
@@ -51,7 +58,9 @@ class SparkEngine:
         return int(context.getConf().get("spark.task.cpus", "1")) if context is not None else 1
 
     def sql(self, relations: Relations, statement: str) -> pa.Table:
-        """Run one statement on the cluster and fetch its small result."""
+        """Run one statement on the cluster, small ones on one worker, and fetch its small result."""
+        if _is_small(relations):
+            return next(self.map(run_lone, [self._lone(relations, statement)]))
 
         def run() -> pa.Table:
             with self._query(relations, statement) as frame:
@@ -90,8 +99,27 @@ class SparkEngine:
             frame.unpersist()
         self._kept.clear()
 
+    def _lone(self, relations: Relations, statement: str) -> LoneStatement:
+        # Nothing else runs meanwhile, so on one machine the statement may have all of it.
+        context = getattr(self._session, "_sc", None)
+        is_here = context is not None and context.master.startswith("local[")
+        threads = self.slots if is_here else self.task_threads
+        return LoneStatement(relations=relations, text=statement, threads=threads)
+
     @contextmanager
     def _query(self, relations: Relations, statement: str) -> Iterator[Any]:
+        """Return the result of a statement as a frame."""
+        if not _is_small(relations):
+            with self._shuffled(relations, statement) as frame:
+                yield frame
+            return
+        nothing = {name: relation.schema.empty_table() for name, relation in relations.items()}
+        schema = signed_schema(worker_engine(1).sql(nothing, statement).schema)
+        reader = LoneReader(statement=self._lone(relations, statement), schema=schema)
+        yield self._places(1).mapInArrow(reader, _struct(schema))
+
+    @contextmanager
+    def _shuffled(self, relations: Relations, statement: str) -> Iterator[Any]:
         """Give the relations names that nobody else uses: the session may be the caller's, with views of its own."""
         prefix = f"omnigraph_{ids.new_ulid().lower()}"
         views = {name: f"{prefix}_{name}" for name in relations}
@@ -160,6 +188,12 @@ class SparkEngine:
             "the stack trace.",
             **details,
         )
+
+
+def _is_small(relations: Relations) -> bool:
+    rows = [relation.num_rows if isinstance(relation, pa.Table) else relation.rows for relation in relations.values()]
+    known = [count for count in rows if count is not None]
+    return len(known) == len(rows) and sum(known) <= LONE_ROWS_MAX
 
 
 def _struct(schema: pa.Schema) -> Any:

@@ -79,13 +79,19 @@ class StoredFragments:
     operation_id: str
     place: TablePlace
     fragment_ids: tuple[int, ...]
+    rows: int
     entity: EntityType
     has_content: bool
 
 
 def stored_keys(tasks: tuple[StoredFragments, ...], entity: EntityType, *, has_content: bool) -> Produced:
     """Describe the key columns of a stored table, for workers to read."""
-    return Produced(schema=stored_schema(entity, has_content=has_content), read=read_stored_keys, tasks=tasks)
+    return Produced(
+        schema=stored_schema(entity, has_content=has_content),
+        read=read_stored_keys,
+        tasks=tasks,
+        rows=sum(task.rows for task in tasks),
+    )
 
 
 def stored_fragments(
@@ -106,6 +112,7 @@ def stored_fragments(
                     operation_id=operation_id,
                     place=place,
                     fragment_ids=tuple(group),
+                    rows=rows,
                     entity=entity,
                     has_content=has_content,
                 )
