@@ -11,7 +11,7 @@ import pyarrow as pa
 from omnigraph.base import ids
 from omnigraph.engine.interface import Outcome, Produced, Relations, Task, Watch
 from omnigraph.engine.local import worker_engine
-from omnigraph.engine.spark.interrupts import plain_interrupts
+from omnigraph.engine.spark.interrupts import JobGroup, plain_interrupts
 from omnigraph.engine.spark.progress import watching
 from omnigraph.engine.spark.worker import (
     OUTCOME,
@@ -161,21 +161,13 @@ class SparkEngine:
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
-        tag = f"omnigraph-{ids.new_ulid()}"
-
-        def tagged() -> pa.Table:
-            self._session.addTag(tag)
-            try:
-                return work()
-            finally:
-                self._session.removeTag(tag)
-
+        group = JobGroup(self._session)
         with plain_interrupts(), ThreadPoolExecutor(max_workers=1, thread_name_prefix="omnigraph-spark") as pool:
-            running = pool.submit(tagged)
+            running = pool.submit(group.run, work)
             try:
                 return running.result()
             except KeyboardInterrupt:
-                self._session.interruptTag(tag)
+                group.cancel()
                 raise KeyboardInterrupt(_CANCELLED) from None
             except (PySparkException, Py4JError) as failure:
                 raise self._failed(failure) from failure
