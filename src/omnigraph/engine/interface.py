@@ -23,6 +23,8 @@ class Produced:
     schema: pa.Schema
     read: Callable[[Any], Iterator[pa.RecordBatch]]
     tasks: tuple[Any, ...]
+    rows: int | None = None
+    """How many rows the tasks yield together, where somebody counted: small work needs no cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,11 @@ class Engine(Protocol):
     @property
     def slots(self) -> int:
         """How many tasks run at the same time, as far as the engine knows."""
+        ...
+
+    @property
+    def task_threads(self) -> int:
+        """How many threads a task may use for a relational step of its own."""
         ...
 
     def sql(self, relations: Relations, statement: str) -> pa.Table:

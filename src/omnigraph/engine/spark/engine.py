@@ -10,18 +10,26 @@ import pyarrow as pa
 
 from omnigraph.base import ids
 from omnigraph.engine.interface import Kept, Outcome, Produced, Relation, Relations, Task, Watch
-from omnigraph.engine.spark.interrupts import plain_interrupts
+from omnigraph.engine.local import worker_engine
+from omnigraph.engine.spark.interrupts import JobGroup, plain_interrupts
 from omnigraph.engine.spark.progress import watching
 from omnigraph.engine.spark.worker import (
     OUTCOME,
     OUTCOME_TYPE,
+    LoneReader,
+    LoneStatement,
     RelationReader,
+    SmallRelations,
     TaskRunner,
     group_runner,
+    run_lone,
     signed_schema,
     unpack,
 )
 from omnigraph.errors import SparkJobFailed
+
+LONE_ROWS_MAX = 4 << 20
+"""Rows that a statement reads on one worker: a few hundred megabytes of keys, and a fraction of a shuffle's time."""
 
 _CANCELLED = "the Spark job was cancelled and nothing was committed"
 
@@ -46,8 +54,16 @@ class SparkEngine:
             context = getattr(self._session, "_sc", None)
             return int(context.defaultParallelism) if context is not None else 8
 
+    @property
+    def task_threads(self) -> int:
+        """What Spark reserves for a task; a Connect session does not tell, so it is one."""
+        context = getattr(self._session, "_sc", None)
+        return int(context.getConf().get("spark.task.cpus", "1")) if context is not None else 1
+
     def sql(self, relations: Relations, statement: str) -> pa.Table:
-        """Run one statement on the cluster and fetch its small result."""
+        """Run one statement on the cluster, small ones on one worker, and fetch its small result."""
+        if (small := _small(relations)) is not None:
+            return next(self.map(run_lone, [self._lone(small, statement)]))
 
         def run() -> pa.Table:
             with self._query(relations, statement) as frame:
@@ -97,8 +113,22 @@ class SparkEngine:
         self._read.clear()
         self._drop(self._views)
 
+    def _lone(self, relations: SmallRelations, statement: str) -> LoneStatement:
+        # Nothing else runs meanwhile, so on one machine the statement may have all of it.
+        context = getattr(self._session, "_sc", None)
+        is_here = context is not None and context.master.startswith("local[")
+        threads = self.slots if is_here else self.task_threads
+        return LoneStatement(relations=relations, text=statement, threads=threads)
+
     @contextmanager
     def _query(self, relations: Relations, statement: str) -> Iterator[Any]:
+        """Return the result of a statement as a frame."""
+        if (small := _small(relations)) is not None:
+            nothing = {name: relation.schema.empty_table() for name, relation in small.items()}
+            schema = signed_schema(worker_engine(1).sql(nothing, statement).schema)
+            reader = LoneReader(statement=self._lone(small, statement), schema=schema)
+            yield self._places(1).mapInArrow(reader, _struct(schema))
+            return
         views: list[str] = []
         try:
             yield self._frame_of(relations, statement, views)
@@ -152,21 +182,13 @@ class SparkEngine:
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
-        tag = f"omnigraph-{ids.new_ulid()}"
-
-        def tagged() -> pa.Table:
-            self._session.addTag(tag)
-            try:
-                return work()
-            finally:
-                self._session.removeTag(tag)
-
+        group = JobGroup(self._session)
         with plain_interrupts(), ThreadPoolExecutor(max_workers=1, thread_name_prefix="omnigraph-spark") as pool:
-            running = pool.submit(tagged)
+            running = pool.submit(group.run, work)
             try:
                 return running.result()
             except KeyboardInterrupt:
-                self._session.interruptTag(tag)
+                group.cancel()
                 raise KeyboardInterrupt(_CANCELLED) from None
             except (PySparkException, Py4JError) as failure:
                 raise self._failed(failure) from failure
@@ -179,6 +201,14 @@ class SparkEngine:
             "the stack trace.",
             **details,
         )
+
+
+def _small(relations: Relations) -> SmallRelations | None:
+    """Return the relations if one worker can hold them all; what the cluster keeps is there because it is large."""
+    here = {name: relation for name, relation in relations.items() if not isinstance(relation, Kept)}
+    rows = [relation.num_rows if isinstance(relation, pa.Table) else relation.rows for relation in here.values()]
+    known = [count for count in rows if count is not None]
+    return here if len(known) == len(relations) and sum(known) <= LONE_ROWS_MAX else None
 
 
 def _struct(schema: pa.Schema) -> Any:

@@ -16,6 +16,7 @@ from omnigraph.engine.interface import Engine
 from omnigraph.engine.opening import open_engine
 from omnigraph.errors import BranchNotFound, EngineUnavailable, InvalidTarget
 from omnigraph.manifest.commits import Commit, check_actor
+from omnigraph.pipeline.load.bulk.buckets import Buckets
 from omnigraph.pipeline.load.bulk.reading import LoadTask
 from omnigraph.pipeline.load.bulk.writer import BulkLoadWriter, read_pieces, table_places
 from omnigraph.pipeline.load.inputs import AnyInput, LoadInput, PieceableInput, TableInput
@@ -230,6 +231,9 @@ def _bulk_writer(
         places=table_places(capture),
         mode=mode,
         max_errors=max_errors,
+        buckets=Buckets.for_input(
+            sum(piece.text_bytes for piece in pieces), slots=engine.slots, task_threads=engine.task_threads
+        ),
     )
     places, outcomes = read_pieces(engine, task, pieces, events)
     return BulkLoadWriter(

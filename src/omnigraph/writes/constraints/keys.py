@@ -18,7 +18,7 @@ from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID, Table
 from omnigraph.storage.worker_files import TablePlace, worker_store
 
 _ENDPOINTS = ("src", "dst")
-_STORED_TASK_ROWS = 4 << 20
+_STORED_TASK_ROWS = 2 << 20
 _DIGEST_BYTES = 16
 
 
@@ -48,14 +48,25 @@ class StoredFragments:
     operation_id: str
     place: TablePlace
     fragment_ids: tuple[int, ...]
+    rows: int
     entity: EntityType
     has_content: bool
 
 
-def stored_keys(
-    table: Table, entity: EntityType, *, uri: str, operation_id: str, place: TablePlace, has_content: bool
-) -> Produced:
+def stored_keys(tasks: tuple[StoredFragments, ...], entity: EntityType, *, has_content: bool) -> Produced:
     """Describe the key columns of a stored table, for workers to read."""
+    return Produced(
+        schema=stored_schema(entity, has_content=has_content),
+        read=read_stored_keys,
+        tasks=tasks,
+        rows=sum(task.rows for task in tasks),
+    )
+
+
+def stored_fragments(
+    table: Table, entity: EntityType, *, uri: str, operation_id: str, place: TablePlace, has_content: bool
+) -> tuple[StoredFragments, ...]:
+    """Divide a stored table into shares of work."""
     tasks: list[StoredFragments] = []
     group: list[int] = []
     rows = 0
@@ -70,12 +81,13 @@ def stored_keys(
                     operation_id=operation_id,
                     place=place,
                     fragment_ids=tuple(group),
+                    rows=rows,
                     entity=entity,
                     has_content=has_content,
                 )
             )
             group, rows = [], 0
-    return Produced(schema=stored_schema(entity, has_content=has_content), read=read_stored_keys, tasks=tuple(tasks))
+    return tuple(tasks)
 
 
 def read_stored_keys(task: StoredFragments) -> Iterator[pa.RecordBatch]:

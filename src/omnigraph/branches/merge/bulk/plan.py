@@ -28,7 +28,7 @@ from omnigraph.engine.interface import Engine, Produced, Relation
 from omnigraph.records.findings import FindingCollector
 from omnigraph.storage.staging import stage_written
 from omnigraph.storage.worker_files import TablePlace
-from omnigraph.writes.constraints.keys import stored_keys
+from omnigraph.writes.constraints.keys import stored_fragments, stored_keys
 from omnigraph.writes.constraints.set_checks import (
     Check,
     cardinality_check,
@@ -141,7 +141,7 @@ class _BulkMerge:
         return TablePlace(address=pin.address, version=pin.version, target=self.sides.target.target(table_key))
 
     def _stored(self, entity: EntityType) -> Produced:
-        return stored_keys(
+        fragments = stored_fragments(
             self.sides.target.table(entity.table_key),
             entity,
             uri=self.sides.target.context.store.uri,
@@ -149,6 +149,7 @@ class _BulkMerge:
             place=self._place(entity.table_key),
             has_content=False,
         )
+        return stored_keys(fragments, entity, has_content=False)
 
     def _resolve(self, routes: Mapping[TableKey, Route]) -> list[_Resolved]:
         """Resolve all tables, and count what comes out in one statement; tables that do not change are left out."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from omnigraph.catalog.model import Catalog, EdgeType, EntityType, NodeType, TableKey
 from omnigraph.engine.interface import Engine, Produced
-from omnigraph.pipeline.load.bulk.screening import screening_query
+from omnigraph.pipeline.load.bulk.screening import Screening
 from omnigraph.pipeline.load.bulk.views import IncomingKeys, Views
 from omnigraph.pipeline.load.words import existing_finding, repeated_finding
 from omnigraph.pipeline.load.writer import LoadMode
@@ -35,14 +35,13 @@ class LoadCheck:
     mode: LoadMode
     incoming: Mapping[TableKey, IncomingKeys]
     stored: Callable[[EntityType], Produced]
+    screen: Callable[[Screening], int]
+    """Counts suspects where the keys are."""
     spell_place: Callable[[int, int], str]
 
     def find(self, findings: FindingCollector) -> dict[TableKey, int]:
         """Collect every violation in the state that the load would produce; return how many entities each type has."""
-        views = Views(self.incoming, self.stored, mode=self.mode)
-        query = screening_query(views, self.catalog, self.mode)
-        suspects = self.engine.sql(views.relations, views.statement(query))["suspects"][0].as_py()
-        if not suspects:
+        if not self.screen(Screening(self.incoming, self.catalog, self.mode)):
             return {key: table.rows for key, table in self.incoming.items()}
         counts = self._distinct_ids()
         self._find_each(counts, findings)

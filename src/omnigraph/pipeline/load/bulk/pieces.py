@@ -18,6 +18,8 @@ from omnigraph.records.findings import Finding, Findings
 from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.uris import is_bucket_uri
 
+EXPANSION = 8
+"""How much larger than its compressed form NDJSON is taken to be."""
 PIECE_BYTES_MIN = 8 << 20
 PIECE_BYTES_MAX = 128 << 20
 _PIECES_PER_SLOT = 2
@@ -35,6 +37,8 @@ class Piece:
     end: int | None = None
     """None is the end of the file."""
     spooled_as: str | None = None
+    text_bytes: int = 0
+    """How much text it holds, as far as that is known; compressed files are taken at a guess."""
 
     def chunks(self, scratch: Scratch) -> Iterator[Chunk]:
         """Yield the lines of this piece; their numbers begin with 1."""
@@ -51,15 +55,24 @@ class Piece:
 
 def plan_pieces(files: Sequence[InputFile], *, slots: int) -> tuple[Piece, ...]:
     """Cut plain files of this machine into ranges of useful size; others are read from beginning to end."""
-    files = [
-        file if is_bucket_uri(file.path) else replace(file, path=str(Path(file.path).absolute())) for file in files
-    ]
-    total = sum(file.size_bytes or 0 for file in files)
-    size = min(max(total // (slots * _PIECES_PER_SLOT) + 1, PIECE_BYTES_MIN), PIECE_BYTES_MAX)
+    files = [_anywhere(file) for file in files]
+    size = _piece_bytes(sum(file.size_bytes or 0 for file in files), slots)
     ranges = [(file, start, end) for file in files for start, end in _ranges(file, size)]
     return tuple(
-        Piece(ordinal=ordinal, file=file, start=start, end=end) for ordinal, (file, start, end) in enumerate(ranges)
+        Piece(ordinal=ordinal, file=file, start=start, end=end, text_bytes=_text_bytes(file, start, end))
+        for ordinal, (file, start, end) in enumerate(ranges)
     )
+
+
+def _piece_bytes(total: int, slots: int) -> int:
+    """Return a size that gives every slot equally many pieces, as few as may be and not too large ones."""
+    rounds = max(_PIECES_PER_SLOT, -(-total // (slots * PIECE_BYTES_MAX)))
+    return min(max(total // (slots * rounds) + 1, PIECE_BYTES_MIN), PIECE_BYTES_MAX)
+
+
+def _text_bytes(file: InputFile, start: int, end: int | None) -> int:
+    size = (file.size_bytes or 0) if end is None else end - start
+    return size * (EXPANSION if file.codec else 1)
 
 
 def _anywhere(file: InputFile) -> InputFile:
@@ -73,7 +86,7 @@ def spool_pieces(file: InputFile, stream: ByteStream, scratch: Scratch) -> tuple
     for ordinal, chunk in enumerate(read_chunks(stream, name=file.name, chunk_bytes=4 * PIECE_BYTES_MIN)):
         name = f"input-{ordinal}"
         scratch.write(name, chunk.text)
-        pieces.append(Piece(ordinal=ordinal, file=file, spooled_as=name))
+        pieces.append(Piece(ordinal=ordinal, file=file, spooled_as=name, text_bytes=len(chunk.text)))
     return tuple(pieces)
 
 
