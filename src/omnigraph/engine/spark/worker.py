@@ -46,6 +46,22 @@ class RelationReader:
                 yield batch.cast(self.schema)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionRunner:
+    """Runs a function over the rows of one partition of a frame."""
+
+    function: Callable[[int, Iterator[pa.RecordBatch]], Any]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Run what Spark put into this partition."""
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        assert context is not None
+        packed = _packed(lambda partition: self.function(partition, batches), pickle.dumps(context.partitionId()))
+        yield pa.RecordBatch.from_pydict({OUTCOME: [packed]})
+
+
 def group_runner(
     function: Callable[[int, pa.Table], Any],
 ) -> Callable[[tuple[pa.Scalar, ...], pa.Table], pa.Table]:

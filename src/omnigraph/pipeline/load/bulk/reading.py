@@ -1,18 +1,18 @@
 """What a worker does with one piece of input: parse it, give ids, write data files, keep the key columns."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from omnigraph.catalog.model import Catalog, EdgeType, EntityType, TableKey
 from omnigraph.pipeline.load.bulk.keys import incoming_keys
-from omnigraph.pipeline.load.bulk.pieces import Piece
+from omnigraph.pipeline.load.bulk.pieces import InputPiece, PlacedPiece
 from omnigraph.pipeline.load.writer import LoadMode
 from omnigraph.records.findings import FindingCollector, Findings
 from omnigraph.records.minting import fill_missing_ids
-from omnigraph.records.parse import parse_chunk
+from omnigraph.records.parse import ParsedChunk
 from omnigraph.records.tables import content_schema
 from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.worker_files import TablePlace, worker_store
@@ -28,6 +28,16 @@ class LoadTask:
     places: Mapping[TableKey, TablePlace]
     mode: LoadMode
     max_errors: int
+    folder_by_piece: Mapping[int, str] = field(default_factory=dict)
+    """Where in the scratch the files of a piece are, if they have a folder of their own."""
+
+    def rows_name(self, ordinal: int, entity: EntityType) -> str:
+        """Name the rows of a type in a piece."""
+        return f"{self.folder_by_piece.get(ordinal, '')}rows-{entity.kind}-{entity.type_id}-{ordinal}"
+
+    def keys_name(self, ordinal: int, entity: EntityType) -> str:
+        """Name the key columns of a type in a piece."""
+        return f"{self.folder_by_piece.get(ordinal, '')}keys-{entity.kind}-{entity.type_id}-{ordinal}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +45,7 @@ class PieceTask:
     """One piece of one load."""
 
     load: LoadTask
-    piece: Piece
+    piece: InputPiece
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,22 +70,35 @@ class PieceOutcome:
     tables: tuple[PieceTable, ...] = field(default=())
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptPieces:
+    """All input of a load as workers have kept it."""
+
+    load: LoadTask
+    pieces: tuple[PlacedPiece, ...]
+    outcomes: tuple[PieceOutcome, ...]
+
+    @classmethod
+    def of(cls, load: LoadTask, pieces: Iterable[PlacedPiece], outcomes: Iterable[PieceOutcome]) -> "KeptPieces":
+        """Put what workers returned into the order of the input."""
+        in_order = sorted(outcomes, key=lambda outcome: outcome.ordinal)
+        return cls(load=load, pieces=tuple(pieces), outcomes=tuple(in_order))
+
+
 def read_piece(task: PieceTask) -> PieceOutcome:
     """Parse one piece against the schema; write what a load of this mode can write without looking at the graph."""
     load = task.load
-    store = worker_store(load.uri, load.operation_id)
-    scratch = Scratch(store, load.operation_id)
+    scratch = Scratch(worker_store(load.uri, load.operation_id), load.operation_id)
+    chunks = task.piece.parse(load.catalog, scratch, max_errors=load.max_errors)
+    return keep_piece(load, scratch, task.piece.ordinal, chunks)
+
+
+def keep_piece(load: LoadTask, scratch: Scratch, ordinal: int, chunks: Iterable[ParsedChunk]) -> PieceOutcome:
+    """Keep the records of one piece, unless one of them is wrong."""
     findings = FindingCollector(limit=load.max_errors)
     parts: dict[TableKey, list[pa.Table]] = defaultdict(list)
     lines = 0
-    for chunk in task.piece.chunks(scratch):
-        parsed = parse_chunk(
-            chunk.text,
-            first_line=chunk.first_line,
-            file_index=task.piece.ordinal,
-            catalog=load.catalog,
-            max_errors=load.max_errors,
-        )
+    for parsed in chunks:
         lines += parsed.line_count
         findings.include(parsed.findings)
         if findings:
@@ -86,20 +109,9 @@ def read_piece(task: PieceTask) -> PieceOutcome:
     tables: tuple[PieceTable, ...] = ()
     if not findings:
         tables = tuple(
-            _keep(load, scratch, task.piece.ordinal, table_key, pa.concat_tables(parts[table_key]))
-            for table_key in sorted(parts)
+            _keep(load, scratch, ordinal, table_key, pa.concat_tables(parts[table_key])) for table_key in sorted(parts)
         )
-    return PieceOutcome(ordinal=task.piece.ordinal, lines=lines, findings=findings.result(), tables=tables)
-
-
-def keys_name(ordinal: int, entity: EntityType) -> str:
-    """Name the key columns of a type in a piece."""
-    return f"keys-{entity.kind}-{entity.type_id}-{ordinal}"
-
-
-def rows_name(ordinal: int, entity: EntityType) -> str:
-    """Name the rows of a type in a piece."""
-    return f"rows-{entity.kind}-{entity.type_id}-{ordinal}"
+    return PieceOutcome(ordinal=ordinal, lines=lines, findings=findings.result(), tables=tables)
 
 
 def looks_for_meaning(entity: EntityType, mode: LoadMode) -> bool:
@@ -114,14 +126,14 @@ def _keep(load: LoadTask, scratch: Scratch, ordinal: int, table_key: TableKey, r
     made = PieceTable(table_key=table_key, rows=rows.num_rows, ids_given=len(given) - given.null_count)
     if load.mode == "merge":
         if looks_for_meaning(entity, load.mode):
-            scratch.write_table(keys_name(ordinal, entity), incoming_keys(entity, rows, minted=filled))
+            scratch.write_table(load.keys_name(ordinal, entity), incoming_keys(entity, rows, minted=filled))
         else:
             rows = _with_ids(rows, filled)
-            scratch.write_table(keys_name(ordinal, entity), incoming_keys(entity, rows))
-        scratch.write_table(rows_name(ordinal, entity), rows)
+            scratch.write_table(load.keys_name(ordinal, entity), incoming_keys(entity, rows))
+        scratch.write_table(load.rows_name(ordinal, entity), rows)
         return made
     rows = _with_ids(rows, filled)
-    scratch.write_table(keys_name(ordinal, entity), incoming_keys(entity, rows))
+    scratch.write_table(load.keys_name(ordinal, entity), incoming_keys(entity, rows))
     fragments = load.places[table_key].write_rows(scratch.store, rows.select(content_schema(entity).names))
     return PieceTable(table_key=table_key, rows=made.rows, ids_given=made.ids_given, fragments=fragments)
 
