@@ -4,11 +4,18 @@ from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+    InputPartition,
+)
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from omnigraph.spark.pushdown import spell_filter
 from omnigraph.spark.selection import TypeSelection
+from omnigraph.spark.streaming import StreamSink
 from omnigraph.spark.writing import FrameWriter, WriteOptions
 
 
@@ -22,7 +29,7 @@ class OmniGraphSource(DataSource):
     """Reads `graph`, `type` and optionally `branch`, `commit`, `version` and `columns`.
 
     The graph version is chosen when the frame is made, so that all its actions read the same rows. A write takes
-    `graph`, `type`, `loadMode` and optionally `branch`, `actor` and `maxErrors`.
+    `graph`, `type`, `loadMode` and optionally `branch`, `actor` and `maxErrors`, a stream also `queryId`.
     """
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
@@ -47,6 +54,11 @@ class OmniGraphSource(DataSource):
         """Return what checks and commits a frame."""
         options = WriteOptions.of(self.options, overwrite=overwrite)
         return FrameWriter(options, options.begin(schema.names))
+
+    def streamWriter(self, schema: Any, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802 — Spark's name
+        """Return what checks and commits micro-batches."""
+        options = WriteOptions.of(self.options, overwrite=overwrite)
+        return StreamSink(options, schema.names, self.options.get("queryId"))
 
     def _selection(self) -> TypeSelection:
         """Choose once: Spark hands this very object on to whoever plans the read."""

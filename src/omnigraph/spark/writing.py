@@ -122,9 +122,8 @@ def naming_records() -> Iterator[None]:
     try:
         yield
     except OmniError as error:
-        places = [
-            f"{entry.get('file')}:{entry.get('line')}: {entry['message']}" for entry in error.details.get("errors", ())
-        ]
+        entries = error.details.get("errors", ())
+        places = [f"{entry.get('file')}:{entry.get('line')}: {entry['message']}" for entry in entries]
         error.args = ("\n  ".join([error.message, *places]),)
         raise
 

@@ -15,6 +15,7 @@ from omnigraph.manifest.commits import Commit, check_actor
 from omnigraph.pipeline.load.bulk.partitions import FrameTask, PartitionKept, kept_frame
 from omnigraph.pipeline.load.bulk.reading import KeptPieces, LoadTask
 from omnigraph.pipeline.load.bulk.writer import BulkLoadWriter, load_task
+from omnigraph.pipeline.load.once import OnceWriter, StreamBatch
 from omnigraph.pipeline.load.tables import ColumnMap
 from omnigraph.pipeline.load.writer import LoadMode
 from omnigraph.storage.scratch import Scratch
@@ -76,8 +77,18 @@ class FrameLoad:
             actor_id=check_actor(actor_id),
         )
 
-    def commit(self, context: GraphContext, partitions: Sequence[PartitionKept], events: Events) -> Commit | None:
-        """Check what the partitions hold together and publish it as one commit, or raise; nothing stays behind."""
+    def commit(
+        self,
+        context: GraphContext,
+        partitions: Sequence[PartitionKept],
+        events: Events,
+        *,
+        batch: StreamBatch | None = None,
+    ) -> Commit | None:
+        """Check what the partitions hold together and publish it as one commit, or raise; nothing stays behind.
+
+        A batch of a stream that is there already changes nothing.
+        """
         load = self.task.load
         with ExitStack() as ending:
             ending.callback(self.clear, context.store)
@@ -90,7 +101,9 @@ class FrameLoad:
                 branch=self.branch,
                 actor_id=self.actor_id,
             )
-            return run_write(context, writer, events) if writer.has_records else None
+            if not writer.has_records:
+                return None
+            return run_write(context, OnceWriter.around(writer, batch) if batch else writer, events)
 
     def clear(self, store: GraphStore) -> None:
         """Remove what the partitions have kept."""
