@@ -288,6 +288,57 @@ class Graph:
             events=events,
         )
 
+    def load_dataframe(
+        self,
+        frame: Any,
+        *,
+        type: str,  # noqa: A002 — the word of the command line
+        mode: "LoadMode",
+        map: Mapping[str, str | None] | None = None,  # noqa: A002 — the same
+        branch: str = MAIN_BRANCH,
+        from_branch: str | None = None,
+        actor: str | None = None,
+        max_errors: int = 20,
+        events: Events = ignore_events,
+    ) -> "LoadResult":
+        """Load a Spark data frame, classic or Connect, as rows of one type; other frames as `load_table` does.
+
+        The frame is computed once, on the workers of its session, and its rows never pass through this process.
+        Everything else is as in `load`.
+        """
+        from omnigraph.pipeline.load.run import run_load
+        from omnigraph.pipeline.load.tables import ColumnMap
+
+        self._refuse_read_only()
+        if not (hasattr(frame, "mapInArrow") and hasattr(frame, "sparkSession")):
+            return self.load_table(
+                frame,
+                type=type,
+                mode=mode,
+                map=map,
+                branch=branch,
+                from_branch=from_branch,
+                actor=actor,
+                max_errors=max_errors,
+                events=events,
+            )
+        from omnigraph.spark.loading import frame_input
+
+        environment = self._context.store.settings.environment
+        columns = ColumnMap(property_by_column=map or {})
+        given = frame_input(frame, type, columns, worker_environment=environment)
+        return run_load(
+            self._context,
+            lambda: given,
+            mode=mode,
+            branch=branch,
+            from_branch=from_branch,
+            actor_id=actor,
+            max_errors=max_errors,
+            choice=EngineChoice(engine=EngineName.SPARK),
+            events=events,
+        )
+
     def export(
         self,
         out: str | Path | BinaryIO,

@@ -60,15 +60,15 @@ class Scratch:
         """Return the bytes that were kept under a name."""
         return self._open(name).read_buffer()
 
-    def clear(self) -> None:
-        """Remove everything that was kept."""
+    def clear(self, folder: str = "") -> None:
+        """Remove everything that was kept, or what lies below one folder."""
         if self.store.root.is_local:
             directory = self.store.root.local_path / SCRATCH_DIRECTORY
-            shutil.rmtree(directory / self.operation_id, ignore_errors=True)
+            shutil.rmtree(directory / self.operation_id / folder, ignore_errors=True)
             with suppress(OSError):  # never there, or other operations use it
                 directory.rmdir()
             return
-        for path in self.store.objects.list(f"{SCRATCH_DIRECTORY}/{self.operation_id}"):
+        for path in self.store.objects.list(f"{SCRATCH_DIRECTORY}/{self.operation_id}/{folder}".rstrip("/")):
             self.store.objects.delete(path)
 
     @contextmanager

@@ -18,6 +18,7 @@ from omnigraph.engine.spark.worker import (
     OUTCOME_TYPE,
     LoneReader,
     LoneStatement,
+    PartitionRunner,
     RelationReader,
     SmallRelations,
     TaskRunner,
@@ -104,6 +105,11 @@ class SparkEngine:
 
         for outcome in self._run(run)[OUTCOME].to_pylist():
             yield unpack(outcome)
+
+    def map_partitions(self, frame: Any, function: Callable[[int, Iterator[pa.RecordBatch]], Outcome]) -> list[Outcome]:
+        """Compute a frame of this session once and hand each partition, with its number, to a worker."""
+        outcomes = self._run(lambda: frame.mapInArrow(PartitionRunner(function=function), OUTCOME_TYPE).toArrow())
+        return [unpack(outcome) for outcome in outcomes[OUTCOME].to_pylist()]
 
     def close(self) -> None:
         """Let go of the relations that the cluster keeps for this engine."""

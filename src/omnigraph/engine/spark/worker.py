@@ -80,6 +80,22 @@ class LoneReader:
             yield from run_lone(self.statement).cast(self.schema).to_batches(max_chunksize=_BATCH_ROWS)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionRunner:
+    """Runs a function over the rows of one partition of a frame."""
+
+    function: Callable[[int, Iterator[pa.RecordBatch]], Any]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Run what Spark put into this partition."""
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        assert context is not None
+        packed = _packed(lambda partition: self.function(partition, batches), pickle.dumps(context.partitionId()))
+        yield pa.RecordBatch.from_pydict({OUTCOME: [packed]})
+
+
 def group_runner(
     function: Callable[[int, pa.Table], Any],
 ) -> Callable[[tuple[pa.Scalar, ...], pa.Table], pa.Table]:

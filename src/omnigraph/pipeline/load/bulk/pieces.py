@@ -9,12 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
+from omnigraph.catalog.model import Catalog
 from omnigraph.pipeline.load.lines import LINE_BYTES_MAX, ByteStream, Chunk, read_chunks
 from omnigraph.pipeline.load.places import store_of
 from omnigraph.pipeline.load.sources import InputFile, InputReader, LocalInputs
 from omnigraph.records.findings import Finding, Findings
+from omnigraph.records.parse import ParsedChunk, parse_chunk
 from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.uris import is_bucket_uri
 
@@ -24,6 +26,28 @@ PIECE_BYTES_MIN = 8 << 20
 PIECE_BYTES_MAX = 128 << 20
 _PIECES_PER_SLOT = 2
 """More pieces even out unequal workers; fewer make larger data files."""
+
+
+class PlacedPiece(Protocol):
+    """Which part of which file a piece is."""
+
+    @property
+    def ordinal(self) -> int:
+        """Pieces count in the order of files and of parts within them."""
+        ...
+
+    @property
+    def file(self) -> InputFile:
+        """The file that the piece is a part of."""
+        ...
+
+
+class InputPiece(PlacedPiece, Protocol):
+    """A piece that any worker can read."""
+
+    def parse(self, catalog: Catalog, scratch: Scratch, *, max_errors: int) -> Iterator[ParsedChunk]:
+        """Yield its records; places are the ordinal, and numbers that begin with 1."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +63,17 @@ class Piece:
     spooled_as: str | None = None
     text_bytes: int = 0
     """How much text it holds, as far as that is known; compressed files are taken at a guess."""
+
+    def parse(self, catalog: Catalog, scratch: Scratch, *, max_errors: int) -> Iterator[ParsedChunk]:
+        """Yield the records of this piece."""
+        for chunk in self.chunks(scratch):
+            yield parse_chunk(
+                chunk.text,
+                first_line=chunk.first_line,
+                file_index=self.ordinal,
+                catalog=catalog,
+                max_errors=max_errors,
+            )
 
     def chunks(self, scratch: Scratch) -> Iterator[Chunk]:
         """Yield the lines of this piece; their numbers begin with 1."""
@@ -93,7 +128,7 @@ def spool_pieces(file: InputFile, stream: ByteStream, scratch: Scratch) -> tuple
 class Places:
     """Where the lines of pieces stand in their files."""
 
-    def __init__(self, pieces: Iterable[Piece], lines_by_piece: Mapping[int, int]) -> None:
+    def __init__(self, pieces: Iterable[PlacedPiece], lines_by_piece: Mapping[int, int]) -> None:
         self._file_by_piece: dict[int, InputFile] = {}
         self._lines_before: dict[int, int] = {}
         lines_of_file: dict[int, int] = {}
