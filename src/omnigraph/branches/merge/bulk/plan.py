@@ -247,13 +247,14 @@ class _BulkMerge:
         return fragments
 
     def _removed_addresses(self, tables: list[_Resolved]) -> dict[TableKey, pa.Array]:
+        """Fetch where the target has the rows that go or get a successor; without conflicts that is all of them."""
         query = "SELECT target_address FROM resolved WHERE target_address IS NOT NULL"
-        return {
-            table.entity.table_key: self.engine.sql({"resolved": table.relation}, query)["target_address"]
-            .combine_chunks()
-            .cast(pa.uint64())
-            for table in tables
-        }
+        removed = {table.entity.table_key: pa.array([], pa.uint64()) for table in tables}
+        for table in tables:
+            if table.counted(*Outcome).held:
+                found = self.engine.sql({"resolved": table.relation}, query)["target_address"]
+                removed[table.entity.table_key] = found.combine_chunks().cast(pa.uint64())
+        return removed
 
 
 def _stage(

@@ -5,7 +5,7 @@ stays with the engine: `(id, outcome, part, row_id, row_address, key columns…,
 also `target_src`; the source's row is null where it has none, and the target's likewise.
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -30,25 +30,29 @@ class Resolver:
 
     def resolve(self, entity: EntityType, chosen: Route, stored: Produced) -> Relation:
         """Resolve one table against every base; `stored` are the key columns of the target's rows."""
-        resolutions = {
-            f"r{number}": self._against(base, entity, chosen)
+        building = _Building(carried=_carried(entity))
+        building.relations["stored"] = stored
+        resolutions = [
+            self._against(building, number, base, entity, chosen)
             for number, base in enumerate(self.sides.base_states(entity))
-        }
-        return self.engine.keep({**resolutions, "stored": stored}, _located(entity, resolutions))
+        ]
+        return self.engine.keep(building.relations, building.statement(_located(entity, resolutions)))
 
-    def _against(self, base: TableState, entity: EntityType, chosen: Route) -> Relation:
+    def _against(self, building: "_Building", number: int, base: TableState, entity: EntityType, chosen: Route) -> str:
         """Resolve against one base; edges are matched by what they say before entities are compared."""
-        carried = [name for name, _ in LOCATION_FIELDS] + [name for name, _ in key_fields(entity) if name != "id"]
-        source = self._changes(base, self.sides.source_state(entity), carried)
+        source, target = f"source{number}", f"target{number}"
+        self._add_changes(building, source, base, self.sides.source_state(entity), building.carried)
         if chosen is Route.THREE_WAY:
-            target = self._changes(base, self.sides.target_state(entity), [])
+            self._add_changes(building, target, base, self.sides.target_state(entity), [])
         else:
-            target = self.engine.keep({"source": source}, "SELECT id, op, was, digest FROM source WHERE false")
-        steps = _Steps()
-        query = _edges(steps, carried) if isinstance(entity, EdgeType) else _resolved("source", "target", carried)
-        return self.engine.keep({"source": source, "target": target}, steps.statement(query))
+            building.step(target, f"SELECT id, op, was, digest FROM {source} WHERE false")
+        if isinstance(entity, EdgeType):
+            return building.step(f"resolved{number}", _edges(building, source, target))
+        return building.step(f"resolved{number}", _resolved(source, target, building.carried))
 
-    def _changes(self, base: TableState, side: TableState, carried: list[str]) -> Relation:
+    def _add_changes(
+        self, building: "_Building", name: str, base: TableState, side: TableState, carried: list[str]
+    ) -> None:
         """Find what a side did since a base: `(id, op, was, digest)` and what is carried along of its rows."""
         rows_of = partial(
             unshared,
@@ -56,24 +60,36 @@ class Resolver:
             operation_id=self.operation_id,
             slots=self.engine.slots,
         )
-        before, after = rows_of(base, side), rows_of(side, base, has_keys=bool(carried))
-        columns = ", ".join(["before.digest AS was", "after.digest AS digest", *(f"after.{name}" for name in carried)])
-        return self.engine.keep({"before": before, "after": after}, changes_statement(columns=columns))
+        before, after = f"{name}_before", f"{name}_after"
+        rows = {before: rows_of(base, side), after: rows_of(side, base, has_keys=bool(carried))}
+        listed = [f"{before}.digest AS was", f"{after}.digest AS digest", *(f"{after}.{column}" for column in carried)]
+        query = changes_statement(before=before, after=after, columns=", ".join(listed))
+        if isinstance(side.entity, EdgeType):
+            # The rules for relationships look at the changes again and again.
+            building.relations[name] = self.engine.keep(rows, query)
+        else:
+            building.relations.update(rows)
+            building.step(name, query)
 
 
-@dataclass(slots=True)
-class _Steps:
-    """Named steps of one statement."""
+@dataclass(slots=True, kw_only=True)
+class _Building:
+    """One statement in the making: its relations, its named steps, and the columns that all of them carry along."""
 
-    text_by_name: dict[str, str] = field(default_factory=dict)
+    carried: list[str]
+    relations: dict[str, Relation] = field(default_factory=dict)
+    steps: dict[str, str] = field(default_factory=dict)
 
     def step(self, name: str, text: str) -> str:
-        self.text_by_name[name] = text
+        self.steps[name] = text
         return name
 
     def statement(self, select: str) -> str:
-        steps = ", ".join(f"{name} AS ({text})" for name, text in self.text_by_name.items())
-        return f"WITH {steps} {select}" if steps else select
+        return f"WITH {', '.join(f'{name} AS ({text})' for name, text in self.steps.items())} {select}"
+
+
+def _carried(entity: EntityType) -> list[str]:
+    return [name for name, _ in LOCATION_FIELDS] + [name for name, _ in key_fields(entity) if name != "id"]
 
 
 def _resolved(source: str, target: str, carried: list[str]) -> str:
@@ -86,22 +102,24 @@ def _resolved(source: str, target: str, carried: list[str]) -> str:
     """
 
 
-def _edges(steps: _Steps, carried: list[str]) -> str:
+def _edges(building: _Building, source: str, target: str) -> str:
     """Leave out what changes no relationship, resolve the rest, and carry it out on the edges that the target has."""
-    replaced = steps.step("replaced", _replaced("source"))
-    stand_ins = steps.step("stand_ins", _replaced("target"))
-    ours = steps.step("ours", _without_pairs("source", replaced))
-    theirs = steps.step("theirs", _without_pairs("target", stand_ins))
-    twins = steps.step("twins", pairs_statement(left=_added_only_in(ours, theirs), right=_added_only_in(theirs, ours)))
-    changed = steps.step("changed", f"SELECT c.* FROM {ours} c ANTI JOIN {twins} w ON c.id = w.left_id")
-    resolved = steps.step("resolved", _resolved(changed, theirs, carried))
-    nothing = ", ".join(f"NULL AS {name}" for name in carried)
+    replaced = building.step(f"{source}_replaced", _replaced(source))
+    stand_ins = building.step(f"{target}_replaced", _replaced(target))
+    ours = building.step(f"{source}_changed", _without_pairs(source, replaced))
+    theirs = building.step(f"{target}_changed", _without_pairs(target, stand_ins))
+    twins = building.step(
+        f"{source}_twins", pairs_statement(left=_added_only_in(ours, theirs), right=_added_only_in(theirs, ours))
+    )
+    changed = building.step(f"{source}_new", f"SELECT c.* FROM {ours} c ANTI JOIN {twins} w ON c.id = w.left_id")
+    decided = building.step(f"{source}_decided", _resolved(changed, theirs, building.carried))
+    nothing = ", ".join(f"NULL AS {name}" for name in building.carried)
     return f"""
-        SELECT r.* FROM {resolved} r
+        SELECT r.* FROM {decided} r
         ANTI JOIN {stand_ins} i ON r.id = i.left_id AND r.outcome = 'delete'
         UNION ALL
         SELECT i.right_id AS id, 'delete' AS outcome, {nothing} FROM {stand_ins} i
-        SEMI JOIN {resolved} r ON r.id = i.left_id AND r.outcome IN ('take', 'delete')
+        SEMI JOIN {decided} r ON r.id = i.left_id AND r.outcome IN ('take', 'delete')
     """
 
 
@@ -125,10 +143,10 @@ def _added_only_in(changes: str, others: str) -> str:
     )
 
 
-def _located(entity: EntityType, resolutions: Mapping[str, Relation]) -> str:
+def _located(entity: EntityType, resolutions: Sequence[str]) -> str:
     """Put the resolutions against all bases together, with the target's rows of the same ids."""
-    carried = [name for name, _ in LOCATION_FIELDS] + [name for name, _ in key_fields(entity) if name != "id"]
-    found = next(iter(resolutions))
+    carried = _carried(entity)
+    found = resolutions[0]
     if len(resolutions) > 1:
         listed = ", ".join(["id", "outcome", *carried])
         union = " UNION ALL ".join(f"SELECT {listed} FROM {name}" for name in resolutions)
