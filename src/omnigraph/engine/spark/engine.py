@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from omnigraph.base import ids
 from omnigraph.engine.interface import Kept, Outcome, Produced, Relation, Relations, Task, Watch
+from omnigraph.engine.spark.broadcasts import no_broadcasts
 from omnigraph.engine.spark.interrupts import plain_interrupts
 from omnigraph.engine.spark.progress import watching
 from omnigraph.engine.spark.worker import (
@@ -171,7 +172,8 @@ class SparkEngine:
         def tagged() -> Any:
             self._session.addTag(tag)
             try:
-                return work()
+                with no_broadcasts(self._session):
+                    return work()
             finally:
                 self._session.removeTag(tag)
 
