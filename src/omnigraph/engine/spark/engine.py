@@ -11,6 +11,7 @@ import pyarrow as pa
 from omnigraph.base import ids
 from omnigraph.engine.interface import Kept, Outcome, Produced, Relation, Relations, Task, Watch
 from omnigraph.engine.local import worker_engine
+from omnigraph.engine.spark.broadcasts import no_broadcasts
 from omnigraph.engine.spark.interrupts import JobGroup, plain_interrupts
 from omnigraph.engine.spark.progress import watching
 from omnigraph.engine.spark.worker import (
@@ -201,8 +202,13 @@ class SparkEngine:
         from pyspark.errors import PySparkException
 
         group = JobGroup(self._session)
+
+        def run() -> Any:
+            with no_broadcasts(self._session):
+                return group.run(work)
+
         with plain_interrupts(), ThreadPoolExecutor(max_workers=1, thread_name_prefix="omnigraph-spark") as pool:
-            running = pool.submit(group.run, work)
+            running = pool.submit(run)
             try:
                 return running.result()
             except KeyboardInterrupt:
