@@ -71,7 +71,7 @@ class SparkEngine:
             with self._query(relations, statement) as frame:
                 return frame.toArrow()
 
-        return cast("pa.Table", self._run(run))
+        return cast("pa.Table", self._run_statement(run))
 
     def keep(self, relations: Relations, statement: str) -> Relation:
         """Give a statement's result a place on the cluster; most of it is worked out when something first asks for it.
@@ -88,7 +88,7 @@ class SparkEngine:
             self._kept.append(frame.persist())
             return frame
 
-        return Kept(self._run(run))
+        return Kept(self._run_statement(run))
 
     def map(
         self, function: Callable[[Task], Outcome], tasks: Iterable[Task], *, watch: Watch | None = None
@@ -112,7 +112,7 @@ class SparkEngine:
             with self._query(relations, statement) as frame:
                 return frame.groupBy(by).applyInArrow(group_runner(function), OUTCOME_TYPE).toArrow()
 
-        for outcome in self._run(run)[OUTCOME].to_pylist():
+        for outcome in self._run_statement(run)[OUTCOME].to_pylist():
             yield unpack(outcome)
 
     def map_partitions(self, frame: Any, function: Callable[[int, Iterator[pa.RecordBatch]], Outcome]) -> list[Outcome]:
@@ -192,6 +192,15 @@ class SparkEngine:
         """Return the numbers below `count`, one per partition, so that every task is one Spark task."""
         return self._session.range(0, count, 1, count)
 
+    def _run_statement(self, work: Callable[[], Any]) -> Any:
+        """Run the joins of a statement of ours; a frame of the caller's keeps the settings that it was made for."""
+
+        def run() -> Any:
+            with no_broadcasts(self._session):
+                return work()
+
+        return self._run(run)
+
     def _run(self, work: Callable[[], Any]) -> Any:
         """Run Spark work, cancel it when the caller is interrupted, and translate Spark's failures.
 
@@ -202,13 +211,8 @@ class SparkEngine:
         from pyspark.errors import PySparkException
 
         group = JobGroup(self._session)
-
-        def run() -> Any:
-            with no_broadcasts(self._session):
-                return group.run(work)
-
         with plain_interrupts(), ThreadPoolExecutor(max_workers=1, thread_name_prefix="omnigraph-spark") as pool:
-            running = pool.submit(run)
+            running = pool.submit(group.run, work)
             try:
                 return running.result()
             except KeyboardInterrupt:
