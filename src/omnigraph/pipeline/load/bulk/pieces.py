@@ -89,12 +89,16 @@ def plan_pieces(files: Sequence[InputFile], *, slots: int) -> tuple[Piece, ...]:
     files = [
         file if is_bucket_uri(file.path) else replace(file, path=str(Path(file.path).absolute())) for file in files
     ]
-    total = sum(file.size_bytes or 0 for file in files)
-    size = min(max(total // (slots * _PIECES_PER_SLOT) + 1, PIECE_BYTES_MIN), PIECE_BYTES_MAX)
+    size = piece_bytes(sum(file.size_bytes or 0 for file in files), slots=slots)
     ranges = [(file, start, end) for file in files for start, end in _ranges(file, size)]
     return tuple(
         Piece(ordinal=ordinal, file=file, start=start, end=end) for ordinal, (file, start, end) in enumerate(ranges)
     )
+
+
+def piece_bytes(total: int, *, slots: int) -> int:
+    """Return how large pieces should be so that all workers have something to do."""
+    return min(max(total // (slots * _PIECES_PER_SLOT) + 1, PIECE_BYTES_MIN), PIECE_BYTES_MAX)
 
 
 def _anywhere(file: InputFile) -> InputFile:
