@@ -110,11 +110,6 @@ class Table:
         with self._reading():
             return int(self._dataset.count_rows(filter=where))
 
-    def fragment_rows(self) -> dict[int, int]:
-        """Return how many live rows each fragment has, in the order of the table."""
-        with self._reading():
-            return {fragment.fragment_id: fragment.count_rows() for fragment in self._dataset.get_fragments()}
-
     def scan(
         self,
         columns: Sequence[str] | None = None,
