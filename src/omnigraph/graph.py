@@ -348,12 +348,13 @@ class Graph:
         types: Sequence[str] = (),
         format: Literal["jsonl", "parquet", "lance"] = "jsonl",  # noqa: A002 — the word of the command line
         overwrite: bool = False,
+        engine: "str | EngineChoice | None" = None,
         events: Events = ignore_events,
     ) -> "ExportResult":
         """Write one snapshot as graph NDJSON to a stream or a file, or as files per type to a directory or prefix.
 
         Parquet and Lance need a directory. Everything appears complete or not at all; a file that exists is replaced
-        only with `overwrite`, a directory must be empty or new.
+        only with `overwrite`, a directory must be empty or new. `engine` says whose workers write a directory.
         """
         from omnigraph.pipeline.export.parts import ExportFormat
         from omnigraph.pipeline.export.run import export_snapshot
@@ -366,6 +367,7 @@ class Graph:
             types=types,
             form=ExportFormat(format),
             overwrite=overwrite,
+            choice=engine if isinstance(engine, EngineChoice) else EngineChoice.named(engine, os.environ),
             events=events,
         )
 

@@ -21,7 +21,7 @@ def main(uri: str, url: str, directory: str, *steps: str) -> None:
     people = spark.sql("SELECT concat('p', id) AS name, CAST(id AS INT) AS age FROM range(0, 90, 1, 3)")
     knows = spark.sql("SELECT concat('p', id) AS `from`, concat('p', id + 1) AS `to` FROM range(0, 80, 1, 4)")
     if "load" in steps:
-        result = omnigraph.open_graph(uri).load_dataframe(people, type="Person", mode="merge")
+        result = omnigraph.open(uri).load_dataframe(people, type="Person", mode="merge")
         assert result.engine == "spark"
     if "write" in steps:
         knows.write.format("omnigraph").options(graph=uri, type="Knows", loadMode="append").mode("append").save()

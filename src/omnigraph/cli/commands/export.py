@@ -9,7 +9,7 @@ import click
 from omnigraph import errors
 from omnigraph.cli import documents
 from omnigraph.cli.command import command
-from omnigraph.cli.engine_choice import require_local_engine, resolve_engine
+from omnigraph.cli.engine_choice import resolve_engine
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.params import branch_option, json_option
 from omnigraph.cli.progress import follow_progress
@@ -59,7 +59,7 @@ def export(
         raise errors.Usage(
             "--json describes an export to --out; without --out stdout holds the records.", flag="--json"
         )
-    require_local_engine(resolve_engine(invocation))
+    choice = resolve_engine(invocation)
     target = resolve_storage(invocation)
     import omnigraph
 
@@ -72,9 +72,9 @@ def export(
             types=types,
             format=cast("Format", form),
             overwrite=invocation.flags.yes,
+            engine=choice,
             events=events,
         )
-    invocation.notices.echo(f"engine: {result.engine} ({result.engine_reason})")
     if out is None:
         return
     if invocation.wants_json:

@@ -44,6 +44,10 @@ class TableFile(Protocol):
         """How large it is, if that is known."""
         ...
 
+    def expanded_bytes(self, limit: int) -> int:
+        """Return how large its rows are in memory, roughly; need not count further than `limit`."""
+        ...
+
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Read it from its first row."""
         ...

@@ -45,6 +45,11 @@ class PlacedPiece(Protocol):
 class InputPiece(PlacedPiece, Protocol):
     """A piece that any worker can read."""
 
+    @property
+    def input_bytes(self) -> int:
+        """How much it holds, as far as that is known; what is compressed is taken at a guess."""
+        ...
+
     def parse(self, catalog: Catalog, scratch: Scratch, *, max_errors: int) -> Iterator[ParsedChunk]:
         """Yield its records; places are the ordinal, and numbers that begin with 1."""
         ...
@@ -61,8 +66,7 @@ class Piece:
     end: int | None = None
     """None is the end of the file."""
     spooled_as: str | None = None
-    text_bytes: int = 0
-    """How much text it holds, as far as that is known; compressed files are taken at a guess."""
+    input_bytes: int = 0
 
     def parse(self, catalog: Catalog, scratch: Scratch, *, max_errors: int) -> Iterator[ParsedChunk]:
         """Yield the records of this piece."""
@@ -91,15 +95,15 @@ class Piece:
 def plan_pieces(files: Sequence[InputFile], *, slots: int) -> tuple[Piece, ...]:
     """Cut plain files of this machine into ranges of useful size; others are read from beginning to end."""
     files = [_anywhere(file) for file in files]
-    size = _piece_bytes(sum(file.size_bytes or 0 for file in files), slots)
+    size = piece_bytes(sum(file.size_bytes or 0 for file in files), slots=slots)
     ranges = [(file, start, end) for file in files for start, end in _ranges(file, size)]
     return tuple(
-        Piece(ordinal=ordinal, file=file, start=start, end=end, text_bytes=_text_bytes(file, start, end))
+        Piece(ordinal=ordinal, file=file, start=start, end=end, input_bytes=_text_bytes(file, start, end))
         for ordinal, (file, start, end) in enumerate(ranges)
     )
 
 
-def _piece_bytes(total: int, slots: int) -> int:
+def piece_bytes(total: int, *, slots: int) -> int:
     """Return a size that gives every slot equally many pieces, as few as may be and not too large ones."""
     rounds = max(_PIECES_PER_SLOT, -(-total // (slots * PIECE_BYTES_MAX)))
     return min(max(total // (slots * rounds) + 1, PIECE_BYTES_MIN), PIECE_BYTES_MAX)
@@ -121,7 +125,7 @@ def spool_pieces(file: InputFile, stream: ByteStream, scratch: Scratch) -> tuple
     for ordinal, chunk in enumerate(read_chunks(stream, name=file.name, chunk_bytes=4 * PIECE_BYTES_MIN)):
         name = f"input-{ordinal}"
         scratch.write(name, chunk.text)
-        pieces.append(Piece(ordinal=ordinal, file=file, spooled_as=name, text_bytes=len(chunk.text)))
+        pieces.append(Piece(ordinal=ordinal, file=file, spooled_as=name, input_bytes=len(chunk.text)))
     return tuple(pieces)
 
 
