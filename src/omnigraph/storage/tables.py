@@ -27,6 +27,8 @@ ROW_ID: Final = "_rowid"
 ROW_ADDRESS: Final = "_rowaddr"
 
 _HANDLES_MAX = 256
+_METADATA_CACHE_BYTES = 256 << 20
+"""A quarter of what Lance would take: enough for the files of every table in use."""
 _SORT_BYTES_MAX = 256 * 2**20
 _CHUNK_BYTES = 64 * 2**20
 _LOOKUP_BY_FILTER_MAX = 2_000
@@ -324,7 +326,8 @@ class TableStore:
         import lance
 
         if self._session is None:
-            self._session = lance.Session()  # type: ignore[attr-defined]  # public, though not in its __all__
+            # Unbounded, a long-lived writer fills it with the metadata of versions that nobody reads again.
+            self._session = lance.Session(metadata_cache_size_bytes=_METADATA_CACHE_BYTES)  # type: ignore[attr-defined]  # public, though not in its __all__
         return lance.dataset(
             self.uri(address), version=version, storage_options=self._storage_options, session=self._session
         )

@@ -17,10 +17,12 @@ from omnigraph.maintenance.repair.drift import Classification, find_lasting_drif
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.manifest.rows import MANIFEST
 from omnigraph.reads.holding import CLEANUP_OPERATION
+from omnigraph.storage.leftovers import drop_scratch, stale_scratch
 from omnigraph.storage.locks import Lease, StoreClock, forget_dead_readers, list_reader_leases
 from omnigraph.storage.refs import Ref, list_refs
 from omnigraph.storage.removal import remove_table
 from omnigraph.storage.retention import Removal, preview_drop, preview_ref_drop, preview_removal, remove_versions
+from omnigraph.storage.scratch import SCRATCH_DIRECTORY
 from omnigraph.writes.context import GraphContext
 
 RECOVERY_FLOOR = 3
@@ -124,7 +126,10 @@ class _Run:
         return CleanupReport(
             policy=self._policy,
             executed=self._executes,
-            rows=tuple(self._row(target, orphans.get(target.address.location, ())) for target in targets),
+            rows=(
+                *(self._row(target, orphans.get(target.address.location, ())) for target in targets),
+                *self._scratch_rows(),
+            ),
         )
 
     def _row(self, target: CleanupTarget, orphans: tuple[Ref, ...]) -> CleanupRow:
@@ -149,6 +154,29 @@ class _Run:
             kept_because=kept_because,
             error=error,
         )
+
+    def _scratch_rows(self) -> tuple[CleanupRow, ...]:
+        """Remove the intermediate files of bulk operations that died; no row when there are none."""
+        stale = stale_scratch(self._context.store)
+        error: str | None = None
+        for operation_id in stale if self._executes else ():
+            try:
+                drop_scratch(self._context.store, operation_id)
+            except (OmniError, OSError) as failure:
+                _log.warning("what operation %s left stays: %s", operation_id, failure)
+                error = str(failure)
+        if not stale:
+            return ()
+        row = CleanupRow(
+            table_key=SCRATCH_DIRECTORY,
+            branch=None,
+            dropped=False,
+            removed=sum(stale.values(), Removal()),
+            branches_reclaimed=(),
+            kept_because=(),
+            error=error,
+        )
+        return (row,)
 
     def _reclaim(self, target: CleanupTarget, orphans: tuple[str, ...]) -> tuple[tuple[str, ...], Removal]:
         location, objects = target.address.location, self._context.store.objects

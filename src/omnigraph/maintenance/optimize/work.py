@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from omnigraph.base import faults
 from omnigraph.base.events import Advanced, Events
 from omnigraph.engine.interface import Engine
 from omnigraph.maintenance.optimize.builds import IndexJob, cut, job_key, train
@@ -69,6 +70,7 @@ class TableWork:
 
 def run_task(task: OptimizeTask) -> OptimizeOutcome:
     """Carry out one task, wherever this process is."""
+    faults.reach("optimize.in_task")
     return run_rewrite(task) if isinstance(task, RewriteTask) else run_index_build(task)
 
 
