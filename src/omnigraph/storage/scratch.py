@@ -16,6 +16,7 @@ from omnigraph.errors import StorageError
 from omnigraph.storage.store import GraphStore
 
 SCRATCH_DIRECTORY = "__staging"
+STALE_MS = 7 * 24 * 3_600_000
 _TABLE_NAME = b"omnigraph_table"
 
 
@@ -71,6 +72,10 @@ class Scratch:
         for path in self.store.objects.list(f"{SCRATCH_DIRECTORY}/{self.operation_id}"):
             self.store.objects.delete(path)
 
+    def bytes_kept(self) -> int:
+        """Return how much is kept."""
+        return sum(self.store.objects.sizes(f"{SCRATCH_DIRECTORY}/{self.operation_id}/").values())
+
     @contextmanager
     def _sink(self, name: str) -> Iterator[pa.NativeFile]:
         if not self.store.root.is_local:
@@ -100,3 +105,17 @@ class Scratch:
 
     def _path(self, name: str) -> str:
         return f"{SCRATCH_DIRECTORY}/{self.operation_id}/{name}"
+
+
+def stale_scratch(store: GraphStore, *, now_ms: int) -> tuple[Scratch, ...]:
+    """Return what operations kept that began so long ago that they must be dead; those that end remove it themselves.
+
+    The age is that of Lance's rule for unreferenced files: an operation that took longer would lose its data files too.
+    """
+    paths = store.objects.list(f"{SCRATCH_DIRECTORY}/")
+    operations = sorted({path.removeprefix(f"{SCRATCH_DIRECTORY}/").partition("/")[0] for path in paths})
+    return tuple(
+        Scratch(store, operation)
+        for operation in operations
+        if ids.is_ulid(operation) and ids.ulid_ms(operation) < now_ms - STALE_MS
+    )

@@ -1,7 +1,7 @@
 """Cleanup: look at everything first, then remove table by table; one table's failure does not stop the others."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
@@ -22,6 +22,7 @@ from omnigraph.storage.locks import Lease, StoreClock, forget_dead_readers, list
 from omnigraph.storage.refs import list_refs
 from omnigraph.storage.removal import remove_table
 from omnigraph.storage.retention import Removal, preview_drop, preview_removal, remove_versions
+from omnigraph.storage.scratch import SCRATCH_DIRECTORY, stale_scratch
 from omnigraph.storage.tables import TableAddress
 from omnigraph.writes.context import GraphContext
 
@@ -124,7 +125,25 @@ class _Run:
         return CleanupReport(
             policy=self._policy,
             executed=self._executes,
-            rows=tuple(self._row(target, orphans) for target in targets),
+            rows=(*(self._row(target, orphans) for target in targets), *self._staged()),
+        )
+
+    def _staged(self) -> Iterator[CleanupRow]:
+        """Remove what loads left that were killed; nothing ever refers to it."""
+        stale = stale_scratch(self._context.store, now_ms=clock.now_ms())
+        if not stale:
+            return
+        removed = Removal(bytes=sum(scratch.bytes_kept() for scratch in stale))
+        if self._executes:
+            for scratch in stale:
+                scratch.clear()
+        yield CleanupRow(
+            table_key=SCRATCH_DIRECTORY,
+            branch=None,
+            dropped=False,
+            removed=removed,
+            branches_reclaimed=(),
+            kept_because=(),
         )
 
     def _row(self, target: CleanupTarget, orphans: Mapping[str, tuple[str, ...]]) -> CleanupRow:
