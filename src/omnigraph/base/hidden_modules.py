@@ -24,9 +24,9 @@ class _Hiding(MetaPathFinder, Loader):
         del path, target
         return ModuleSpec(fullname, self) if fullname in self.names else None
 
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+    def exec_module(self, module: ModuleType) -> None:
         """Refuse to load."""
-        raise ModuleNotFoundError(f"No module named {spec.name!r} (hidden)", name=spec.name)
+        raise ModuleNotFoundError(f"No module named {module.__name__!r} (hidden)", name=module.__name__)
 
 
 _hiding = _Hiding()

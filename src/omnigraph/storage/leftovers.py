@@ -1,6 +1,6 @@
 """Intermediate files of bulk operations that died: nothing refers to them, and nobody else removes them."""
 
-from omnigraph.base import clock, ids
+from omnigraph.base import ids
 from omnigraph.storage.retention import Removal
 from omnigraph.storage.scratch import SCRATCH_DIRECTORY, Scratch
 from omnigraph.storage.store import GraphStore
@@ -9,9 +9,9 @@ STALE_DAYS = 7
 """As long as Lance waits for data files that nothing refers to: no operation lives that long."""
 
 
-def stale_scratch(store: GraphStore) -> dict[str, Removal]:
+def stale_scratch(store: GraphStore, *, now_ms: int) -> dict[str, Removal]:
     """Return what dead operations left below the scratch directory, by operation; changes nothing."""
-    oldest_ms = clock.now_ms() - STALE_DAYS * 86_400_000
+    oldest_ms = now_ms - STALE_DAYS * 86_400_000
     found: dict[str, Removal] = {}
     for path, size in store.objects.sizes(f"{SCRATCH_DIRECTORY}/").items():
         operation_id = path.removeprefix(f"{SCRATCH_DIRECTORY}/").partition("/")[0]

@@ -157,7 +157,7 @@ class _Run:
 
     def _scratch_rows(self) -> tuple[CleanupRow, ...]:
         """Remove the intermediate files of bulk operations that died; no row when there are none."""
-        stale = stale_scratch(self._context.store)
+        stale = stale_scratch(self._context.store, now_ms=clock.now_ms())
         error: str | None = None
         for operation_id in stale if self._executes else ():
             try:
