@@ -6,21 +6,20 @@ the engine writes side by side.
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from omnigraph.base.events import Advanced, Events, Warned
 from omnigraph.catalog.model import TableKey
-from omnigraph.errors import Io, MaintenanceLocked, NotConfirmed, StorageError, Usage
+from omnigraph.errors import Io, NotConfirmed, Usage
 from omnigraph.pipeline.export.parts import ExportFormat, PartTask, write_part
 from omnigraph.pipeline.outputs import appearing_directory, appearing_file
-from omnigraph.reads.holding import hold_versions
 from omnigraph.reads.snapshot import Snapshot
 from omnigraph.records.rendering import render_lines
 from omnigraph.storage.uris import is_bucket_uri
 from omnigraph.writes.context import GraphContext
+from omnigraph.writes.holding import hold_if_possible
 
 PART_ROWS_MAX = 1 << 20
 """A million rows are a good file for whoever reads it, and many files keep all workers busy."""
@@ -70,12 +69,16 @@ def export_snapshot(
     """
     uri = context.store.uri
     keys = snapshot.table_keys(types or [pin.table_key for pin in snapshot.tables])
+
+    def warn(message: str) -> None:
+        events(Warned(message=message))
+
     if not isinstance(out, (str, Path)):
         if form is not ExportFormat.JSONL:
             raise Usage(f"An export as {form} needs a directory to write to: --out DIR.", flag="--out")
-        with _kept_from_cleanup(context, snapshot, events):
+        with hold_if_possible(context, snapshot.tables, operation="export", warn=warn):
             return run_export(snapshot, out, uri=uri, types=types, events=events)
-    with _kept_from_cleanup(context, snapshot, events):
+    with hold_if_possible(context, snapshot.tables, operation="export", warn=warn):
         if is_bucket_uri(str(out)):
             tables = _write_prefix(context, snapshot, keys, str(out).rstrip("/"), form, events)
         elif form is not ExportFormat.JSONL or str(out).endswith("/") or Path(out).is_dir():
@@ -105,17 +108,6 @@ def _result(
         engine="local",
         engine_reason=f"{sum(table.rows for table in tables)} rows",
     )
-
-
-@contextmanager
-def _kept_from_cleanup(context: GraphContext, snapshot: Snapshot, events: Events) -> Iterator[None]:
-    """Put a reader lease, if this reader may write one: a graph that can only be read can still be exported."""
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(hold_versions(context, snapshot.tables, operation="export"))
-        except (MaintenanceLocked, StorageError) as error:
-            events(Warned(message=f"the export is not protected from a cleanup that runs meanwhile: {error}"))
-        yield
 
 
 def _write_file(
