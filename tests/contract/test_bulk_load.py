@@ -44,7 +44,7 @@ def test_checks_in_many_buckets_agree_with_a_small_load(tmp_path, tiny_pieces, m
 
 
 def test_a_file_that_nobody_can_cut_is_kept_in_parts(tmp_path, monkeypatch):
-    monkeypatch.setattr(reading, "_PART_TEXT_BYTES", 0)
+    monkeypatch.setattr(reading, "_PART_BYTES", 0)
     monkeypatch.setattr(lines.read_chunks, "__kwdefaults__", lines.read_chunks.__kwdefaults__ | {"chunk_bytes": 64})
     graph = omnigraph.init(str(tmp_path / "g.omni"), SCHEMA)
     data = tmp_path / "ports.jsonl.gz"

@@ -12,8 +12,8 @@ import pytest
 
 import omnigraph
 from omnigraph.base.events import Warned
-from omnigraph.errors import EntityNotFound, Io, NotConfirmed, StorageError, Usage
-from omnigraph.pipeline.export import run
+from omnigraph.errors import EngineUnavailable, EntityNotFound, Io, NotConfirmed, StorageError, Usage
+from omnigraph.pipeline.export import side_by_side
 from omnigraph.storage import tables
 from omnigraph.storage.tables import Table
 from support import harbor
@@ -81,7 +81,7 @@ def test_a_directory_loads_back_into_an_equal_graph(crew, out, form, tmp_path):
 def test_large_tables_are_split_into_parts_that_are_each_in_order(crew, out, monkeypatch, tmp_path):
     for letter in "hgf":
         crew.load(harbor.lines([harbor.sailor(f"{letter}{number}") for number in (2, 1)]), mode="append")
-    monkeypatch.setattr(run, "PART_ROWS_MAX", 4)
+    monkeypatch.setattr(side_by_side, "PART_ROWS_MAX", 4)
 
     crew.export(f"{out}/", types=["Sailor"])
 
@@ -93,6 +93,26 @@ def test_large_tables_are_split_into_parts_that_are_each_in_order(crew, out, mon
     assert copy.snapshot().table("Sailor").to_arrow().sort_by("id") == crew.snapshot().table(
         "Sailor"
     ).to_arrow().sort_by("id")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_spark_writes_the_same_files(crew, out, monkeypatch):
+    for letter in "hgf":
+        crew.load(harbor.lines([harbor.sailor(f"{letter}{number}") for number in (2, 1)]), mode="append")
+    monkeypatch.setattr(side_by_side, "PART_ROWS_MAX", 4)
+
+    here = crew.export(f"{out}-local/", engine="local")
+    there = crew.export(f"{out}-spark/", engine="spark")
+
+    assert ((here.engine, here.engine_reason), there.engine) == (("local", "engine local"), "spark")
+    assert there.tables == here.tables
+    names = files_below(Path(f"{out}-local"))
+    assert len(names) > 3
+    assert files_below(Path(f"{out}-spark")) == names
+    assert all(Path(f"{out}-spark", name).read_bytes() == Path(f"{out}-local", name).read_bytes() for name in names)
+    with pytest.raises(EngineUnavailable, match="a single file is written in process"):
+        crew.export(f"{out}.jsonl", engine="spark")
 
 
 def test_rows_that_are_too_much_for_memory_come_in_the_same_order(crew, out, monkeypatch):

@@ -1,4 +1,4 @@
-"""Loads on Spark that shares nothing with this process: a Connect server, and executors of which one is killed."""
+"""Spark that shares nothing with this process: a Connect server, executors of their own, one of which is killed."""
 
 import json
 import os
@@ -14,6 +14,9 @@ import pytest
 
 import omnigraph
 from omnigraph.base import clock
+from omnigraph.graph import Graph
+from omnigraph.pipeline.load.once import StreamBatch
+from support import harbor, library
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -21,7 +24,13 @@ SCHEMA = """
 node Port { code: String @key  mail: String? @unique }
 edge Route: Port -> Port
 """
+PEOPLE_SCHEMA = """
+node Person { name: String @key  age: I32? }
+node Event { name: String  n: I64? }
+edge Knows: Person -> Person
+"""
 SOURCE = Path(omnigraph.__file__).parents[1]
+CHILD = Path(__file__).parents[1] / "support" / "spark_child.py"
 
 
 @pytest.fixture
@@ -41,13 +50,13 @@ def data(tmp_path):
     return directory
 
 
-@pytest.fixture
-def environment(tmp_path):
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory):
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("OMNIGRAPH_", "SPARK_"))}
     return kept | {
         "PYTHONPATH": str(SOURCE),
         "PYSPARK_PYTHON": sys.executable,
-        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+        "XDG_CACHE_HOME": str(tmp_path_factory.mktemp("cache")),
     }
 
 
@@ -66,11 +75,12 @@ def assert_loaded(graph, done):
     assert not Path(graph.uri, "__staging").exists()
 
 
-@pytest.fixture
-def connect_server(tmp_path, environment) -> Iterator[str]:
+@pytest.fixture(scope="module")
+def connect_server(tmp_path_factory, environment) -> Iterator[str]:
     """A Spark Connect server in processes of its own."""
     import pyspark
 
+    directory = tmp_path_factory.mktemp("server")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -87,10 +97,10 @@ def connect_server(tmp_path, environment) -> Iterator[str]:
         *("--conf", "spark.sql.shuffle.partitions=2"),
         "spark-internal",
     ]
-    log = tmp_path / "server.log"
+    log = directory / "server.log"
     with log.open("wb") as output:
         server = subprocess.Popen(
-            command, env=environment, cwd=tmp_path, stdout=output, stderr=output, start_new_session=True
+            command, env=environment, cwd=directory, stdout=output, stderr=output, start_new_session=True
         )
     try:
         is_up = clock.wait_until(
@@ -122,6 +132,43 @@ def test_a_load_runs_on_a_spark_connect_server(graph, data, environment, connect
     assert json.loads(done.stdout)["engine_reason"] == "--spark-remote is set"
 
 
+def written_by_child(environment, directory: Path, session: str, *steps: str) -> Graph:
+    """Have a process of its own write from frames, and return the graph."""
+    graph = omnigraph.init(str(directory / "people.omni"), PEOPLE_SCHEMA)
+    (directory / "in").mkdir()
+    for name in ("a", "b"):
+        (directory / "in" / f"{name}.json").write_text(json.dumps({"name": name}))
+    done = subprocess.run(
+        [sys.executable, CHILD, graph.uri, session, directory, *steps],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert not Path(graph.uri, "__staging").exists()
+    return graph
+
+
+def row_counts(graph: Graph, *types: str) -> list[int]:
+    return [graph.snapshot().table(name).to_arrow().num_rows for name in types]
+
+
+def test_frames_and_streams_write_from_a_spark_connect_server(environment, tmp_path, connect_server):
+    graph = written_by_child(environment, tmp_path, connect_server, "load", "write", "stream")
+
+    assert row_counts(graph, "Person", "Knows", "Event") == [90, 80, 2]
+    assert [StreamBatch.of(commit) is not None for commit in graph.commits()] == [True, True, False, False, False]
+
+
+def test_frames_write_from_executors_in_other_processes(environment, tmp_path):
+    with _own_work_directory():
+        graph = written_by_child(environment, tmp_path, "local-cluster[2,1,1024]", "load", "write")
+
+    assert row_counts(graph, "Person", "Knows") == [90, 80]
+    assert len(graph.commits()) == 3
+
+
 def test_a_load_survives_the_loss_of_an_executor(graph, data, environment):
     with _own_work_directory():
         loading = subprocess.Popen(
@@ -141,6 +188,31 @@ def test_a_load_survives_the_loss_of_an_executor(graph, data, environment):
         out, err = loading.communicate(timeout=800)
 
     assert_loaded(graph, subprocess.CompletedProcess(loading.args, loading.returncode, out, err))
+
+
+def test_an_optimize_runs_on_executors_of_their_own(tmp_path, environment):
+    uri = str(tmp_path / "library.omni")
+    graph = library.library(uri, loads=3)
+    vectors = [library.book(number, vec=library.vector(number)) for number in range(1_000, 1_300)]
+    graph.load(harbor.lines(vectors), mode="append")
+    before = harbor.content(graph)
+    program = str(Path(sys.executable).parent / "omnigraph")
+    with _own_work_directory():
+        done = subprocess.run(
+            [program, "optimize", uri, "--spark-master", "local-cluster[2,1,1024]", "--json"],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["engine"] == "spark"
+    assert harbor.content(graph) == before
+    assert library.fragments(graph) == 1
+    assert set(library.segments(graph).values()) == {1}
+    assert set(library.uncovered(graph).values()) == {0}
+    library.lookups_agree(graph)
 
 
 def _executors_below(pid: int) -> list[int]:

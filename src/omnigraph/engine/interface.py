@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import pyarrow as pa
 
@@ -27,7 +27,15 @@ class Produced:
     """How many rows the tasks yield together, where somebody counted: small work needs no cluster."""
 
 
-Relations = Mapping[str, pa.Table | Produced]
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The result of a statement that stays where its engine works; only that engine can read it."""
+
+    frame: Any
+
+
+Relation: TypeAlias = pa.Table | Produced | Kept
+Relations = Mapping[str, Relation]
 """Named relations that a statement may refer to, as often as it likes."""
 
 
@@ -51,6 +59,10 @@ class Engine(Protocol):
 
     def sql(self, relations: Relations, statement: str) -> pa.Table:
         """Run one statement; every relation it names must be given. Results are small: violations, counts, matches."""
+        ...
+
+    def keep(self, relations: Relations, statement: str) -> Relation:
+        """Run one statement with a large result and keep that for further statements, until `close`."""
         ...
 
     def map(

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.base import ids
-from omnigraph.engine.interface import Outcome, Produced, Relations, Task, Watch
+from omnigraph.engine.interface import Outcome, Produced, Relation, Relations, Task, Watch
 
 _WORKER_MEMORY = "1GiB"
 """What a statement on a worker may hold before it spills to disk: workers share a machine with each other."""
@@ -45,6 +45,10 @@ class LocalEngine:
             for name, relation in relations.items():
                 cursor.register(name, self._table(relation) if isinstance(relation, Produced) else relation)
             return cursor.sql(statement).to_arrow_table()
+
+    def keep(self, relations: Relations, statement: str) -> Relation:
+        """Run one statement; its result stays in memory for as long as somebody refers to it."""
+        return self.sql(relations, statement)
 
     def map(
         self, function: Callable[[Task], Outcome], tasks: Iterable[Task], *, watch: Watch | None = None

@@ -3,7 +3,7 @@
 The counterpart of `columns.py`. An absent column counts as omitted in every row, a null cell as an explicit null.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,18 +23,21 @@ ENDPOINTS = (("from", "src"), ("to", "dst"))
 class TypedRows:
     """Turns batches of one table file into columns, with a finding for every cell that does not fit."""
 
-    def __init__(self, entity: EntityType, *, file_index: int, findings: FindingCollector) -> None:
+    def __init__(
+        self, entity: EntityType, *, file_index: int, findings: FindingCollector, is_start: bool = True
+    ) -> None:
         self.entity = entity
         self._file_index = file_index
         self._findings = findings
+        self._is_start = is_start
 
     def table(self, rows: pa.Table, *, first_row: int) -> pa.Table:
         """Convert rows to the columns of `content_schema`, omission flags and `__line`; report what is wrong."""
         rows = rows.combine_chunks()
         lines = pa.arange(first_row, first_row + rows.num_rows).cast(pa.uint64())
         schema = content_schema(self.entity)
-        if first_row == 1:  # a column is undeclared once, not once in every batch
-            self._report_undeclared_names(rows, lines)
+        if self._is_start:  # a column is undeclared once, not once in every batch
+            self.report_undeclared(rows.column_names, lines[:1])
         columns = [self._ids(rows, lines)]
         if isinstance(self.entity, EdgeType):
             columns += [self._endpoints(rows, names, lines) for names in ENDPOINTS]
@@ -46,18 +49,19 @@ class TypedRows:
             table = table.append_column(omitted_column(name), pa.repeat(is_omitted, rows.num_rows))
         return table.append_column(LINE, lines)
 
-    def _report_undeclared_names(self, rows: pa.Table, lines: pa.Array) -> None:
+    def report_undeclared(self, names: Sequence[str], lines: pa.Array) -> None:
+        """Report the columns that the type does not have."""
         declared = {"id", *self.entity.property_by_name}
         if isinstance(self.entity, EdgeType):
             declared |= {name for names in ENDPOINTS for name in names}
-        for name in rows.column_names:
+        for name in names:
             if name in declared:
                 continue
             spelled = f"{self.entity.name}.{shorten(name)}"
             if is_reserved(name, kind=self.entity.kind):
-                self._report(Code.RESERVED_FIELD, lines[:1], _always(f"{spelled} is a reserved name"), name)
+                self._report(Code.RESERVED_FIELD, lines, _always(f"{spelled} is a reserved name"), name)
             else:
-                self._report(Code.UNKNOWN_PROPERTY, lines[:1], _always(f"unknown property {spelled} (a column)"), name)
+                self._report(Code.UNKNOWN_PROPERTY, lines, _always(f"unknown property {spelled} (a column)"), name)
 
     def _ids(self, rows: pa.Table, lines: pa.Array) -> pa.Array:
         if "id" not in rows.column_names:

@@ -1,14 +1,22 @@
-"""The Spark data source `omnigraph`: one type of one snapshot as a data frame."""
+"""The Spark data source `omnigraph`: one type of one snapshot as a data frame, and frames as rows of a type."""
 
 from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+    InputPartition,
+)
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from omnigraph.spark.pushdown import spell_filter
 from omnigraph.spark.selection import TypeSelection
+from omnigraph.spark.streaming import StreamSink
+from omnigraph.spark.writing import FrameWriter, WriteOptions
 
 
 def register(spark: Any) -> None:
@@ -20,12 +28,13 @@ def register(spark: Any) -> None:
 class OmniGraphSource(DataSource):
     """Reads `graph`, `type` and optionally `branch`, `commit`, `version` and `columns`.
 
-    The graph version is chosen when the frame is made, so that all its actions read the same rows.
+    The graph version is chosen when the frame is made, so that all its actions read the same rows. A write takes
+    `graph`, `type`, `loadMode` and optionally `branch`, `actor` and `maxErrors`, a stream also `queryId`.
     """
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
-        self._selection = TypeSelection.of(options)
+        self._chosen: TypeSelection | None = None
 
     @classmethod
     def name(cls) -> str:
@@ -34,12 +43,28 @@ class OmniGraphSource(DataSource):
 
     def schema(self) -> Any:
         """Return the columns as Spark spells them."""
-        return from_arrow_schema(self._selection.spark_schema())
+        return from_arrow_schema(self._selection().spark_schema())
 
     def reader(self, schema: Any) -> DataSourceReader:
         """Return what plans and reads."""
         del schema
-        return TypeReader(self._selection)
+        return TypeReader(self._selection())
+
+    def writer(self, schema: Any, overwrite: bool) -> DataSourceWriter:
+        """Return what checks and commits a frame."""
+        options = WriteOptions.of(self.options, overwrite=overwrite)
+        return FrameWriter(options, options.begin(schema.names))
+
+    def streamWriter(self, schema: Any, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802 — Spark's name
+        """Return what checks and commits micro-batches."""
+        options = WriteOptions.of(self.options, overwrite=overwrite)
+        return StreamSink(options, schema.names, self.options.get("queryId"))
+
+    def _selection(self) -> TypeSelection:
+        """Choose once: Spark hands this very object on to whoever plans the read."""
+        if self._chosen is None:
+            self._chosen = TypeSelection.of(self.options)
+        return self._chosen
 
 
 class FragmentsPartition(InputPartition):

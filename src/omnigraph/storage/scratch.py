@@ -17,7 +17,6 @@ from omnigraph.errors import StorageError
 from omnigraph.storage.store import GraphStore
 
 SCRATCH_DIRECTORY = "__staging"
-STALE_MS = 7 * 24 * 3_600_000
 _TABLE_NAME = b"omnigraph_table"
 
 
@@ -62,20 +61,16 @@ class Scratch:
         """Return the bytes that were kept under a name."""
         return self._open(name).read_buffer()
 
-    def clear(self) -> None:
-        """Remove everything that was kept."""
+    def clear(self, folder: str = "") -> None:
+        """Remove everything that was kept, or what lies below one folder."""
         if self.store.root.is_local:
             directory = self.store.root.local_path / SCRATCH_DIRECTORY
-            shutil.rmtree(directory / self.operation_id, ignore_errors=True)
+            shutil.rmtree(directory / self.operation_id / folder, ignore_errors=True)
             with suppress(OSError):  # never there, or other operations use it
                 directory.rmdir()
             return
-        for path in self.store.objects.list(f"{SCRATCH_DIRECTORY}/{self.operation_id}"):
+        for path in self.store.objects.list(f"{SCRATCH_DIRECTORY}/{self.operation_id}/{folder}".rstrip("/")):
             self.store.objects.delete(path)
-
-    def bytes_kept(self) -> int:
-        """Return how much is kept."""
-        return sum(self.store.objects.sizes(f"{SCRATCH_DIRECTORY}/{self.operation_id}/").values())
 
     @contextmanager
     def _sink(self, name: str) -> Iterator[pa.NativeFile]:
@@ -119,17 +114,3 @@ class Scratch:
 def _reason(exc: OSError) -> str:
     # Arrow puts the system's words behind its own.
     return os.strerror(exc.errno) if exc.errno else str(exc)
-
-
-def stale_scratch(store: GraphStore, *, now_ms: int) -> tuple[Scratch, ...]:
-    """Return what operations kept that began so long ago that they must be dead; those that end remove it themselves.
-
-    The age is that of Lance's rule for unreferenced files: an operation that took longer would lose its data files too.
-    """
-    paths = store.objects.list(f"{SCRATCH_DIRECTORY}/")
-    operations = sorted({path.removeprefix(f"{SCRATCH_DIRECTORY}/").partition("/")[0] for path in paths})
-    return tuple(
-        Scratch(store, operation)
-        for operation in operations
-        if ids.is_ulid(operation) and ids.ulid_ms(operation) < now_ms - STALE_MS
-    )

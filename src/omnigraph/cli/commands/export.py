@@ -9,7 +9,7 @@ import click
 from omnigraph import errors
 from omnigraph.cli import documents
 from omnigraph.cli.command import command
-from omnigraph.cli.engine_choice import require_local_engine, resolve_engine
+from omnigraph.cli.engine_choice import resolve_engine
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.params import branch_option, json_option
 from omnigraph.cli.progress import follow_progress
@@ -27,7 +27,7 @@ Format = Literal["jsonl", "parquet", "lance"]
     ),
 )
 @branch_option
-@click.option("--snapshot", metavar="ADDRESS", help="An older state: a commit id, branch@N or branch~N.")
+@click.option("--snapshot", metavar="ADDRESS", help="An older state: a commit id, branch@N, branch@TIME or branch~N.")
 @click.option("--type", "types", metavar="TYPE", multiple=True, help="Only this type or table key; repeatable.")
 @click.option(
     "--out", metavar="PATH", help="A file, or a directory or s3:// prefix for files per type, instead of stdout."
@@ -59,7 +59,7 @@ def export(
         raise errors.Usage(
             "--json describes an export to --out; without --out stdout holds the records.", flag="--json"
         )
-    require_local_engine(resolve_engine(invocation))
+    choice = resolve_engine(invocation)
     target = resolve_storage(invocation)
     import omnigraph
 
@@ -72,9 +72,9 @@ def export(
             types=types,
             format=cast("Format", form),
             overwrite=invocation.flags.yes,
+            engine=choice,
             events=events,
         )
-    invocation.notices.echo(f"engine: {result.engine} ({result.engine_reason})")
     if out is None:
         return
     if invocation.wants_json:

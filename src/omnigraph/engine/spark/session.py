@@ -35,7 +35,7 @@ def open_session(choice: EngineChoice, environ: Mapping[str, str], worker_enviro
         session = _connect(choice)
     else:
         session = _start(choice, environ)
-    _prepare_workers(session, environ, worker_environment)
+    prepare_workers(session, environ, worker_environment)
     return session
 
 
@@ -111,7 +111,7 @@ def _launch(conf: Any, choice: EngineChoice) -> Any:
         return launch(conf, popen_kwargs=None if choice.shows_log else {"stderr": DEVNULL, "stdout": DEVNULL})
 
 
-def _prepare_workers(session: Any, environ: Mapping[str, str], worker_environment: Mapping[str, str]) -> None:
+def prepare_workers(session: Any, environ: Mapping[str, str], worker_environment: Mapping[str, str]) -> None:
     """Give Python workers their environment.
 
     It travels beside the tasks, in no plan and no setting that Spark shows. A Connect server has its own executors,

@@ -7,7 +7,7 @@ imports it, in the worker.
 import pickle
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -49,11 +49,15 @@ class RelationReader:
                 yield batch.cast(self.schema)
 
 
+SmallRelations: TypeAlias = Mapping[str, pa.Table | Produced]
+"""Named relations that a worker can read by itself."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoneStatement:
     """A statement over relations that one worker can hold: its own DuckDB is done before a shuffle has begun."""
 
-    relations: Mapping[str, pa.Table | Produced]
+    relations: SmallRelations
     text: str
     threads: int
 
@@ -74,6 +78,22 @@ class LoneReader:
         """Run the statement once, for the one place that arrives."""
         for _ in _places(batches):
             yield from run_lone(self.statement).cast(self.schema).to_batches(max_chunksize=_BATCH_ROWS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionRunner:
+    """Runs a function over the rows of one partition of a frame."""
+
+    function: Callable[[int, Iterator[pa.RecordBatch]], Any]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Run what Spark put into this partition."""
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        assert context is not None
+        packed = _packed(lambda partition: self.function(partition, batches), pickle.dumps(context.partitionId()))
+        yield pa.RecordBatch.from_pydict({OUTCOME: [packed]})
 
 
 def group_runner(

@@ -5,9 +5,9 @@ a directory that nobody looks at before the export is complete.
 """
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import BinaryIO
@@ -19,8 +19,9 @@ from omnigraph.catalog.model import EdgeType, EntityType, TableKey
 from omnigraph.pipeline.outputs import appearing_file
 from omnigraph.records.rendering import render_lines
 from omnigraph.records.tables import content_schema
-from omnigraph.storage.tables import Table, TableAddress, TableStore
-from omnigraph.storage.uris import GraphRoot, is_bucket_uri
+from omnigraph.storage.tables import Table, TableAddress
+from omnigraph.storage.uris import is_bucket_uri
+from omnigraph.storage.worker_files import worker_store
 
 
 class ExportFormat(StrEnum):
@@ -35,9 +36,8 @@ class ExportFormat(StrEnum):
 class PartTask:
     """What one worker writes."""
 
-    root: GraphRoot
-    storage_options: Mapping[str, str] | None = field(repr=False)
-    """How Lance reaches the graph; holds credentials."""
+    uri: str
+    operation_id: str
     address: TableAddress
     version: int
     fragments: tuple[int, ...]
@@ -56,7 +56,7 @@ class PartWritten:
 
 def write_part(task: PartTask) -> PartWritten:
     """Write one part; the directory of a local file exists already."""
-    table = TableStore(task.root, task.storage_options).open(task.address, task.version)
+    table = worker_store(task.uri, task.operation_id).tables.open(task.address, task.version)
     match task.format:
         case ExportFormat.JSONL:
             rows = _write_lines(table, task)

@@ -4,34 +4,24 @@ A stream and a single file get everything in order from this process. A director
 the engine writes side by side.
 """
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
-from omnigraph.base.events import Advanced, Events, Warned
+from omnigraph.base.events import Advanced, EngineChosen, Events, Warned
 from omnigraph.catalog.model import TableKey
-from omnigraph.errors import Io, MaintenanceLocked, NotConfirmed, StorageError, Usage
-from omnigraph.pipeline.export.parts import ExportFormat, PartTask, write_part
-from omnigraph.pipeline.outputs import appearing_directory, appearing_file
+from omnigraph.engine.choice import EngineChoice, EngineName
+from omnigraph.errors import EngineUnavailable, MaintenanceLocked, NotConfirmed, StorageError, Usage
+from omnigraph.pipeline.export.parts import ExportFormat
+from omnigraph.pipeline.export.side_by_side import PartsExport, TableExported
+from omnigraph.pipeline.outputs import appearing_file
 from omnigraph.reads.holding import hold_versions
 from omnigraph.reads.snapshot import Snapshot
 from omnigraph.records.rendering import render_lines
 from omnigraph.storage.uris import is_bucket_uri
 from omnigraph.writes.context import GraphContext
-
-PART_ROWS_MAX = 1 << 20
-"""A million rows are a good file for whoever reads it, and many files keep all workers busy."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableExported:
-    """How many entities of a table were written."""
-
-    table_key: TableKey
-    rows: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,27 +52,55 @@ def export_snapshot(
     types: Sequence[str],
     form: ExportFormat,
     overwrite: bool,
+    choice: EngineChoice,
     events: Events,
 ) -> ExportResult:
     """Write a snapshot to a stream, a file, an empty or new directory, or an empty prefix of a bucket.
 
-    Files appear complete or not at all, and so does a directory as a whole. A file that exists needs `overwrite`.
+    Files appear complete or not at all, and so does a directory as a whole. A file that exists needs `overwrite`. Only
+    the files of a directory or prefix are written by workers; `choice` says whose.
     """
     uri = context.store.uri
     keys = snapshot.table_keys(types or [pin.table_key for pin in snapshot.tables])
     if not isinstance(out, (str, Path)):
         if form is not ExportFormat.JSONL:
             raise Usage(f"An export as {form} needs a directory to write to: --out DIR.", flag="--out")
+        _refuse_spark(choice)
         with _kept_from_cleanup(context, snapshot, events):
-            return run_export(snapshot, out, uri=uri, types=types, events=events)
+            return _told(run_export(snapshot, out, uri=uri, types=types, events=events), events)
     with _kept_from_cleanup(context, snapshot, events):
-        if is_bucket_uri(str(out)):
-            tables = _write_prefix(context, snapshot, keys, str(out).rstrip("/"), form, events)
-        elif form is not ExportFormat.JSONL or str(out).endswith("/") or Path(out).is_dir():
-            tables = _write_directory(context, snapshot, keys, Path(out), form, events)
-        else:
+        if form is ExportFormat.JSONL and not _means_directory(str(out)):
+            _refuse_spark(choice)
             tables = _write_file(snapshot, keys, Path(out), overwrite=overwrite, events=events)
-    return _result(snapshot, tables, uri=uri, form=form, out=str(out))
+            return _told(_result(snapshot, tables, uri=uri, form=form, out=str(out)), events)
+        parts = PartsExport(
+            context=context, snapshot=snapshot, keys=tuple(keys), form=form, choice=choice, events=events
+        )
+        return replace(
+            _result(snapshot, parts.write(str(out)), uri=uri, form=form, out=str(out)),
+            engine=parts.engine,
+            engine_reason=parts.engine_reason,
+        )
+
+
+def _told(result: ExportResult, events: Events) -> ExportResult:
+    events(EngineChosen(engine=result.engine, reason=result.engine_reason))
+    return result
+
+
+def _means_directory(out: str) -> bool:
+    return is_bucket_uri(out) or out.endswith("/") or Path(out).is_dir()
+
+
+def _refuse_spark(choice: EngineChoice) -> None:
+    """Refuse Spark where it was asked for by name: one stream of records is written in order, by one process."""
+    if choice.engine is EngineName.SPARK:
+        raise EngineUnavailable(
+            f"{choice.setting} spark: Spark writes the files of a directory; a stream or a single file is written in "
+            "process. Export to a directory (--out DIR/), or use --engine local.",
+            engine=EngineName.SPARK.value,
+            missing="a directory to write to",
+        )
 
 
 def run_export(snapshot: Snapshot, out: BinaryIO, *, uri: str, types: Sequence[str], events: Events) -> ExportResult:
@@ -144,98 +162,6 @@ def _write_table(snapshot: Snapshot, table_key: TableKey, stream: BinaryIO, even
         done += chunk.num_rows
         events(Advanced(phase=f"export {table_key}", done=done, total=table.pin.row_count, unit="rows"))
     return TableExported(table_key=table_key, rows=done)
-
-
-def _write_directory(
-    context: GraphContext,
-    snapshot: Snapshot,
-    keys: Sequence[TableKey],
-    directory: Path,
-    form: ExportFormat,
-    events: Events,
-) -> tuple[TableExported, ...]:
-    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-        problem = "not empty" if directory.is_dir() else "a file"
-        raise Io(f"The output directory {directory} is {problem}; choose another.", path=str(directory))
-    with appearing_directory(directory, may_replace=False) as temporary:
-        tasks = _tasks(context, snapshot, keys, str(temporary), form)
-        for task in tasks:
-            Path(task.out).parent.mkdir(parents=True, exist_ok=True)
-        return _run(context, tasks, keys, snapshot, events)
-
-
-def _write_prefix(
-    context: GraphContext,
-    snapshot: Snapshot,
-    keys: Sequence[TableKey],
-    prefix: str,
-    form: ExportFormat,
-    events: Events,
-) -> tuple[TableExported, ...]:
-    from omnigraph.storage.bucket import Bucket
-
-    found = next(Bucket(prefix).list(prefix), None)
-    if found is not None:
-        raise Io(f"The output prefix {prefix} is not empty: it holds {found.uri}. Choose another.", path=prefix)
-    return _run(context, _tasks(context, snapshot, keys, prefix, form), keys, snapshot, events)
-
-
-def _tasks(
-    context: GraphContext, snapshot: Snapshot, keys: Sequence[TableKey], directory: str, form: ExportFormat
-) -> list[PartTask]:
-    return [
-        PartTask(
-            root=context.store.root,
-            storage_options=context.store.tables.storage_options,
-            address=table.pin.address,
-            version=table.pin.version,
-            fragments=fragments,
-            entity=table.entity,
-            format=form,
-            out=f"{directory}/{name}",
-        )
-        for table in map(snapshot.table, keys)
-        for name, fragments in _parts(context, table.pin.table_key, snapshot, form)
-    ]
-
-
-def _parts(
-    context: GraphContext, table_key: TableKey, snapshot: Snapshot, form: ExportFormat
-) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Yield the files of a table, each with the fragments it holds; a Lance dataset is one file."""
-    pin = snapshot.table(table_key).pin
-    rows_by_fragment = context.store.tables.open(pin.address, pin.version).fragment_rows()
-    groups: list[list[int]] = [[]]
-    rows = 0
-    for fragment, count in rows_by_fragment.items():
-        if form is not ExportFormat.LANCE and groups[-1] and rows + count > PART_ROWS_MAX:
-            groups.append([])
-            rows = 0
-        groups[-1].append(fragment)
-        rows += count
-    kind, _, name = table_key.partition(":")
-    for number, fragments in enumerate(groups):
-        match form:
-            case ExportFormat.JSONL:
-                part = f"{kind}.{name}.jsonl" if len(groups) == 1 else f"{kind}.{name}.{number:05d}.jsonl"
-            case ExportFormat.PARQUET:
-                part = f"{kind}/{name}/part-{number:05d}.parquet"
-            case ExportFormat.LANCE:
-                part = f"{kind}/{name}/data.lance"
-        yield part, tuple(fragments)
-
-
-def _run(
-    context: GraphContext, tasks: Sequence[PartTask], keys: Sequence[TableKey], snapshot: Snapshot, events: Events
-) -> tuple[TableExported, ...]:
-    rows: dict[TableKey, int] = defaultdict(int)
-    total = sum(snapshot.table(key).pin.row_count for key in keys)
-    done = 0
-    for part in context.engine.map(write_part, tasks):
-        rows[part.table_key] += part.rows
-        done += part.rows
-        events(Advanced(phase="export", done=done, total=total, unit="rows"))
-    return tuple(TableExported(table_key=key, rows=rows[key]) for key in keys)
 
 
 __all__ = ["ExportResult", "TableExported", "export_snapshot", "run_export"]

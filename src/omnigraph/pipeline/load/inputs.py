@@ -1,5 +1,6 @@
 """What a load reads: records or tables, found at a path or handed over, behind one small interface."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -8,7 +9,8 @@ from typing import BinaryIO, Protocol
 from omnigraph.base.events import Events
 from omnigraph.catalog.model import Catalog
 from omnigraph.errors import Io, Usage
-from omnigraph.pipeline.load.bulk.pieces import EXPANSION, Piece, plan_pieces, spool_pieces
+from omnigraph.pipeline.load.bulk.pieces import EXPANSION, InputPiece, Piece, plan_pieces, spool_pieces
+from omnigraph.pipeline.load.bulk.table_pieces import TablePiece, plan_table_pieces
 from omnigraph.pipeline.load.parse import ParsedInput, parse_input
 from omnigraph.pipeline.load.places import store_of
 from omnigraph.pipeline.load.sources import STDIN, InputFile, InputStore, LocalInputs, find_inputs
@@ -40,7 +42,7 @@ class PieceableInput(LoadInput, Protocol):
         """Whether the input is so small that workers would cost more than they save."""
         ...
 
-    def pieces(self, scratch: Scratch, *, slots: int) -> tuple[Piece, ...]:
+    def pieces(self, scratch: Scratch, *, slots: int) -> Sequence[InputPiece]:
         """Cut the input for workers."""
         ...
 
@@ -116,7 +118,7 @@ class _Continued:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableInput:
-    """Tables of rows, each of one type; read in this process."""
+    """Tables of rows, each of one type."""
 
     files: tuple[TableFile, ...]
     columns: ColumnMap
@@ -129,6 +131,14 @@ class TableInput:
     def parse(self, catalog: Catalog, *, max_errors: int, events: Events) -> ParsedInput:
         """Read and check every row on its own."""
         return parse_tables(self.files, self.columns, catalog=catalog, max_errors=max_errors, events=events)
+
+    def fits_in_memory(self) -> bool:
+        """Whether the tables are so small that workers would cost more than they save."""
+        return sum(file.expanded_bytes(IN_MEMORY_BYTES_MAX) for file in self.files) <= IN_MEMORY_BYTES_MAX
+
+    def pieces(self, scratch: Scratch, *, slots: int) -> tuple[TablePiece, ...]:
+        """Cut the tables for workers; keep what only this process can read where workers can."""
+        return plan_table_pieces(self.files, self.columns, scratch, slots=slots)
 
 
 AnyInput = RecordInput | StreamInput | TableInput

@@ -11,15 +11,15 @@ from omnigraph.branches.create import create_branch
 from omnigraph.branches.delete import delete_branch
 from omnigraph.branches.names import check_branch_name
 from omnigraph.catalog.model import TableKey
-from omnigraph.engine.choice import EngineChoice, EngineName
+from omnigraph.engine.choice import EngineChoice
 from omnigraph.engine.interface import Engine
 from omnigraph.engine.opening import open_engine
-from omnigraph.errors import BranchNotFound, EngineUnavailable, InvalidTarget
+from omnigraph.errors import BranchNotFound, InvalidTarget
 from omnigraph.manifest.commits import Commit, check_actor
 from omnigraph.pipeline.load.bulk.buckets import Buckets
-from omnigraph.pipeline.load.bulk.reading import LoadTask
-from omnigraph.pipeline.load.bulk.writer import BulkLoadWriter, read_pieces, table_places
-from omnigraph.pipeline.load.inputs import AnyInput, LoadInput, PieceableInput, TableInput
+from omnigraph.pipeline.load.bulk.writer import BulkLoadWriter, load_task, read_pieces
+from omnigraph.pipeline.load.frames import FrameInput
+from omnigraph.pipeline.load.inputs import AnyInput, LoadInput, PieceableInput
 from omnigraph.pipeline.load.writer import IncomingTable, LoadMode, LoadWriter
 from omnigraph.records.report import rejected
 from omnigraph.storage.scratch import Scratch
@@ -61,7 +61,7 @@ class LoadResult:
 
 def run_load(
     context: GraphContext,
-    find: Callable[[], AnyInput],
+    find: Callable[[], AnyInput | FrameInput],
     *,
     mode: LoadMode,
     branch: str,
@@ -136,7 +136,7 @@ class _Loaded:
 
 def _load(
     context: GraphContext,
-    find: Callable[[], AnyInput],
+    find: Callable[[], AnyInput | FrameInput],
     *,
     mode: LoadMode,
     branch: str,
@@ -147,8 +147,10 @@ def _load(
 ) -> _Loaded:
     capture = capture_branch(context, branch)
     found = find()
-    if isinstance(found, TableInput):
-        engine, reason = _in_process(choice, context.engine, events)
+    engine: Engine
+    if isinstance(found, FrameInput):
+        engine, reason = found.engine, "the frame's session"
+        events(EngineChosen(engine=engine.name, reason=reason))
     else:
         engine, reason = open_engine(
             choice,
@@ -159,7 +161,7 @@ def _load(
         )
     writer: LoadWriter | BulkLoadWriter
     with ExitStack() as ending:
-        if isinstance(found, TableInput) or (engine is context.engine and found.fits_in_memory()):
+        if engine is context.engine and not isinstance(found, FrameInput) and found.fits_in_memory():
             writer = _small_writer(capture, found, mode, branch, actor_id, max_errors, events)
         else:
             scratch = Scratch(context.store, ids.new_ulid())
@@ -169,20 +171,6 @@ def _load(
             writer = _bulk_writer(capture, found, engine, scratch, mode, branch, actor_id, max_errors, events)
         commit = run_write(context, writer, events) if writer.has_records else None
     return _Loaded(rows_loaded=writer.rows_loaded, commit=commit, engine=engine.name, reason=reason)
-
-
-def _in_process(choice: EngineChoice, local: Engine, events: Events) -> tuple[Engine, str]:
-    """Refuse Spark where it was asked for: tables of one type are read here."""
-    decision = choice.decide(None)
-    if decision.engine is EngineName.SPARK:
-        raise EngineUnavailable(
-            f"{decision.reason}: tables (--type) are read in process in this version. Use --engine local.",
-            engine=EngineName.SPARK.value,
-            missing="reading tables on Spark",
-        )
-    reason = "tables are read in process"
-    events(EngineChosen(engine=local.name, reason=reason))
-    return local, reason
 
 
 def _small_writer(
@@ -213,7 +201,7 @@ def _small_writer(
 
 def _bulk_writer(
     capture: Capture,
-    found: PieceableInput,
+    found: PieceableInput | FrameInput,
     engine: Engine,
     scratch: Scratch,
     mode: LoadMode,
@@ -223,25 +211,14 @@ def _bulk_writer(
     events: Events,
 ) -> BulkLoadWriter:
     """Have workers read the input."""
-    pieces = found.pieces(scratch, slots=engine.slots)
-    task = LoadTask(
-        uri=capture.context.store.uri,
-        operation_id=scratch.operation_id,
-        catalog=capture.catalog,
-        places=table_places(capture),
-        mode=mode,
-        max_errors=max_errors,
-        buckets=Buckets.for_input(
-            sum(piece.text_bytes for piece in pieces), slots=engine.slots, task_threads=engine.task_threads
-        ),
-    )
-    places, outcomes = read_pieces(engine, task, pieces, events)
-    return BulkLoadWriter(
-        engine=engine,
-        load=task,
-        pieces=pieces,
-        places=places,
-        outcomes=outcomes,
+    pieces = () if isinstance(found, FrameInput) else found.pieces(scratch, slots=engine.slots)
+    size_bytes = None if isinstance(found, FrameInput) else sum(piece.input_bytes for piece in pieces)
+    buckets = Buckets.for_input(size_bytes, slots=engine.slots, task_threads=engine.task_threads)
+    task = load_task(capture, scratch.operation_id, mode=mode, max_errors=max_errors, buckets=buckets)
+    kept = found.read(task) if isinstance(found, FrameInput) else read_pieces(engine, task, pieces, events)
+    return BulkLoadWriter.of(
+        engine,
+        kept,
         ir_hash=capture.snapshot.schema.ir_hash,
         seen_head=capture.snapshot.commit_id,
         branch=branch,

@@ -1,6 +1,7 @@
 """Finding and opening table files: the extension tells the format, a directory holds one format or one type each."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any, Protocol, TypeAlias
@@ -23,6 +24,18 @@ _LANCE = ".lance"
 _KINDS = ("node", "edge")
 
 
+_EXPANSION = {"parquet": 8, "lance": 4}
+"""How much larger than their stored form the rows of a format are taken to be; text that is packed counts as eight."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TablePart:
+    """Units of a table that can be read on their own: row groups, record batches, fragments of one version."""
+
+    units: tuple[int, ...]
+    version: int | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredTable:
     """One table file, or one Lance dataset."""
@@ -39,30 +52,66 @@ class StoredTable:
         """Whether all cells are text."""
         return self.format == "csv"
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """Read the table from its first row; raise `Io` if it is not what its name says."""
-        try:
+    def expanded_bytes(self, limit: int) -> int:
+        """Return how large the rows are in memory, roughly."""
+        del limit
+        factor = 8 if self.path.endswith(".gz") else _EXPANSION.get(self.format, 1)
+        return (self.size_bytes or 0) * factor
+
+    def batches(self, part: TablePart | None = None) -> Iterator[pa.RecordBatch]:
+        """Read the table from its first row, or a part of it; raise `Io` if it is not what its name says."""
+        with self._reading():
             match self.format:
                 case "parquet":
-                    yield from self._parquet()
+                    yield from self._parquet(part)
                 case "csv":
                     yield from self._csv()
                 case "arrow":
-                    yield from self._arrow()
+                    yield from self._arrow(part)
                 case _:
-                    yield from ForeignDataset(self.path).scan()
+                    version, fragments = (part.version, part.units) if part else (None, None)
+                    yield from ForeignDataset(self.path, version).scan(fragments)
+
+    def parts(self, part_bytes: int) -> tuple[TablePart, ...]:
+        """Cut the table into parts of about this size; none if it can only be read from its first row."""
+        with self._reading():
+            match self.format:
+                case "parquet":
+                    return _grouped(self._row_group_bytes(), part_bytes)
+                case "arrow":
+                    count = self._batch_count()
+                    return _grouped(dict.fromkeys(range(count), (self.size_bytes or 0) // max(count, 1)), part_bytes)
+                case "lance":
+                    dataset = ForeignDataset(self.path)
+                    rows = dataset.rows_by_fragment()
+                    row_bytes = self.expanded_bytes(0) / max(sum(rows.values()), 1)
+                    sizes = {unit: round(count * row_bytes) for unit, count in rows.items()}
+                    return _grouped(sizes, part_bytes, version=dataset.version)
+                case _:
+                    return ()
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
         except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
             raise Io(
                 f"Cannot read {self.path} as {self.format}: {shorten(str(error))}. Nothing was loaded.", path=self.path
             ) from error
 
-    def _parquet(self) -> Iterator[pa.RecordBatch]:
+    def _parquet(self, part: TablePart | None) -> Iterator[pa.RecordBatch]:
         import pyarrow.parquet as pq
 
         with self.store.open(self.path) as stream, pq.ParquetFile(stream) as file:
-            yield from file.iter_batches()
+            yield from file.iter_batches(row_groups=part and list(part.units))
 
-    def _arrow(self) -> Iterator[pa.RecordBatch]:
+    def _row_group_bytes(self) -> dict[int, int]:
+        import pyarrow.parquet as pq
+
+        with self.store.open(self.path) as stream, pq.ParquetFile(stream) as file:
+            return {unit: file.metadata.row_group(unit).total_byte_size for unit in range(file.num_row_groups)}
+
+    def _arrow(self, part: TablePart | None) -> Iterator[pa.RecordBatch]:
         with self.store.open(self.path) as stream:
             try:
                 file = pa.ipc.open_file(stream)
@@ -70,8 +119,15 @@ class StoredTable:
                 stream.seek(0)
                 yield from pa.ipc.open_stream(stream)
                 return
-            for index in range(file.num_record_batches):
+            for index in part.units if part else range(file.num_record_batches):
                 yield file.get_batch(index)
+
+    def _batch_count(self) -> int:
+        with self.store.open(self.path) as stream:
+            try:
+                return int(pa.ipc.open_file(stream).num_record_batches)
+            except pa.ArrowInvalid:
+                return 0
 
     def _csv(self) -> Iterator[pa.RecordBatch]:
         if self.size_bytes == 0:
@@ -136,15 +192,17 @@ class ArrowStream(Protocol):
 ArrowRows: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | ArrowStream
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RowsInMemory:
     """A table that a Python program hands over; a stream can be read once."""
 
-    type_name: str
-    reader: pa.RecordBatchReader = field(repr=False)
-    name: str = "<rows>"
-    is_text: bool = False
-    size_bytes: int | None = None
+    name = "<rows>"
+    is_text = False
+
+    def __init__(self, reader: pa.RecordBatchReader, *, type_name: str, size_bytes: int | None = None) -> None:
+        self.type_name = type_name
+        self.size_bytes = size_bytes
+        self._reader = reader
+        self._seen: list[pa.RecordBatch] = []
 
     @classmethod
     def of(cls, rows: ArrowRows, type_name: str) -> "RowsInMemory":
@@ -152,16 +210,42 @@ class RowsInMemory:
         if isinstance(rows, pa.RecordBatch):
             rows = pa.Table.from_batches([rows])
         if isinstance(rows, pa.Table):
-            return cls(type_name=type_name, reader=rows.to_reader(), size_bytes=rows.nbytes)
+            return cls(rows.to_reader(), type_name=type_name, size_bytes=rows.nbytes)
         if isinstance(rows, pa.RecordBatchReader):
-            return cls(type_name=type_name, reader=rows)
+            return cls(rows, type_name=type_name)
         if hasattr(rows, "__arrow_c_stream__"):
-            return cls(type_name=type_name, reader=pa.RecordBatchReader.from_stream(rows))
+            return cls(pa.RecordBatchReader.from_stream(rows), type_name=type_name)
         raise Usage(f"Rows must be an Arrow table, a reader or a frame that speaks Arrow, not {type(rows).__name__}.")
+
+    def expanded_bytes(self, limit: int) -> int:
+        """Return how large the rows are, as far as the limit; what was read to find out is read again later."""
+        size: int = sum(batch.nbytes for batch in self._seen)
+        while size <= limit:
+            batch = next(self._reader, None)
+            if batch is None:
+                break
+            self._seen.append(batch)
+            size += batch.nbytes
+        return size
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Read the rows."""
-        yield from self.reader
+        while self._seen:
+            yield self._seen.pop(0)
+        yield from self._reader
+
+
+def _grouped(bytes_by_unit: Mapping[int, int], part_bytes: int, *, version: int | None = None) -> tuple[TablePart, ...]:
+    """Put neighbouring units together until they have the size of a part."""
+    groups: list[list[int]] = []
+    size = part_bytes
+    for unit, unit_bytes in bytes_by_unit.items():
+        if size + unit_bytes > part_bytes:
+            groups.append([])
+            size = 0
+        groups[-1].append(unit)
+        size += unit_bytes
+    return tuple(TablePart(units=tuple(group), version=version) for group in groups)
 
 
 def find_tables(path: str, type_name: str, *, store: InputStore) -> tuple[StoredTable, ...]:

@@ -4,7 +4,7 @@ Each row means the record whose `data` holds its columns. Records and tables go 
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -16,7 +16,8 @@ from omnigraph.errors import EntityNotFound, Usage
 from omnigraph.pipeline.load.parse import ParsedInput
 from omnigraph.records.cells import CellRows
 from omnigraph.records.findings import FindingCollector
-from omnigraph.records.parse import check_rows, with_place
+from omnigraph.records.parse import ParsedChunk, check_rows, with_place
+from omnigraph.records.report import rejected
 from omnigraph.records.typed import TypedRows
 
 
@@ -41,6 +42,10 @@ class TableFile(Protocol):
     @property
     def size_bytes(self) -> int | None:
         """How large it is, if that is known."""
+        ...
+
+    def expanded_bytes(self, limit: int) -> int:
+        """Return how large its rows are in memory, roughly; need not count further than `limit`."""
         ...
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -80,13 +85,15 @@ def parse_tables(
     parts: dict[TableKey, list[pa.Table]] = defaultdict(list)
     done = 0
     for index, (file, entity) in enumerate(zip(files, entities, strict=True)):
-        for rows in _parse_file(file, entity, columns, file_index=index, findings=findings):
-            done += rows.num_rows
+        rows = RowsOfType(entity=entity, columns=columns, name=file.name, is_text=file.is_text)
+        for chunk in rows.parse(file.batches(), file_index=index, max_errors=max_errors):
+            done += chunk.line_count
             events(Advanced(phase="read", done=done, total=None, unit="rows"))
+            findings.include(chunk.findings)
             if findings:
                 parts.clear()  # nothing will be loaded; the rest is read to count what is wrong
-            else:
-                parts[entity.table_key].append(with_place(rows, entity, index))
+                continue
+            parts[entity.table_key].append(chunk.tables[entity.table_key])
     return ParsedInput(
         tables={} if findings else {key: pa.concat_tables(parts[key]) for key in sorted(parts)},
         findings=findings.result(),
@@ -106,14 +113,46 @@ def find_entity(catalog: Catalog, name: str) -> EntityType:
     return found[0]
 
 
-def _parse_file(
-    file: TableFile, entity: EntityType, columns: ColumnMap, *, file_index: int, findings: FindingCollector
-) -> Iterator[pa.Table]:
-    kind = CellRows if file.is_text else TypedRows
-    reader = kind(entity, file_index=file_index, findings=findings)
-    first_row = 1
-    for batch in file.batches():
-        rows = columns.apply(pa.Table.from_batches([batch]), where=file.name)
-        if rows.num_rows:
-            yield check_rows(reader.table(rows, first_row=first_row), entity, file_index, findings)
-        first_row += rows.num_rows
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowsOfType:
+    """How the rows of one table become records of one type."""
+
+    entity: EntityType
+    columns: ColumnMap
+    name: str
+    """How error reports call the table."""
+    is_text: bool = False
+
+    def parse(
+        self, batches: Iterable[pa.RecordBatch], *, file_index: int, max_errors: int, is_start: bool = True
+    ) -> Iterator[ParsedChunk]:
+        """Type and check rows, batch by batch; their numbers begin with 1.
+
+        What is wrong with a column as a whole is reported where a table starts, so once.
+        """
+        first_row = 1
+        for batch in batches:
+            rows = self.columns.apply(pa.Table.from_batches([batch]), where=self.name)
+            if not rows.num_rows:
+                continue
+            findings = FindingCollector(limit=max_errors)
+            reader = self._reader(file_index, findings, is_start=is_start and first_row == 1)
+            table = check_rows(reader.table(rows, first_row=first_row), self.entity, file_index, findings)
+            first_row += rows.num_rows
+            # A rejected value leaves a null where the schema may allow none; such a table is not finished.
+            tables = {} if findings else {self.entity.table_key: with_place(table, self.entity, file_index)}
+            yield ParsedChunk(tables=tables, findings=findings.result(), line_count=rows.num_rows)
+
+    def check_columns(self, names: Sequence[str], *, max_errors: int) -> None:
+        """Refuse columns that the type does not have, as `parse` would at the start, before a row is read."""
+        empty = pa.table([pa.nulls(0) for _ in names], names=list(names))
+        findings = FindingCollector(limit=max_errors)
+        named = self.columns.apply(empty, where=self.name).column_names
+        TypedRows(self.entity, file_index=0, findings=findings).report_undeclared(named, pa.array([1], pa.uint64()))
+        if findings:
+            raise rejected(findings.result(), files=(self.name,))
+
+    def _reader(self, file_index: int, findings: FindingCollector, *, is_start: bool) -> CellRows | TypedRows:
+        if self.is_text:
+            return CellRows(self.entity, file_index=file_index, findings=findings)
+        return TypedRows(self.entity, file_index=file_index, findings=findings, is_start=is_start)

@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 from omnigraph.catalog.model import EntityType
 from omnigraph.engine.local import worker_engine
 from omnigraph.errors import EngineUnavailable
-from omnigraph.pipeline.load.bulk.keys import member_columns
 from omnigraph.pipeline.load.writer import LoadMode
 from omnigraph.storage.scratch import Scratch
+from omnigraph.writes.constraints.keys import member_columns
 
 Side = Literal["i", "s"]
 """Incoming or stored."""
@@ -26,6 +26,8 @@ Side = Literal["i", "s"]
 _BUCKET_INPUT_BYTES = 512 << 20
 """Input whose keys one bucket holds: a check of them needs a few hundred megabytes."""
 _BUCKETS_MAX = 4096
+_FRAME_BYTES = 8 << 30
+"""What a frame is taken to hold: more makes larger buckets, less makes needlessly many files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +90,9 @@ class Buckets:
     mark: int
 
     @classmethod
-    def for_input(cls, size_bytes: int, *, slots: int, task_threads: int) -> "Buckets":
-        """Choose enough buckets to keep every slot busy and each of them small."""
+    def for_input(cls, size_bytes: int | None, *, slots: int, task_threads: int) -> "Buckets":
+        """Choose enough buckets to keep every slot busy and each of them small; the size of a frame is not known."""
+        size_bytes = _FRAME_BYTES if size_bytes is None else size_bytes
         count = min(max(-(-slots // task_threads), -(-size_bytes // _BUCKET_INPUT_BYTES)), _BUCKETS_MAX)
         return cls(count=count, mark=_mark() if count > 1 else 0)
 

@@ -9,12 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
+from omnigraph.catalog.model import Catalog
 from omnigraph.pipeline.load.lines import LINE_BYTES_MAX, ByteStream, Chunk, read_chunks
 from omnigraph.pipeline.load.places import store_of
 from omnigraph.pipeline.load.sources import InputFile, InputReader, LocalInputs
 from omnigraph.records.findings import Finding, Findings
+from omnigraph.records.parse import ParsedChunk, parse_chunk
 from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.uris import is_bucket_uri
 
@@ -24,6 +26,33 @@ PIECE_BYTES_MIN = 8 << 20
 PIECE_BYTES_MAX = 128 << 20
 _PIECES_PER_SLOT = 2
 """More pieces even out unequal workers; fewer make larger data files."""
+
+
+class PlacedPiece(Protocol):
+    """Which part of which file a piece is."""
+
+    @property
+    def ordinal(self) -> int:
+        """Pieces count in the order of files and of parts within them."""
+        ...
+
+    @property
+    def file(self) -> InputFile:
+        """The file that the piece is a part of."""
+        ...
+
+
+class InputPiece(PlacedPiece, Protocol):
+    """A piece that any worker can read."""
+
+    @property
+    def input_bytes(self) -> int:
+        """How much it holds, as far as that is known; what is compressed is taken at a guess."""
+        ...
+
+    def parse(self, catalog: Catalog, scratch: Scratch, *, max_errors: int) -> Iterator[ParsedChunk]:
+        """Yield its records; places are the ordinal, and numbers that begin with 1."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +66,18 @@ class Piece:
     end: int | None = None
     """None is the end of the file."""
     spooled_as: str | None = None
-    text_bytes: int = 0
-    """How much text it holds, as far as that is known; compressed files are taken at a guess."""
+    input_bytes: int = 0
+
+    def parse(self, catalog: Catalog, scratch: Scratch, *, max_errors: int) -> Iterator[ParsedChunk]:
+        """Yield the records of this piece."""
+        for chunk in self.chunks(scratch):
+            yield parse_chunk(
+                chunk.text,
+                first_line=chunk.first_line,
+                file_index=self.ordinal,
+                catalog=catalog,
+                max_errors=max_errors,
+            )
 
     def chunks(self, scratch: Scratch) -> Iterator[Chunk]:
         """Yield the lines of this piece; their numbers begin with 1."""
@@ -56,15 +95,15 @@ class Piece:
 def plan_pieces(files: Sequence[InputFile], *, slots: int) -> tuple[Piece, ...]:
     """Cut plain files of this machine into ranges of useful size; others are read from beginning to end."""
     files = [_anywhere(file) for file in files]
-    size = _piece_bytes(sum(file.size_bytes or 0 for file in files), slots)
+    size = piece_bytes(sum(file.size_bytes or 0 for file in files), slots=slots)
     ranges = [(file, start, end) for file in files for start, end in _ranges(file, size)]
     return tuple(
-        Piece(ordinal=ordinal, file=file, start=start, end=end, text_bytes=_text_bytes(file, start, end))
+        Piece(ordinal=ordinal, file=file, start=start, end=end, input_bytes=_text_bytes(file, start, end))
         for ordinal, (file, start, end) in enumerate(ranges)
     )
 
 
-def _piece_bytes(total: int, slots: int) -> int:
+def piece_bytes(total: int, *, slots: int) -> int:
     """Return a size that gives every slot equally many pieces, as few as may be and not too large ones."""
     rounds = max(_PIECES_PER_SLOT, -(-total // (slots * PIECE_BYTES_MAX)))
     return min(max(total // (slots * rounds) + 1, PIECE_BYTES_MIN), PIECE_BYTES_MAX)
@@ -86,14 +125,14 @@ def spool_pieces(file: InputFile, stream: ByteStream, scratch: Scratch) -> tuple
     for ordinal, chunk in enumerate(read_chunks(stream, name=file.name, chunk_bytes=4 * PIECE_BYTES_MIN)):
         name = f"input-{ordinal}"
         scratch.write(name, chunk.text)
-        pieces.append(Piece(ordinal=ordinal, file=file, spooled_as=name, text_bytes=len(chunk.text)))
+        pieces.append(Piece(ordinal=ordinal, file=file, spooled_as=name, input_bytes=len(chunk.text)))
     return tuple(pieces)
 
 
 class Places:
     """Where the lines of pieces stand in their files."""
 
-    def __init__(self, pieces: Iterable[Piece], lines_by_piece: Mapping[int, int]) -> None:
+    def __init__(self, pieces: Iterable[PlacedPiece], lines_by_piece: Mapping[int, int]) -> None:
         self._file_by_piece: dict[int, InputFile] = {}
         self._lines_before: dict[int, int] = {}
         lines_of_file: dict[int, int] = {}

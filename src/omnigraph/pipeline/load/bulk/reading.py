@@ -1,7 +1,7 @@
 """What a worker does with one piece of input: parse it, give ids, write data files, keep the key columns."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -9,17 +9,17 @@ import pyarrow as pa
 from omnigraph.catalog.model import Catalog, EdgeType, EntityType, TableKey
 from omnigraph.pipeline.load.bulk.buckets import Buckets, Facet, incoming_facets
 from omnigraph.pipeline.load.bulk.keys import incoming_keys
-from omnigraph.pipeline.load.bulk.pieces import Piece
+from omnigraph.pipeline.load.bulk.pieces import InputPiece, PlacedPiece
 from omnigraph.pipeline.load.writer import LoadMode
 from omnigraph.records.findings import FindingCollector, Findings
 from omnigraph.records.minting import fill_missing_ids
-from omnigraph.records.parse import parse_chunk
+from omnigraph.records.parse import ParsedChunk
 from omnigraph.records.tables import content_schema
 from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.worker_files import TablePlace, worker_store
 
-_PART_TEXT_BYTES = 192 << 20
-"""More than a piece that was cut to size; a file that nobody can cut is kept in parts of about so much text."""
+_PART_BYTES = 192 << 20
+"""More than a piece that was cut to size; a file that nobody can cut is kept in parts of about so much."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +33,23 @@ class LoadTask:
     mode: LoadMode
     max_errors: int
     buckets: Buckets
+    folder_by_piece: Mapping[int, str] = field(default_factory=dict)
+    """Where in the scratch the files of a piece are, if they have a folder of their own."""
+
+    def rows_name(self, ordinal: int, entity: EntityType) -> str:
+        """Name the rows of a type in a piece."""
+        return f"{self._folder(ordinal)}rows-{entity.kind}-{entity.type_id}-{ordinal}"
+
+    def keys_name(self, ordinal: int, part: int, entity: EntityType) -> str:
+        """Name the key columns of a type in a part of a piece."""
+        return f"{self._folder(ordinal)}keys-{entity.kind}-{entity.type_id}-{ordinal}-{part}"
+
+    def facets_name(self, ordinal: int, part: int) -> str:
+        """Name the facets of all types in a part of a piece."""
+        return f"{self._folder(ordinal)}facets-{ordinal}-{part}"
+
+    def _folder(self, ordinal: int) -> str:
+        return self.folder_by_piece.get(ordinal, "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +57,7 @@ class PieceTask:
     """One piece of one load."""
 
     load: LoadTask
-    piece: Piece
+    piece: InputPiece
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,48 +83,43 @@ class PieceOutcome:
     tables: tuple[PieceTable, ...] = field(default=())
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptPieces:
+    """All input of a load as workers have kept it."""
+
+    load: LoadTask
+    pieces: tuple[PlacedPiece, ...]
+    outcomes: tuple[PieceOutcome, ...]
+
+    @classmethod
+    def of(cls, load: LoadTask, pieces: Iterable[PlacedPiece], outcomes: Iterable[PieceOutcome]) -> "KeptPieces":
+        """Put what workers returned into the order of the input."""
+        in_order = sorted(outcomes, key=lambda outcome: outcome.ordinal)
+        return cls(load=load, pieces=tuple(pieces), outcomes=tuple(in_order))
+
+
 def read_piece(task: PieceTask) -> PieceOutcome:
     """Parse one piece against the schema; write what a load of this mode can write without looking at the graph."""
     load = task.load
-    store = worker_store(load.uri, load.operation_id)
-    keeper = _Keeper(load, Scratch(store, load.operation_id), task.piece.ordinal)
+    scratch = Scratch(worker_store(load.uri, load.operation_id), load.operation_id)
+    chunks = task.piece.parse(load.catalog, scratch, max_errors=load.max_errors)
+    return keep_piece(load, scratch, task.piece.ordinal, chunks)
+
+
+def keep_piece(load: LoadTask, scratch: Scratch, ordinal: int, chunks: Iterable[ParsedChunk]) -> PieceOutcome:
+    """Keep the records of one piece, unless one of them is wrong."""
+    keeper = _Keeper(load, scratch, ordinal)
     findings = FindingCollector(limit=load.max_errors)
     lines = 0
-    for chunk in task.piece.chunks(keeper.scratch):
-        parsed = parse_chunk(
-            chunk.text,
-            first_line=chunk.first_line,
-            file_index=task.piece.ordinal,
-            catalog=load.catalog,
-            max_errors=load.max_errors,
-        )
+    for parsed in chunks:
         lines += parsed.line_count
         findings.include(parsed.findings)
         if findings:
             keeper.forget()  # nothing will be loaded; the rest is read to count what is wrong
         else:
-            keeper.add(parsed.tables, len(chunk.text))
-    return PieceOutcome(
-        ordinal=task.piece.ordinal,
-        lines=lines,
-        findings=findings.result(),
-        tables=() if findings else keeper.finish(),
-    )
-
-
-def keys_name(ordinal: int, part: int, entity: EntityType) -> str:
-    """Name the key columns of a type in a part of a piece."""
-    return f"keys-{entity.kind}-{entity.type_id}-{ordinal}-{part}"
-
-
-def facets_name(ordinal: int, part: int) -> str:
-    """Name the facets of all types in a part of a piece."""
-    return f"facets-{ordinal}-{part}"
-
-
-def rows_name(ordinal: int, entity: EntityType) -> str:
-    """Name the rows of a type in a piece."""
-    return f"rows-{entity.kind}-{entity.type_id}-{ordinal}"
+            keeper.add(parsed.tables)
+    tables = () if findings else keeper.finish()
+    return PieceOutcome(ordinal=ordinal, lines=lines, findings=findings.result(), tables=tables)
 
 
 def looks_for_meaning(entity: EntityType, mode: LoadMode) -> bool:
@@ -119,20 +131,20 @@ class _Keeper:
     """Takes the rows of a piece as they are parsed, and writes them whenever there are enough for good data files."""
 
     def __init__(self, load: LoadTask, scratch: Scratch, ordinal: int) -> None:
-        self.scratch = scratch
+        self._scratch = scratch
         self._load = load
         self._ordinal = ordinal
         self._parts: dict[TableKey, list[pa.Table]] = defaultdict(list)
-        self._text_bytes = 0
+        self._bytes = 0
         self._kept: list[PieceTable] = []
         self._parts_kept = 0
 
-    def add(self, tables: Mapping[TableKey, pa.Table], text_bytes: int) -> None:
+    def add(self, tables: Mapping[TableKey, pa.Table]) -> None:
         for table_key, table in tables.items():
             self._parts[table_key].append(table)
-        self._text_bytes += text_bytes
+            self._bytes += table.nbytes
         # The rows of a merge are looked up by their piece, so they stay together.
-        if self._text_bytes > _PART_TEXT_BYTES and self._load.mode != "merge":
+        if self._bytes > _PART_BYTES and self._load.mode != "merge":
             self._keep_part()
 
     def forget(self) -> None:
@@ -151,9 +163,10 @@ class _Keeper:
             self._kept.append(kept)
             asked = incoming_facets(entity, self._load.mode, has_ids=kept.ids_given > 0)
             facets += [(facet, keys) for facet in asked]
-        self._load.buckets.keep(self.scratch, facets_name(self._ordinal, self._parts_kept), "i", facets)
+        name = self._load.facets_name(self._ordinal, self._parts_kept)
+        self._load.buckets.keep(self._scratch, name, "i", facets)
         self._parts.clear()
-        self._text_bytes = 0
+        self._bytes = 0
         self._parts_kept += 1
 
     def _keep(self, entity: EntityType, rows: pa.Table) -> tuple[PieceTable, pa.Table]:
@@ -164,13 +177,13 @@ class _Keeper:
         if not looks:
             rows = rows.set_column(rows.schema.get_field_index("id"), rows.schema.field("id"), filled)
         keys = incoming_keys(entity, rows, minted=filled if looks else None)
-        self.scratch.write_table(keys_name(self._ordinal, self._parts_kept, entity), keys)
+        self._scratch.write_table(load.keys_name(self._ordinal, self._parts_kept, entity), keys)
         fragments: tuple[str, ...] = ()
         if load.mode == "merge":
-            self.scratch.write_table(rows_name(self._ordinal, entity), rows)
+            self._scratch.write_table(load.rows_name(self._ordinal, entity), rows)
         else:
             content = rows.select(content_schema(entity).names)
-            fragments = load.places[table_key].write_rows(self.scratch.store, content)
+            fragments = load.places[table_key].write_rows(self._scratch.store, content)
         kept = PieceTable(
             table_key=table_key,
             part=self._parts_kept,

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from omnigraph.catalog.model import EntityType, TableKey
 from omnigraph.engine.interface import Engine
-from omnigraph.pipeline.load.bulk.reading import LoadTask, rows_name
+from omnigraph.pipeline.load.bulk.reading import LoadTask
 from omnigraph.pipeline.load.bulk.views import Views
 from omnigraph.pipeline.load.vectors import keep_vectors
 from omnigraph.records.contents import equal_ids
@@ -65,7 +65,7 @@ def rewrite_piece(load: LoadTask, entity: EntityType, ordinal: int, matches: pa.
     store = worker_store(load.uri, load.operation_id)
     place = load.places[entity.table_key]
     table = place.open(store)
-    rows = _with_final_ids(Scratch(store, load.operation_id).read_table(rows_name(ordinal, entity)), matches)
+    rows = _with_final_ids(Scratch(store, load.operation_id).read_table(load.rows_name(ordinal, entity)), matches)
     matched = matches.filter(pc.is_valid(matches["row_id"]))
     matched_ids = matched["id"].combine_chunks().cast(pa.string())
     rows = keep_vectors(table, entity, rows, matched_ids)

@@ -13,11 +13,11 @@ from omnigraph.catalog.model import TableKey
 from omnigraph.engine.interface import Engine, Relations
 from omnigraph.engine.local import worker_engine
 from omnigraph.pipeline.load.bulk.buckets import Buckets, Facet, bucket_name
-from omnigraph.pipeline.load.bulk.keys import StoredFragments, read_stored_keys, stored_schema
 from omnigraph.pipeline.load.bulk.reading import LoadTask
 from omnigraph.pipeline.load.bulk.screening import Screening
 from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.worker_files import worker_store
+from omnigraph.writes.constraints.keys import StoredFragments, read_stored_keys, stored_schema
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

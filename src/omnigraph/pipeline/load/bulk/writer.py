@@ -16,22 +16,15 @@ from omnigraph.catalog.model import EntityType, TableKey
 from omnigraph.engine.interface import Engine, Produced
 from omnigraph.errors import ReadSetConflict
 from omnigraph.manifest.commits import CommitKind
+from omnigraph.pipeline.load.bulk.buckets import Buckets
 from omnigraph.pipeline.load.bulk.checks import LoadCheck
-from omnigraph.pipeline.load.bulk.keys import (
-    KeyFile,
-    StoredFragments,
-    incoming_schema,
-    read_keys,
-    stored_fragments,
-    stored_keys,
-)
-from omnigraph.pipeline.load.bulk.pieces import Piece, Places
+from omnigraph.pipeline.load.bulk.keys import KeyFile, incoming_schema, read_keys
+from omnigraph.pipeline.load.bulk.pieces import InputPiece, PlacedPiece, Places
 from omnigraph.pipeline.load.bulk.reading import (
+    KeptPieces,
     LoadTask,
     PieceOutcome,
     PieceTask,
-    facets_name,
-    keys_name,
     looks_for_meaning,
     read_piece,
 )
@@ -39,11 +32,13 @@ from omnigraph.pipeline.load.bulk.rewriting import rewrite_changed
 from omnigraph.pipeline.load.bulk.screening import Screening
 from omnigraph.pipeline.load.bulk.suspects import count_all_suspects
 from omnigraph.pipeline.load.bulk.views import IncomingKeys, Views
+from omnigraph.pipeline.load.writer import LoadMode
 from omnigraph.records.findings import FindingCollector
 from omnigraph.records.report import rejected
 from omnigraph.storage.staging import stage_written
 from omnigraph.storage.worker_files import TablePlace
 from omnigraph.writes.authority import Capture
+from omnigraph.writes.constraints.keys import StoredFragments, stored_fragments, stored_keys
 from omnigraph.writes.delta import with_strip
 from omnigraph.writes.protocol import PreparedTable, PreparedWrite, WriteIdentity
 from omnigraph.writes.sidecar import SidecarKind
@@ -57,23 +52,38 @@ def table_places(capture: Capture) -> dict[TableKey, TablePlace]:
     }
 
 
-def read_pieces(
-    engine: Engine, load: LoadTask, pieces: Sequence[Piece], events: Events
-) -> tuple[Places, tuple[PieceOutcome, ...]]:
-    """Have workers read all pieces; raise with every bad record counted and the first few shown."""
+def load_task(capture: Capture, operation_id: str, *, mode: LoadMode, max_errors: int, buckets: Buckets) -> LoadTask:
+    """Return what the workers of a load into a captured branch need to know."""
+    return LoadTask(
+        uri=capture.context.store.uri,
+        operation_id=operation_id,
+        catalog=capture.catalog,
+        places=table_places(capture),
+        mode=mode,
+        max_errors=max_errors,
+        buckets=buckets,
+    )
+
+
+def read_pieces(engine: Engine, load: LoadTask, pieces: Sequence[InputPiece], events: Events) -> KeptPieces:
+    """Have workers read all pieces."""
 
     def watch(done: int) -> None:
         events(Advanced(phase="read", done=done, total=len(pieces), unit="pieces"))
 
     tasks = [PieceTask(load=load, piece=piece) for piece in pieces]
-    outcomes = sorted(engine.map(read_piece, tasks, watch=watch), key=lambda outcome: outcome.ordinal)
-    places = Places(pieces, {outcome.ordinal: outcome.lines for outcome in outcomes})
-    findings = FindingCollector(limit=load.max_errors)
-    for outcome in outcomes:
+    return KeptPieces.of(load, pieces, engine.map(read_piece, tasks, watch=watch))
+
+
+def _placed(kept: KeptPieces) -> Places:
+    """Find out where the records of pieces stand; raise with every bad record counted and the first few shown."""
+    places = Places(kept.pieces, {outcome.ordinal: outcome.lines for outcome in kept.outcomes})
+    findings = FindingCollector(limit=kept.load.max_errors)
+    for outcome in kept.outcomes:
         findings.include(outcome.findings)
     if findings:
-        raise rejected(places.located(findings.result()), files=_file_names(pieces))
-    return places, tuple(outcomes)
+        raise rejected(places.located(findings.result()), files=_file_names(kept.pieces))
+    return places
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +100,7 @@ class BulkLoadWriter:
 
     engine: Engine
     load: LoadTask
-    pieces: Sequence[Piece]
+    pieces: Sequence[PlacedPiece]
     places: Places
     outcomes: Sequence[PieceOutcome]
     ir_hash: str
@@ -102,6 +112,23 @@ class BulkLoadWriter:
     kind: SidecarKind = SidecarKind.LOAD
     commit_kind: CommitKind = CommitKind.LOAD
     rows_loaded: dict[TableKey, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, engine: Engine, kept: KeptPieces, *, ir_hash: str, seen_head: str, branch: str, actor_id: str | None
+    ) -> "BulkLoadWriter":
+        """Describe a load of kept pieces; raise with every bad record counted and the first few shown."""
+        return cls(
+            engine=engine,
+            load=kept.load,
+            pieces=kept.pieces,
+            places=_placed(kept),
+            outcomes=kept.outcomes,
+            ir_hash=ir_hash,
+            seen_head=seen_head,
+            branch=branch,
+            actor_id=actor_id,
+        )
 
     @property
     def has_records(self) -> bool:
@@ -156,7 +183,7 @@ class BulkLoadWriter:
         given: dict[TableKey, int] = defaultdict(int)
         for outcome in self.outcomes:
             for table in outcome.tables:
-                name = keys_name(outcome.ordinal, table.part, load.catalog.type_by_table_key[table.table_key])
+                name = load.keys_name(outcome.ordinal, table.part, load.catalog.type_by_table_key[table.table_key])
                 files[table.table_key].append(KeyFile(uri=load.uri, operation_id=load.operation_id, name=name))
                 rows[table.table_key] += table.rows
                 given[table.table_key] += table.ids_given
@@ -174,7 +201,7 @@ class BulkLoadWriter:
             self.engine,
             load,
             screening,
-            incoming=[facets_name(ordinal, part) for ordinal, part in sorted(parts)],
+            incoming=[load.facets_name(ordinal, part) for ordinal, part in sorted(parts)],
             stored=lambda key: self._fragments(capture, load, load.catalog.type_by_table_key[key], has_content=False),
         )
 
@@ -231,5 +258,5 @@ class BulkLoadWriter:
         return changes
 
 
-def _file_names(pieces: Iterable[Piece]) -> list[str]:
+def _file_names(pieces: Iterable[PlacedPiece]) -> list[str]:
     return list({piece.file.index: piece.file.name for piece in pieces}.values())

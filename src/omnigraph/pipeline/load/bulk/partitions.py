@@ -1,0 +1,116 @@
+"""Partitions of a frame as pieces of a load: whoever holds the rows keeps them, and the frame is read once.
+
+A partition may be computed twice, and with other rows the second time. Each attempt therefore has a folder of its own
+in the scratch, and only the outcome that comes back says which folder counts.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from omnigraph.base import ids
+from omnigraph.errors import Usage
+from omnigraph.pipeline.load.bulk.reading import KeptPieces, LoadTask, PieceOutcome, keep_piece
+from omnigraph.pipeline.load.sources import InputFile
+from omnigraph.pipeline.load.tables import ColumnMap, RowsOfType, find_entity
+from omnigraph.storage.scratch import Scratch
+from omnigraph.storage.worker_files import worker_store
+
+PIECES_PER_PARTITION = 128
+PARTITIONS_MAX = 1 << 16
+"""Places of records are numbers of 63 bits, 40 of them for the row: this is what is left."""
+
+PIECE_BYTES = 64 << 20
+"""What a worker holds in memory, and what becomes one data file; an Arrow batch counts with its buffers."""
+
+FRAME_NAME = "<frame>"
+_FRAME = InputFile(index=0, name=FRAME_NAME, path=FRAME_NAME, size_bytes=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrameTask:
+    """What is the same for all partitions of a frame."""
+
+    load: LoadTask
+    rows: RowsOfType
+
+    @classmethod
+    def of(cls, load: LoadTask, type_name: str, columns: ColumnMap, names: Sequence[str]) -> "FrameTask":
+        """Find the type, and refuse a frame whose columns it does not have."""
+        rows = RowsOfType(entity=find_entity(load.catalog, type_name), columns=columns, name=FRAME_NAME)
+        rows.check_columns(names, max_errors=load.max_errors)
+        return cls(load=load, rows=rows)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionKept:
+    """What became of one partition, and the folder that its files are in."""
+
+    folder: str
+    outcomes: tuple[PieceOutcome, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionPiece:
+    """A part of a partition; rows are numbered in the order of partitions."""
+
+    ordinal: int
+    file: InputFile = _FRAME
+
+
+def kept_frame(load: LoadTask, partitions: Sequence[PartitionKept]) -> KeptPieces:
+    """Put the partitions of a frame together, as a load goes on with them."""
+    folders = {outcome.ordinal: kept.folder for kept in partitions for outcome in kept.outcomes}
+    outcomes = [outcome for kept in partitions for outcome in kept.outcomes]
+    return KeptPieces.of(
+        replace(load, folder_by_piece=folders),
+        [PartitionPiece(ordinal=ordinal) for ordinal in sorted(folders)],
+        outcomes,
+    )
+
+
+def keep_partition(task: FrameTask, partition: int, batches: Iterable[pa.RecordBatch]) -> PartitionKept:
+    """Check the rows of one partition and write what can be written without looking at the graph.
+
+    A failure leaves nothing in the scratch.
+    """
+    if partition >= PARTITIONS_MAX:
+        raise Usage(f"The frame has more than {PARTITIONS_MAX} partitions; coalesce it to fewer.")
+    folder = f"{ids.new_ulid()}/"
+    scratch = Scratch(worker_store(task.load.uri, task.load.operation_id), task.load.operation_id)
+    try:
+        outcomes = tuple(_keep_each(task, scratch, folder, partition * PIECES_PER_PARTITION, batches))
+    except BaseException:
+        scratch.clear(folder)
+        raise
+    return PartitionKept(folder=folder, outcomes=outcomes)
+
+
+def _keep_each(
+    task: FrameTask, scratch: Scratch, folder: str, first: int, batches: Iterable[pa.RecordBatch]
+) -> Iterator[PieceOutcome]:
+    load, rows = task.load, task.rows
+    for number, group in enumerate(_groups(batches)):
+        if number == PIECES_PER_PARTITION:
+            size = f"{PIECES_PER_PARTITION * PIECE_BYTES >> 30} GiB"
+            raise Usage(f"A partition of the frame holds more than {size}; repartition it into more.")
+        ordinal = first + number
+        # Columns are checked once, by who knows the frame's schema.
+        chunks = rows.parse(group, file_index=ordinal, max_errors=load.max_errors, is_start=False)
+        yield keep_piece(replace(load, folder_by_piece={ordinal: folder}), scratch, ordinal, chunks)
+
+
+def _groups(batches: Iterable[pa.RecordBatch]) -> Iterator[Sequence[pa.RecordBatch]]:
+    """Put batches together until they are worth a data file."""
+    group: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        if batch.num_rows:
+            group.append(batch)
+            size += batch.nbytes
+        if size >= PIECE_BYTES:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group

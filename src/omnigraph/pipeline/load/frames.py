@@ -1,0 +1,113 @@
+"""Frames as input: rows of one type that a cluster holds, kept by the workers that compute them.
+
+Either an engine is at hand and one process runs the whole load (`FrameInput`), or whoever computes the frame calls back
+in processes of its own: one begins, many keep a partition each, one commits (`FrameLoad`).
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+from omnigraph.base import ids
+from omnigraph.base.events import Events
+from omnigraph.engine.interface import Engine
+from omnigraph.manifest.commits import Commit, check_actor
+from omnigraph.pipeline.load.bulk.buckets import Buckets
+from omnigraph.pipeline.load.bulk.partitions import FrameTask, PartitionKept, kept_frame
+from omnigraph.pipeline.load.bulk.reading import KeptPieces, LoadTask
+from omnigraph.pipeline.load.bulk.writer import BulkLoadWriter, load_task
+from omnigraph.pipeline.load.once import OnceWriter, StreamBatch
+from omnigraph.pipeline.load.tables import ColumnMap
+from omnigraph.pipeline.load.writer import LoadMode
+from omnigraph.storage.scratch import Scratch
+from omnigraph.storage.store import GraphStore
+from omnigraph.storage.worker_files import shared_with_workers
+from omnigraph.writes.authority import capture_branch
+from omnigraph.writes.context import GraphContext
+from omnigraph.writes.protocol import run_write
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrameInput:
+    """A frame, and the engine whose workers compute it."""
+
+    type_name: str
+    columns: ColumnMap
+    names: tuple[str, ...]
+    """What the frame's columns are called."""
+    engine: Engine
+    keep: Callable[[FrameTask], Iterable[PartitionKept]] = field(repr=False)
+    """Hands every partition of the frame to `keep_partition`."""
+
+    def read(self, load: LoadTask) -> KeptPieces:
+        """Compute the frame once, and keep its rows where they are computed."""
+        task = FrameTask.of(load, self.type_name, self.columns, self.names)
+        return kept_frame(load, tuple(self.keep(task)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrameLoad:
+    """A load that has begun: plain data, which travels to the workers and on to whoever commits."""
+
+    task: FrameTask
+    ir_hash: str
+    seen_head: str
+    branch: str
+    actor_id: str | None
+
+    @classmethod
+    def begin(
+        cls,
+        context: GraphContext,
+        *,
+        type_name: str,
+        names: Sequence[str],
+        mode: LoadMode,
+        branch: str,
+        actor_id: str | None,
+        max_errors: int,
+    ) -> "FrameLoad":
+        """Look at the graph and at the frame's columns; raise before anything is computed if they do not fit."""
+        capture = capture_branch(context, branch)
+        engine = context.engine
+        buckets = Buckets.for_input(None, slots=engine.slots, task_threads=engine.task_threads)
+        load = load_task(capture, ids.new_ulid(), mode=mode, max_errors=max_errors, buckets=buckets)
+        return cls(
+            task=FrameTask.of(load, type_name, ColumnMap(), names),
+            ir_hash=capture.snapshot.schema.ir_hash,
+            seen_head=capture.snapshot.commit_id,
+            branch=branch,
+            actor_id=check_actor(actor_id),
+        )
+
+    def commit(
+        self,
+        context: GraphContext,
+        partitions: Sequence[PartitionKept],
+        events: Events,
+        *,
+        batch: StreamBatch | None = None,
+    ) -> Commit | None:
+        """Check what the partitions hold together and publish it as one commit, or raise; nothing stays behind.
+
+        A batch of a stream that is there already changes nothing.
+        """
+        load = self.task.load
+        with ExitStack() as ending:
+            ending.callback(self.clear, context.store)
+            ending.enter_context(shared_with_workers(context.store, load.operation_id))
+            writer = BulkLoadWriter.of(
+                context.engine,
+                kept_frame(load, partitions),
+                ir_hash=self.ir_hash,
+                seen_head=self.seen_head,
+                branch=self.branch,
+                actor_id=self.actor_id,
+            )
+            if not writer.has_records:
+                return None
+            return run_write(context, OnceWriter.around(writer, batch) if batch else writer, events)
+
+    def clear(self, store: GraphStore) -> None:
+        """Remove what the partitions have kept."""
+        Scratch(store, self.task.load.operation_id).clear()

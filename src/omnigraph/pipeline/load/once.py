@@ -1,0 +1,92 @@
+"""Batches of a stream, each loaded once: what a batch is called stands on its commit, published together with its rows.
+
+A stream repeats its last batch after a crash, because it cannot know whether the commit came through. Batches of a
+stream are numbered upwards, so the newest commit of the stream tells: whatever is not above its number is there.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from omnigraph.manifest.commits import Commit, CommitKind
+from omnigraph.manifest.log import CommitLog
+from omnigraph.writes.authority import Capture
+from omnigraph.writes.protocol import PreparedWrite, WriteIdentity, Writer
+from omnigraph.writes.sidecar import SidecarKind
+
+METADATA_NAME = "stream"
+_WINDOW = 64
+_GROWTH = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamBatch:
+    """One batch of one stream."""
+
+    query_id: str
+    batch_id: int
+
+    @classmethod
+    def of(cls, commit: Commit) -> "StreamBatch | None":
+        """Return the batch that a commit loaded, None if it is no commit of a stream."""
+        found = commit.metadata.get(METADATA_NAME)
+        return cls(query_id=found["query_id"], batch_id=found["batch_id"]) if found else None
+
+    def metadata(self) -> dict[str, object]:
+        """Spell the batch as it stands on its commit."""
+        return {METADATA_NAME: {"query_id": self.query_id, "batch_id": self.batch_id}}
+
+    def is_on(self, log: CommitLog, head: Commit) -> bool:
+        """Tell whether the history of a head holds this batch; looks back no further than to the stream's last one."""
+        for commit in _backwards(log, head):
+            found = StreamBatch.of(commit)
+            if found is not None and found.query_id == self.query_id:
+                return found.batch_id >= self.batch_id
+        return False
+
+
+def _backwards(log: CommitLog, head: Commit) -> Iterator[Commit]:
+    """Walk along the first parents, reading the log in growing steps: a live stream is found in the first."""
+    newest, window = head.graph_version, _WINDOW
+    while newest > 0:
+        oldest = max(head.graph_version - window, 0)
+        line = log.line_after(oldest, head=head)
+        yield from (commit for commit in reversed(line) if commit.graph_version <= newest)
+        newest, window = oldest, window * _GROWTH
+
+
+@dataclass(kw_only=True)
+class OnceWriter:
+    """A write that happens unless its batch is there, judged anew on every head that it is prepared for."""
+
+    inner: Writer
+    batch: StreamBatch
+    kind: SidecarKind
+    commit_kind: CommitKind
+    branch: str
+    actor_id: str | None
+    expected_head: str | None = None
+
+    @classmethod
+    def around(cls, inner: Writer, batch: StreamBatch) -> "OnceWriter":
+        """Let a write happen once."""
+        return cls(
+            inner=inner,
+            batch=batch,
+            kind=inner.kind,
+            commit_kind=inner.commit_kind,
+            branch=inner.branch,
+            actor_id=inner.actor_id,
+        )
+
+    @property
+    def is_strict(self) -> bool:
+        """As the write itself."""
+        return self.inner.is_strict
+
+    def prepare(self, capture: Capture, identity: WriteIdentity) -> PreparedWrite | None:
+        """Prepare nothing if the batch is there, else the write with the batch on its commit."""
+        context = capture.context
+        if self.batch.is_on(context.log, context.manifest.load(self.branch).head):
+            return None
+        prepared = self.inner.prepare(capture, identity)
+        return prepared and replace(prepared, metadata={**prepared.metadata, **self.batch.metadata()})

@@ -1,0 +1,139 @@
+"""Writing frames through the data source: workers check and write the rows, one process commits them.
+
+Spark calls back in processes of its own, without a session: one plans, many write a partition each, one commits. What
+they share travels with the writer and with the messages of the partitions.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, get_args
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
+
+from omnigraph.base.events import ignore_events
+from omnigraph.engine.local import LocalEngine
+from omnigraph.errors import OmniError, Usage
+from omnigraph.manifest.commits import MAIN_BRANCH
+from omnigraph.pipeline.load.bulk.partitions import PartitionKept, keep_partition
+from omnigraph.pipeline.load.frames import FrameLoad
+from omnigraph.pipeline.load.writer import LoadMode
+from omnigraph.storage.store import GraphStore
+from omnigraph.writes.context import GraphContext
+
+OPTIONS = ("graph", "type", "loadMode", "branch", "actor", "maxErrors")
+_MAX_ERRORS = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteOptions:
+    """What `.option(…)` says about a write."""
+
+    uri: str
+    type_name: str
+    mode: LoadMode
+    branch: str
+    actor_id: str | None
+    max_errors: int
+
+    @classmethod
+    def of(cls, options: Mapping[str, str], *, overwrite: bool) -> "WriteOptions":
+        """Read the options; `overwrite` is what Spark's own save mode says."""
+        for required in ("graph", "type"):
+            if not options.get(required):
+                raise Usage(f'Writing with omnigraph needs .option("{required}", …).', flag=required)
+        max_errors = options.get("maxErrors") or str(_MAX_ERRORS)
+        if not max_errors.isdecimal():
+            raise Usage(f"maxErrors is {max_errors!r}; it is a number.", flag="maxErrors")
+        return cls(
+            uri=options["graph"],
+            type_name=options["type"],
+            mode=_mode(options.get("loadMode"), overwrite=overwrite),
+            branch=options.get("branch") or MAIN_BRANCH,
+            actor_id=options.get("actor") or None,
+            max_errors=int(max_errors),
+        )
+
+    def context(self) -> GraphContext:
+        """Open the graph in this process, with what its environment says about the store."""
+        return GraphContext.over(GraphStore.open(self.uri), LocalEngine())
+
+    def begin(self, names: list[str]) -> FrameLoad:
+        """Begin a load of a frame with these columns."""
+        return FrameLoad.begin(
+            self.context(),
+            type_name=self.type_name,
+            names=names,
+            mode=self.mode,
+            branch=self.branch,
+            actor_id=self.actor_id,
+            max_errors=self.max_errors,
+        )
+
+
+def _mode(asked: str | None, *, overwrite: bool) -> LoadMode:
+    modes: tuple[LoadMode, ...] = get_args(LoadMode)
+    mode = asked or ("overwrite" if overwrite else None)
+    for known in modes:
+        if mode == known and (not overwrite or known == "overwrite"):
+            return known
+    if overwrite:
+        raise Usage(f'.mode("overwrite") replaces all rows of the type; loadMode says {asked}. Use .mode("append").')
+    raise Usage(
+        f'Writing with omnigraph needs .option("loadMode", …), one of {", ".join(modes)}; it is {asked or "missing"}.',
+        flag="loadMode",
+    )
+
+
+@dataclass(frozen=True)
+class PartitionMessage(WriterCommitMessage):
+    """What a worker tells whoever commits."""
+
+    kept: PartitionKept
+
+
+class FrameWriter(DataSourceArrowWriter):
+    """Writes a frame as one commit."""
+
+    def __init__(self, options: WriteOptions, load: FrameLoad) -> None:
+        self._options = options
+        self._load = load
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> PartitionMessage:
+        """Check and keep the rows of one partition, in a worker."""
+        return PartitionMessage(keep_partition(self._load.task, partition_number(), iterator))
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Publish what the workers have kept."""
+        with naming_records():
+            self._load.commit(self._options.context(), kept_partitions(messages), ignore_events)
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Remove what the workers have kept."""
+        del messages
+        self._load.clear(self._options.context().store)
+
+
+@contextmanager
+def naming_records() -> Iterator[None]:
+    """Put the rejected records into the message of an error: its text is all of it that passes through Spark."""
+    try:
+        yield
+    except OmniError as error:
+        entries = error.details.get("errors", ())
+        places = [f"{entry.get('file')}:{entry.get('line')}: {entry['message']}" for entry in entries]
+        error.args = ("\n  ".join([error.message, *places]),)
+        raise
+
+
+def partition_number() -> int:
+    """Return which partition this worker has."""
+    context: Any = TaskContext.get()
+    return int(context.partitionId())
+
+
+def kept_partitions(messages: list[WriterCommitMessage | None]) -> list[PartitionKept]:
+    """Take the messages of all partitions apart."""
+    return [message.kept for message in messages if isinstance(message, PartitionMessage)]

@@ -1,0 +1,41 @@
+"""Writes a graph from a Spark session of its own: what a job on a cluster or against a Connect server does.
+
+    python spark_child.py GRAPH SESSION DIRECTORY load write stream
+
+SESSION is a master or `sc://…`. DIRECTORY holds `in/*.json`, the input of the stream, and gets its checkpoint.
+"""
+
+import os
+import sys
+
+import omnigraph
+from omnigraph.engine.choice import EngineChoice, EngineName, SparkAddress
+from omnigraph.engine.spark.session import open_session
+from omnigraph.spark import register
+
+
+def main(uri: str, url: str, directory: str, *steps: str) -> None:
+    address = SparkAddress(url=url, is_remote=url.startswith("sc://"), setting="the test")
+    spark = open_session(EngineChoice(engine=EngineName.SPARK, session=address), os.environ, {})
+    register(spark)
+    people = spark.sql("SELECT concat('p', id) AS name, CAST(id AS INT) AS age FROM range(0, 90, 1, 3)")
+    knows = spark.sql("SELECT concat('p', id) AS `from`, concat('p', id + 1) AS `to` FROM range(0, 80, 1, 4)")
+    if "load" in steps:
+        result = omnigraph.open(uri).load_dataframe(people, type="Person", mode="merge")
+        assert result.engine == "spark"
+    if "write" in steps:
+        knows.write.format("omnigraph").options(graph=uri, type="Knows", loadMode="append").mode("append").save()
+    if "stream" in steps:
+        stream_events(spark, uri, directory)
+
+
+def stream_events(spark: object, uri: str, directory: str) -> None:
+    """Load every file of the directory as a batch of its own, and stop."""
+    events = spark.readStream.schema("name string, n long").option("maxFilesPerTrigger", 1).json(f"{directory}/in")  # type: ignore[attr-defined]
+    sink = events.writeStream.format("omnigraph").options(graph=uri, type="Event", loadMode="append")
+    query = sink.option("checkpointLocation", f"{directory}/checkpoint").trigger(availableNow=True).start()
+    query.awaitTermination()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
