@@ -35,6 +35,14 @@ class Scratch:
         """Return the rows that were kept under a name."""
         return pa.ipc.open_file(self._open(name)).read_all()
 
+    def find_table(self, name: str) -> pa.Table | None:
+        """Return the rows that were kept under a name, None if there are none."""
+        if self.store.root.is_local:
+            is_there = (self.store.root.local_path / self._path(name)).exists()
+        else:
+            is_there = self.store.objects.read(self._path(name)) is not None
+        return self.read_table(name) if is_there else None
+
     def write(self, name: str, content: pa.Buffer | bytes) -> None:
         """Keep bytes under a name."""
         if not self.store.root.is_local:
