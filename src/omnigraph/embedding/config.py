@@ -108,7 +108,8 @@ class EmbedConfig:
 
     def with_key_from(self, environ: Mapping[str, str]) -> "EmbedConfig":
         """Take the key that the environment of this process holds."""
-        return replace(self, api_key=next((environ[name] for name in self._key_names if environ.get(name)), None))
+        settings = {name: value.strip() for name, value in environ.items() if value.strip()}
+        return replace(self, api_key=next((settings[name] for name in self._key_names if name in settings), None))
 
     @property
     def _key_names(self) -> tuple[str, ...]:

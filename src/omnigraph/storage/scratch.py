@@ -39,9 +39,9 @@ class Scratch:
         """Return the rows that were kept under a name, None if there are none."""
         if self.store.root.is_local:
             is_there = (self.store.root.local_path / self._path(name)).exists()
-        else:
-            is_there = self.store.objects.read(self._path(name)) is not None
-        return self.read_table(name) if is_there else None
+            return self.read_table(name) if is_there else None
+        found = self.store.objects.read(self._path(name))
+        return pa.ipc.open_file(pa.BufferReader(found.content)).read_all() if found is not None else None
 
     def write(self, name: str, content: pa.Buffer | bytes) -> None:
         """Keep bytes under a name."""
