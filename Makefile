@@ -35,7 +35,7 @@ demo: $(STAMP) ## create a small graph, load it, read it, travel in it
 	PATH="$(CURDIR)/$(BIN):$$PATH" bash examples/harbor/demo.sh
 
 bench: $(STAMP) ## measure against the raw libraries and refresh the table in the README
-	$(BIN)/python -m benchmarks.core --update-readme
+	$(BIN)/python -m benchmarks --update-readme
 	$(BIN)/python -m benchmarks.optimize
 	$(BIN)/python -m benchmarks.merge
 	$(BIN)/python -m benchmarks.changes

@@ -1,6 +1,5 @@
 """Generated input: people and who knows whom, as graph NDJSON and, for the raw runs, as plain NDJSON per type."""
 
-import json
 import random
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,27 +27,23 @@ class Dataset:
 
 def generate(directory: Path, *, nodes: int, edges: int) -> Dataset:
     """Write the same rows twice: in envelopes for a load, and bare for the raw readers."""
-    chance = random.Random(7)
     made = Dataset(
         graph=directory / "graph.jsonl",
         nodes=directory / "nodes.jsonl",
         edges=directory / "edges.jsonl",
         rows=nodes + edges,
     )
+    chance = random.Random(7)
     with made.graph.open("w") as graph, made.nodes.open("w") as plain:
         for number in range(nodes):
-            data = {
-                "name": f"p{number}",
-                "age": chance.randrange(90),
-                "city": f"city{chance.randrange(500)}",
-                "score": chance.random(),
-            }
-            graph.write(json.dumps({"type": "Person", "data": data}) + "\n")
-            plain.write(json.dumps({"id": data["name"], **data}) + "\n")
+            city, score = chance.randrange(500), chance.random()
+            data = f'"name": "p{number}", "age": {number % 90}, "city": "city{city}", "score": {score}'
+            graph.write(f'{{"type": "Person", "data": {{{data}}}}}\n')
+            plain.write(f'{{"id": "p{number}", {data}}}\n')
     with made.graph.open("a") as graph, made.edges.open("w") as plain:
         for number in range(edges):
-            source, target = f"p{chance.randrange(nodes)}", f"p{chance.randrange(nodes)}"
-            data = {"since": f"20{chance.randrange(10, 26)}-0{chance.randrange(1, 10)}-15", "weight": chance.random()}
-            graph.write(json.dumps({"edge": "Knows", "from": source, "to": target, "data": data}) + "\n")
-            plain.write(json.dumps({"id": f"e{number}", "src": source, "dst": target, **data}) + "\n")
+            source, target = f"p{int(chance.random() * nodes)}", f"p{int(chance.random() * nodes)}"
+            data = f'"since": "20{number % 16 + 10}-0{number % 9 + 1}-15", "weight": {chance.random()}'
+            graph.write(f'{{"edge": "Knows", "from": "{source}", "to": "{target}", "data": {{{data}}}}}\n')
+            plain.write(f'{{"id": "e{number}", "src": "{source}", "dst": "{target}", {data}}}\n')
     return made

@@ -21,6 +21,8 @@ from omnigraph.writes.recovery.sweep import SweepResult, settle_all
 from omnigraph.writes.sidecar import PendingOperation, list_pending
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from omnigraph.branches.verbs import Branches
     from omnigraph.changes.diff import Diff
     from omnigraph.changes.verbs import Changes
@@ -158,12 +160,19 @@ class Graph:
         """The accepted schema of `main`, as it was written."""
         return self.snapshot().schema_source
 
-    def snapshot(self, branch: str | None = None, *, commit: str | None = None, version: int | None = None) -> Snapshot:
-        """Pin one graph version: the head of a branch, a graph version of it, or a commit."""
-        return Snapshot(self._context, self._locate(branch, commit, version).snapshot)
+    def snapshot(
+        self,
+        branch: str | None = None,
+        *,
+        commit: str | None = None,
+        version: int | None = None,
+        at: "datetime | None" = None,
+    ) -> Snapshot:
+        """Pin one graph version: the head of a branch, a graph version of it, its state at a moment, or a commit."""
+        return Snapshot(self._context, self._locate(branch, commit, version, at).snapshot)
 
     def snapshot_at(self, address: str) -> Snapshot:
-        """Pin the snapshot that a written address means: a branch, `branch@N`, `branch~N` or a commit id."""
+        """Pin the snapshot that a written address means, such as `main`, `main@7`, `main~1` or a commit id."""
         return Snapshot(self._context, self._context.addresses.resolve(address).snapshot)
 
     def diff(
@@ -175,7 +184,7 @@ class Graph:
         types: Sequence[str] = (),
         ops: Sequence[str] = (),
     ) -> "Diff":
-        """Compare two snapshots, each a branch, `branch@N`, `branch~N` or a commit id; iterate over the result."""
+        """Compare two snapshots, each addressed as for `snapshot_at`; iterate over the result."""
         from omnigraph.changes.snapshots import diff_snapshots
 
         sides = (self._context.addresses.resolve(address).snapshot for address in (before, after))
@@ -466,10 +475,14 @@ class Graph:
         desired = SchemaText(text=schema, source=schema_source)
         return apply_schema(self._context, desired, allow_data_loss=allow_data_loss, actor_id=actor, events=events)
 
-    def recover(self) -> SweepResult:
-        """Settle all interrupted writes, oldest first, and say what was done, what is in use and what is blocked."""
+    def recover(self, *, wait_seconds: float = 0.0, events: Events = ignore_events) -> SweepResult:
+        """Settle all interrupted writes, oldest first, and say what was done, what is in use and what is blocked.
+
+        An operation whose branch is locked is waited for; on object stores the lock of a dead writer lives on for up
+        to a minute.
+        """
         self._refuse_read_only()
-        return settle_all(self._context)
+        return settle_all(self._context, wait_seconds=wait_seconds, events=events)
 
     def optimize(
         self,
@@ -594,12 +607,18 @@ class Graph:
     def __exit__(self, *_: object) -> None:
         """Nothing to release: handles are plain reads, and locks are held only inside a write."""
 
-    def _locate(self, branch: str | None, commit: str | None, version: int | None) -> Located:
+    def _locate(
+        self, branch: str | None, commit: str | None, version: int | None, at: "datetime | None" = None
+    ) -> Located:
         addresses = self._context.addresses
         if commit is not None:
-            if branch is not None or version is not None:
-                raise InvalidTarget("A commit names its snapshot by itself; leave out branch and version.")
+            if branch is not None or version is not None or at is not None:
+                raise InvalidTarget("A commit names its snapshot by itself; leave out branch, version and time.")
             return addresses.at_commit(commit)
+        if version is not None and at is not None:
+            raise InvalidTarget("A graph version and a time are two states; give one of them.")
+        if at is not None:
+            return addresses.at_moment(branch or MAIN_BRANCH, at)
         if version is not None:
             return addresses.at_version(branch or MAIN_BRANCH, version)
         return addresses.head(branch or MAIN_BRANCH)

@@ -37,9 +37,10 @@ def test_the_document_says_what_changed_and_names_both_parents(review, run):
         "tables": [{"table_key": "node:Artist", "inserted": 1, "updated": 1, "deleted": 0}],
         "actor_id": "ines",
         "engine": "local",
-        "engine_reason": "2 entities change",
+        "engine_reason": ran.document["engine_reason"],
         "commit": commit,
     }
+    assert ran.document["engine_reason"].endswith(", below 32 MiB")
     assert commit["kind"] == "branch_merge"
     assert commit["message"] == "October"
     assert (commit["parent_commit_id"], commit["merged_parent_commit_id"]) == (

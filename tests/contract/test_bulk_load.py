@@ -1,5 +1,6 @@
 """Bulk loads mean what small loads mean: on the threads of this process, on Spark, cut wherever they are cut."""
 
+import gzip
 import json
 import os
 import signal
@@ -10,12 +11,12 @@ import pytest
 
 import omnigraph
 from contract.bulk_story import REFUSED, SCHEMA, tell
-from contract.graphs import node
+from contract.graphs import edge, node
 from omnigraph.base import clock
 from omnigraph.engine.interface import Produced
 from omnigraph.errors import Io, SparkJobFailed
-from omnigraph.pipeline.load import inputs
-from omnigraph.pipeline.load.bulk import pieces
+from omnigraph.pipeline.load import inputs, lines
+from omnigraph.pipeline.load.bulk import buckets, pieces, reading
 from omnigraph.pipeline.load.sources import LocalInputs, find_inputs
 
 
@@ -34,6 +35,29 @@ def local_in_pieces(graph, data, *, mode):
 
 def test_pieces_in_this_process_agree_with_a_small_load(tmp_path, tiny_pieces):
     tell(tmp_path, bulk=local_in_pieces, refusals=range(len(REFUSED)))
+
+
+def test_checks_in_many_buckets_agree_with_a_small_load(tmp_path, tiny_pieces, monkeypatch):
+    monkeypatch.setattr(buckets, "_BUCKET_INPUT_BYTES", 150)
+
+    tell(tmp_path, bulk=local_in_pieces, refusals=range(len(REFUSED)))
+
+
+def test_a_file_that_nobody_can_cut_is_kept_in_parts(tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "_PART_BYTES", 0)
+    monkeypatch.setattr(lines.read_chunks, "__kwdefaults__", lines.read_chunks.__kwdefaults__ | {"chunk_bytes": 64})
+    graph = omnigraph.init(str(tmp_path / "g.omni"), SCHEMA)
+    data = tmp_path / "ports.jsonl.gz"
+    with gzip.open(data, "wt") as packed:
+        packed.write("\n".join(json.dumps(node("Port", code=f"p{n}")) for n in range(20)))
+        packed.write("\n" + "\n".join(json.dumps(edge("Route", f"p{n}", f"p{19 - n}")) for n in range(20)))
+
+    loaded = local_in_pieces(graph, data, mode="append")
+
+    snapshot = graph.snapshot()
+    assert loaded.total_rows == 40
+    assert sorted(snapshot.table("Port").to_arrow()["code"].to_pylist()) == sorted(f"p{n}" for n in range(20))
+    assert snapshot.table("Route").to_arrow().num_rows == 20
 
 
 def test_a_bulk_load_works_on_a_branch_and_leaves_main_alone(tmp_path, tiny_pieces):
@@ -82,15 +106,17 @@ def spark_load(graph, data, *, mode):
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_spark_agrees_with_a_small_load(tmp_path, monkeypatch):
+@pytest.mark.parametrize(("rows_max", "refusals"), [(-1, (2,)), (1_000, (4, 7))], ids=["shuffled", "on one worker"])
+def test_spark_agrees_with_a_small_load(tmp_path, monkeypatch, rows_max, refusals):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("omnigraph.engine.spark.engine.LONE_ROWS_MAX", rows_max)
 
-    tell(tmp_path, bulk=spark_load, refusals=(2, 7))
+    tell(tmp_path, bulk=spark_load, refusals=refusals)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_spark_runs_tasks_groups_and_statements_and_tells_what_failed(tmp_path):
+def test_spark_runs_tasks_groups_and_statements_and_tells_what_failed(tmp_path, monkeypatch):
     import pyarrow as pa
 
     from omnigraph.engine.choice import EngineChoice, EngineName
@@ -104,11 +130,11 @@ def test_spark_runs_tasks_groups_and_statements_and_tells_what_failed(tmp_path):
 
     assert sorted(engine.map(abs, [-1, 2, -3])) == [1, 2, 3]
     assert set(engine.map(os.getenv, ["OMNIGRAPH_TEST_KEY"])) == {"hush"}
-    assert engine.sql({"t": pa.table({"n": [1, 2]}, schema=numbers)}, "SELECT sum(n) AS s FROM t")["s"].to_pylist() == [
-        3
-    ]
-    nothing = Produced(schema=numbers, read=iter, tasks=())
-    assert engine.sql({"t": nothing}, "SELECT count(*) AS c FROM t")["c"].to_pylist() == [0]
+    two, nothing = pa.table({"n": [1, 2]}, schema=numbers), Produced(schema=numbers, read=iter, tasks=(), rows=0)
+    for rows_max in (-1, 1_000):
+        monkeypatch.setattr("omnigraph.engine.spark.engine.LONE_ROWS_MAX", rows_max)
+        assert engine.sql({"t": two}, "SELECT sum(n) AS s FROM t")["s"].to_pylist() == [3]
+        assert engine.sql({"t": nothing}, "SELECT count(*) AS c FROM t")["c"].to_pylist() == [0]
     with pytest.raises(Io, match="absent"):
         list(engine.map(partial(find_inputs, store=LocalInputs()), [str(tmp_path / "absent")]))
     with pytest.raises(SparkJobFailed, match="TypeError: bad operand type"):
@@ -116,7 +142,7 @@ def test_spark_runs_tasks_groups_and_statements_and_tells_what_failed(tmp_path):
     interrupt = Timer(4, os.kill, (os.getpid(), signal.SIGINT))
     interrupt.start()
     with pytest.raises(KeyboardInterrupt, match="cancelled and nothing was committed"):
-        list(engine.map(clock.sleep_seconds, [30]))
+        list(engine.map(clock.sleep_seconds, [3_600]))
     assert list(engine.map(abs, [-5])) == [5], "the session must stay usable"
     engine.close()
 

@@ -12,6 +12,7 @@ import pytest
 import omnigraph
 from omnigraph.base import clock
 from omnigraph.errors import MaintenanceContention
+from omnigraph.maintenance.cleanup.policy import CleanupPolicy
 from support import harbor, library
 from support.library import BOOK, CITES, after_last_task
 
@@ -154,15 +155,16 @@ def test_writers_that_are_always_faster_leave_an_internal_table_as_it_is_and_say
     assert len(graph.commits()) == 5 + result.graph_version_before
 
 
-def test_a_process_that_writes_at_full_speed_loses_nothing(local_root):
+def test_a_process_that_writes_at_full_speed_loses_nothing_to_optimize_and_cleanup(local_root):
     library.library(local_root, loads=3)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])}
-    command = [sys.executable, "-m", "support.busy_writer", local_root, "15"]
+    command = [sys.executable, "-m", "support.busy_writer", local_root, "40"]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as writer:
         graph = omnigraph.open(local_root, recover=False)
-        runs = []
+        runs, cleanups = [], []
         while writer.poll() is None:
             runs.append(graph.optimize())
+            cleanups.append(graph.cleanup(CleanupPolicy(keep_versions=10), confirm=True))
         expected = json.loads(writer.stdout.read())
 
     graph.optimize()
@@ -173,5 +175,7 @@ def test_a_process_that_writes_at_full_speed_loses_nothing(local_root):
     assert len(found) == len(expected)
     assert [run.failure for run in runs if run.failure and not isinstance(run.failure, MaintenanceContention)] == []
     assert any(run.commit is not None for run in runs)
+    assert [row.error for cleanup in cleanups for row in cleanup.failed] == []
+    assert sum(row.removed.versions for cleanup in cleanups for row in cleanup.rows) > 0
     assert library.fragments(graph) == 1
     library.lookups_agree(graph)

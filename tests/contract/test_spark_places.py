@@ -1,4 +1,4 @@
-"""Spark that shares nothing with this process: a Connect server, and executors of which one is killed."""
+"""Spark that shares nothing with this process: a Connect server, executors of their own, one of which is killed."""
 
 import json
 import os
@@ -16,6 +16,7 @@ import omnigraph
 from omnigraph.base import clock
 from omnigraph.graph import Graph
 from omnigraph.pipeline.load.once import StreamBatch
+from support import harbor, library
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -187,6 +188,31 @@ def test_a_load_survives_the_loss_of_an_executor(graph, data, environment):
         out, err = loading.communicate(timeout=800)
 
     assert_loaded(graph, subprocess.CompletedProcess(loading.args, loading.returncode, out, err))
+
+
+def test_an_optimize_runs_on_executors_of_their_own(tmp_path, environment):
+    uri = str(tmp_path / "library.omni")
+    graph = library.library(uri, loads=3)
+    vectors = [library.book(number, vec=library.vector(number)) for number in range(1_000, 1_300)]
+    graph.load(harbor.lines(vectors), mode="append")
+    before = harbor.content(graph)
+    program = str(Path(sys.executable).parent / "omnigraph")
+    with _own_work_directory():
+        done = subprocess.run(
+            [program, "optimize", uri, "--spark-master", "local-cluster[2,1,1024]", "--json"],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["engine"] == "spark"
+    assert harbor.content(graph) == before
+    assert library.fragments(graph) == 1
+    assert set(library.segments(graph).values()) == {1}
+    assert set(library.uncovered(graph).values()) == {0}
+    library.lookups_agree(graph)
 
 
 def _executors_below(pid: int) -> list[int]:

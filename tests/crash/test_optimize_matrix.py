@@ -16,6 +16,7 @@ from support.library import BOOK, CITES
 
 # `new` means that at least one table has moved and its pin with it; rows are the same in every case.
 CASES = [
+    Case(row=35, point="optimize.in_task", action="kill", outcome="old"),
     Case(row=35, point="optimize.after_rewrite_tasks", action="kill", outcome="old"),
     Case(row=35, point="optimize.after_rewrite_tasks", action="error", outcome="old"),
     Case(row=5, point="write.after_arm", action="kill", outcome="old", settled="dropped"),

@@ -41,7 +41,12 @@ START = {"text": "old", "number": 9.0, "words": ["old"], "vector": [9.0, 9.0], "
 
 @pytest.fixture
 def graph(local_root: str) -> Graph:
-    graph = omnigraph.init(local_root, SCHEMA)
+    return make_graph(local_root)
+
+
+def make_graph(uri: str) -> Graph:
+    """Make a graph in which `review` and `main` gave every case another spelling of its values."""
+    graph = omnigraph.init(uri, SCHEMA)
     with graph.write() as batch:
         names = [*(f"= {name}" for name in EQUAL), *(f"≠ {name}" for name in DIFFERENT)]
         batch.insert("Thing", [{"name": name, **START} for name in names])

@@ -1,4 +1,4 @@
-"""Soak: writers that are killed all the time, and a checker that believes nothing.
+"""Soak: writers and a maintainer that are killed all the time, and a checker that believes nothing.
 
     python -m soak.run --seconds 600
 
@@ -19,16 +19,19 @@ from random import Random
 
 import omnigraph
 from crash.cases import RECOVERY_CASES, WRITER_CASES
+from crash.test_optimize_matrix import CASES as OPTIMIZE_CASES
 from omnigraph.base import clock
 from soak.checker import Checker
 from soak.operations import SCHEMA
 
 TESTS = Path(__file__).parents[1]
 CREWS = ("north", "east", "south")
+MAINTAINER = "yard"
 ROUND_SECONDS = 120.0
-"""A round has a graph of its own: nothing compacts histories here, and writers on a long one spend their time in it."""
+"""A round has a graph of its own, so that every soak has young histories too."""
 # A writer passes its own points all the time and those of recovery only when it finds what another one left.
 KILL_POINTS = [case.point for case in (*WRITER_CASES, *RECOVERY_CASES) if case.action == "kill"]
+MAINTENANCE_KILL_POINTS = [case.point for case in OPTIMIZE_CASES if case.action == "kill"]
 
 
 @dataclass(kw_only=True)
@@ -42,9 +45,9 @@ class Fleet:
     findings: list[str] = field(default_factory=list)
 
     def sail(self, seconds: float) -> None:
-        """Keep one writer per crew alive, and kill them, until the time is up."""
+        """Keep one writer per crew and the maintainer alive, and kill them, until the time is up."""
         deadline = clock.monotonic_seconds() + seconds
-        afloat = {crew: self._launch(crew) for crew in CREWS}
+        afloat = {crew: self._launch(crew) for crew in (*CREWS, MAINTAINER)}
         try:
             while clock.monotonic_seconds() < deadline:
                 clock.sleep_seconds(0.05)
@@ -60,11 +63,14 @@ class Fleet:
     def _launch(self, crew: str) -> tuple[subprocess.Popen[bytes], float]:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])}
         if self.chance.random() < 0.5:
-            point, skip = self.chance.choice(KILL_POINTS), self.chance.randrange(5)
+            points = MAINTENANCE_KILL_POINTS if crew == MAINTAINER else KILL_POINTS
+            point, skip = self.chance.choice(points), self.chance.randrange(5)
             environment["OMNIGRAPH_FAILPOINT"] = f"{point}:kill:{skip}"
-        arguments = [self.uri, crew, str(self.directory / f"{crew}.ledger"), str(self.chance.random())]
+        arguments = ["soak.writer", self.uri, crew, str(self.directory / f"{crew}.ledger"), str(self.chance.random())]
+        if crew == MAINTAINER:
+            arguments = ["soak.maintainer", self.uri]
         with self._stderr(crew).open("wb") as stderr:
-            writer = subprocess.Popen([sys.executable, "-m", "soak.writer", *arguments], env=environment, stderr=stderr)
+            writer = subprocess.Popen([sys.executable, "-m", *arguments], env=environment, stderr=stderr)
         return writer, clock.monotonic_seconds() + self.chance.uniform(2.0, 10.0)
 
     def _sink(self, crew: str, writer: subprocess.Popen[bytes]) -> None:
@@ -110,7 +116,7 @@ class Report:
 
     def lines(self) -> list[str]:
         return [
-            f"soak: {self.seconds:.0f} s, {len(CREWS)} writers, {self.rounds} graphs",
+            f"soak: {self.seconds:.0f} s, {len(CREWS)} writers and optimize and cleanup, {self.rounds} graphs",
             f"  kills                   {_spell(self.kills)}",
             f"  audited recoveries      {_spell(self.recoveries)}",
             f"  commits acknowledged    {self.acknowledged}",

@@ -1,5 +1,7 @@
 """Branches of a whole graph: lazy forks, isolation, creation from the past, deletion, and loads that make one."""
 
+from datetime import UTC, datetime, timedelta, timezone
+
 import pytest
 
 import omnigraph
@@ -14,6 +16,8 @@ from omnigraph.errors import (
 )
 from omnigraph.graph import Graph
 from support import harbor
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def sailors(graph: Graph, branch: str | None = None) -> set[str]:
@@ -110,6 +114,38 @@ def test_time_travel_reads_commits_of_any_branch(local_root: str) -> None:
     graph.branches.delete("review")
     with pytest.raises(SnapshotNotFound, match="review"):
         graph.snapshot(commit=commit.graph_commit_id)
+
+
+def test_a_time_means_the_newest_commit_of_the_branch_that_was_not_made_later(local_root: str) -> None:
+    graph = harbor.new_graph(local_root)
+    loads = [graph.load(harbor.lines([harbor.sailor(name)]), mode="append").commit for name in ("Flo", "Gus", "Ida")]
+    moments = [EPOCH + timedelta(microseconds=load.created_at_us) for load in loads]
+
+    for load, moment in zip(loads, moments, strict=True):
+        assert graph.snapshot(at=moment).commit_id == load.graph_commit_id
+        assert graph.snapshot_at(f"main@{moment.isoformat()}").commit_id == load.graph_commit_id
+        elsewhere = moment.astimezone(timezone(timedelta(hours=-7)))
+        assert graph.snapshot_at(f"main@{elsewhere.isoformat()}").commit_id == load.graph_commit_id
+    assert graph.snapshot(at=moments[1] - timedelta(microseconds=1)).commit_id == loads[0].graph_commit_id
+    assert graph.snapshot_at("main@2999-01-01T00:00:00Z").commit_id == loads[2].graph_commit_id
+    graph.branches.create("then", source=f"main@{moments[0].isoformat()}")
+    assert sailors(graph, "then") == {"Ana", "Bo", "Cy", "Flo"}
+
+
+@pytest.mark.parametrize("text", ["main@2026-01-31T18:00:00", "main@2026-01-31", "main@yesterday", "main@"])
+def test_a_time_without_a_zone_is_no_address(local_root: str, text: str) -> None:
+    with pytest.raises(InvalidTarget, match="a time with its zone"):
+        harbor.new_graph(local_root).snapshot_at(text)
+
+
+def test_a_time_before_the_first_commit_names_the_first_commit(local_root: str) -> None:
+    graph = harbor.new_graph(local_root)
+    with pytest.raises(SnapshotNotFound, match=r"did not exist at 1999-.*; its first commit was made at 20"):
+        graph.snapshot_at("main@1999-12-31T23:59:59Z")
+    with pytest.raises(InvalidTarget, match="in which zone"):
+        graph.snapshot(at=datetime(2026, 1, 31))  # noqa: DTZ001  # the mistake to be refused
+    with pytest.raises(InvalidTarget, match="two states"):
+        graph.snapshot(version=1, at=EPOCH)
 
 
 def test_a_branch_that_others_need_is_not_deleted(local_root: str) -> None:

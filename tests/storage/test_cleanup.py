@@ -10,7 +10,7 @@ import lance
 import pytest
 
 import omnigraph
-from omnigraph.base import clock
+from omnigraph.base import clock, ids
 from omnigraph.errors import DriftNeedsRepair, HistoricalVersionReclaimed, RecoveryRequired
 from omnigraph.graph import Graph
 from omnigraph.maintenance.admission import sole_maintainer
@@ -150,6 +150,26 @@ def test_a_ref_of_no_branch_is_reclaimed_and_those_of_live_branches_stay(graph: 
     assert row_of(graph.cleanup(NEWEST_ONLY, confirm=True)).branches_reclaimed == ()
 
 
+def test_the_preview_is_what_goes_to_the_byte_with_refs_of_no_branch_among_the_tables(graph: Graph) -> None:
+    old, newer = raw(graph).version - 3, raw(graph).version - 2
+    raw(graph).create_branch("gone.0123456789ab", old)
+    raw(graph).create_branch("trial/lost.0123456789ab", newer)
+    graph.branches.create("review")
+    graph.load(harbor.lines([harbor.sailor("Moe")]), mode="append", branch="review")
+    content = harbor.content(graph), harbor.content(graph, branch="review")
+
+    for reclaimed in (("gone.0123456789ab", "trial/lost.0123456789ab"), (), ()):
+        before = bytes_of_tables(graph)
+        preview = graph.cleanup(NEWEST_ONLY)
+        done = graph.cleanup(NEWEST_ONLY, confirm=True)
+        assert done.rows == preview.rows
+        assert row_of(done).branches_reclaimed == reclaimed
+        assert before - bytes_of_tables(graph) == sum(row.removed.bytes for row in done.rows)
+
+    assert sum(row.removed.bytes for row in done.rows) == 0
+    assert (harbor.content(graph), harbor.content(graph, branch="review")) == content
+
+
 def test_drift_on_main_is_refused_before_anything_goes(graph: Graph) -> None:
     raw(graph).delete("id = 'Cy'")
     before = bytes_of_tables(graph)
@@ -197,6 +217,23 @@ def test_files_of_failed_writes_go_when_they_are_older_than_a_week(graph: Graph)
     assert row_of(preview).removed.bytes == row_of(done).removed.bytes == 1_000
     assert (data / "young.lance").exists()
     assert not (data / "old.lance").exists()
+
+
+def test_what_bulk_operations_left_that_died_long_ago_goes_and_that_of_young_ones_stays(store_root: str) -> None:
+    graph = with_history(store_root, commits=1)
+    objects = graph._context.store.objects
+    week_ago = clock.now_ms() - timedelta(days=7, seconds=1) // timedelta(milliseconds=1)
+    dead, young = (f"__staging/{ids._spell(when << 80)}/rows" for when in (week_ago, clock.now_ms()))
+    for path in (dead, young, "__staging/somebody's own"):
+        objects.put(path, b"x" * 1_000)
+
+    preview = graph.cleanup(CleanupPolicy(keep_versions=1_000))
+    done = graph.cleanup(CleanupPolicy(keep_versions=1_000), confirm=True)
+
+    assert preview.rows == done.rows
+    assert (row_of(done, "__staging").removed.bytes, row_of(done, "__staging").removed.data_files) == (1_000, 1)
+    assert set(objects.list("__staging/")) == {young, "__staging/somebody's own"}
+    assert not any(row.table_key == "__staging" for row in graph.cleanup(NEWEST_ONLY).rows)
 
 
 def test_a_run_is_recorded_and_a_preview_is_not(graph: Graph) -> None:

@@ -487,3 +487,31 @@ def test_the_observed_clock_is_the_stores_and_never_ahead_of_it(store_root):
     written = objects.read("later.json").last_modified
 
     assert -3 < store_clock.seconds_past_expiry(last_modified=written, ttl_seconds=0) < 0
+
+
+@pytest.mark.s3
+def test_a_dead_holder_is_waited_out_however_short_the_wait_and_the_wait_is_told(s3_root):
+    notes = []
+    with holder(s3_root) as other:
+        acquire_in(other)
+        other.kill()
+
+    with locks_at(s3_root).acquire(MAIN, operation="load", wait_seconds=2.0, events=notes.append) as held:
+        assert held.expired_seconds_ago >= 0
+
+    assert "waiting for branch main: child in process" in notes[0].message
+    assert "seems dead" in notes[-1].message
+
+
+@pytest.mark.s3
+def test_a_live_holder_is_waited_for_as_long_as_was_asked_and_not_longer(s3_root):
+    notes = []
+    with holder(s3_root) as other:
+        acquire_in(other)
+
+        with pytest.raises(BranchBusy, match="within 2 seconds"):
+            locks_at(s3_root).acquire(MAIN, operation="load", wait_seconds=2.0, events=notes.append)
+
+        assert [note.message.partition(":")[0] for note in notes] == ["waiting for branch main"]
+        other.tell("check")
+        assert other.hear() == "ours"

@@ -6,7 +6,7 @@ A table's history above the version that the writer started from is spelled as a
 
 from dataclasses import replace
 
-from omnigraph.catalog.model import TableKey
+from omnigraph.catalog.model import TableIdentity, TableKey
 from omnigraph.manifest.commits import Commit, CommitId, CommitKind
 from omnigraph.manifest.snapshot import GraphSnapshot, SchemaRef, TablePin
 from omnigraph.storage.operations import TableOperation
@@ -32,8 +32,7 @@ def effect(number: int = 1, planned: str = PLANNED, *, is_fork: bool = False) ->
     """Plan the commits `planned` on the table with that number, or on a ref that the operation forks from it."""
     return SidecarEffect(
         table_key=TableKey(f"node:T{number}"),
-        stable_table_id=f"{number:016x}",
-        table_incarnation_id=f"{number:016x}",
+        identity=TableIdentity(type_id=number, incarnation_id=number),
         location=f"nodes/{number}",
         ref="own" if is_fork else None,
         expected_version=EXPECTED,

@@ -2,12 +2,15 @@
 
 import json
 import sys
+from unittest.mock import patch
 
 import omnigraph
 from omnigraph.base import clock
 from omnigraph.base.events import Event, Warned
 from omnigraph.embedding.config import EmbedConfig
 from omnigraph.errors import OmniError, RecoveryRequired
+from omnigraph.pipeline.load import inputs
+from omnigraph.pipeline.load.bulk import pieces
 from support import harbor
 
 CHANGES = [
@@ -77,6 +80,7 @@ KINDS = {
     "load_append": lambda graph: _load(graph, ADDITIONS, "append"),
     "load_merge": lambda graph: _load(graph, CHANGES, "merge"),
     "load_overwrite": lambda graph: _load(graph, REPLACEMENT, "overwrite"),
+    "bulk_load": lambda graph: _load_in_pieces(graph, CHANGES, "merge"),
     "mutation": mutate,
     "schema_apply": apply_schema,
 }
@@ -84,6 +88,12 @@ KINDS = {
 
 def _load(graph: omnigraph.Graph, records: list[dict[str, object]], mode: str) -> object:
     return graph.load(harbor.lines(records), mode=mode, actor="act-test", events=collect).commit
+
+
+def _load_in_pieces(graph: omnigraph.Graph, records: list[dict[str, object]], mode: str) -> object:
+    """Load the way of large input: cut into pieces that tasks read, checked in buckets, rewritten by tasks."""
+    with patch.object(inputs, "IN_MEMORY_BYTES_MAX", -1), patch.object(pieces, "PIECE_BYTES_MIN", 40):
+        return _load(graph, records, mode)
 
 
 def branch_mutate(graph: omnigraph.Graph) -> object:

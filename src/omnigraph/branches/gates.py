@@ -2,14 +2,17 @@
 
 from collections.abc import Iterable
 
+from omnigraph.base.events import Events, ignore_events
 from omnigraph.storage.locks import Claim, HeldLock, Reach
 from omnigraph.writes.context import GraphContext
 
 _WAIT_SECONDS = 30.0
 
 
-def hold_branches(context: GraphContext, names: Iterable[str], *, operation: str) -> HeldLock:
+def hold_branches(
+    context: GraphContext, names: Iterable[str], *, operation: str, events: Events = ignore_events
+) -> HeldLock:
     """Take the gates of several branches in the one order that all writers keep."""
     claims = [Claim(name="schema", reach=Reach.IN_PROCESS_SHARED)]
     claims += [Claim(name=f"branch/{name}") for name in sorted(set(names))]
-    return context.store.locks.acquire_all(claims, operation=operation, wait_seconds=_WAIT_SECONDS)
+    return context.store.locks.acquire_all(claims, operation=operation, wait_seconds=_WAIT_SECONDS, events=events)

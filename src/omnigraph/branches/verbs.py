@@ -1,5 +1,6 @@
 """`graph.branches`: what users do with branches."""
 
+import os
 from collections.abc import Callable, Sequence
 
 from omnigraph.base.events import Events, ignore_events
@@ -8,6 +9,7 @@ from omnigraph.branches.delete import delete_branch
 from omnigraph.branches.diff import BranchDiff, diff_branches
 from omnigraph.branches.listing import BranchSummary, list_branches
 from omnigraph.branches.merge.run import MergeResult, run_merge
+from omnigraph.engine.choice import EngineChoice
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.writes.context import GraphContext
 
@@ -54,6 +56,7 @@ class Branches:
         message: str | None = None,
         show_values: bool = False,
         actor: str | None = None,
+        engine: str | EngineChoice | None = None,
         events: Events = ignore_events,
     ) -> MergeResult:
         """Merge a branch into another one as one commit, or raise `MergeConflicts` and change nothing.
@@ -61,6 +64,8 @@ class Branches:
         Three-way and per entity: what only one side changed since the two parted is kept, what both changed
         differently is a conflict. A dry run says what would change. With `delete_branch` the source is deleted
         afterwards; a failure of that is reported in the result. With `show_values` conflicts carry the entities.
+        `engine` is auto, local or spark, by default what `$OMNIGRAPH_ENGINE` says; it changes where large merges are
+        worked out, and nothing else.
         """
         if not dry_run:
             self._refuse_read_only()
@@ -73,6 +78,7 @@ class Branches:
             message=message,
             show_values=show_values,
             actor_id=actor,
+            choice=engine if isinstance(engine, EngineChoice) else EngineChoice.named(engine, os.environ),
             events=events,
         )
 

@@ -4,11 +4,11 @@ Names may change, numeric ids never do. A node or edge type owns one Lance table
 are already checked; `catalog/compile.py` makes them from a parsed source, `catalog/ir.py` from a stored document.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import Literal, NewType
+from typing import Any, Literal, NewType
 
 TableKey = NewType("TableKey", str)
 """`node:<Type>` or `edge:<Type>`: the current name of a table."""
@@ -166,6 +166,20 @@ class TableIdentity:
 
     def __str__(self) -> str:
         return f"{self.type_id:016x}-{self.incarnation_id:016x}"
+
+    def document(self) -> dict[str, str]:
+        """Spell the identity in the words of stored documents: a JSON number cannot hold all of its 64 bits."""
+        return {
+            "stable_table_id": f"{self.type_id:016x}",
+            "table_incarnation_id": f"{self.incarnation_id:016x}",
+        }
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> "TableIdentity":
+        """Read what `document` spelled; what else is in the document does not matter."""
+        return cls(
+            type_id=int(document["stable_table_id"], 16), incarnation_id=int(document["table_incarnation_id"], 16)
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

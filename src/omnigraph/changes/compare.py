@@ -17,6 +17,7 @@ from omnigraph.catalog.model import EdgeType, EntityType
 from omnigraph.changes.digests import DIGESTS_SCHEMA, digested, digests_at, produced_digests
 from omnigraph.engine.interface import Produced
 from omnigraph.errors import Internal
+from omnigraph.storage.change_sizes import unshared_bytes, written_bytes
 from omnigraph.storage.lineage import Stretch, row_versions_tell, stretches_between
 from omnigraph.storage.row_changes import deleted_row_ids, rows_written_since, unshared_rows
 from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID, Table
@@ -39,13 +40,19 @@ CHANGES_SCHEMA: Final = pa.schema(
     ]
 )
 
-_CLASSIFY = """
-    SELECT coalesce(after.id, before.id) AS id,
-           CASE WHEN before.id IS NULL THEN 'insert' WHEN after.id IS NULL THEN 'delete' ELSE 'update' END AS op,
-           before.row AS before_row, after.row AS after_row
-    FROM before FULL OUTER JOIN after ON before.id = after.id
-    WHERE before.digest IS DISTINCT FROM after.digest
-"""
+
+def changes_statement(*, before: str = "before", after: str = "after", columns: str) -> str:
+    """Find the entities `(id, digest, …)` that differ between two relations, with further columns of either."""
+    return f"""
+        SELECT coalesce({after}.id, {before}.id) AS id,
+            CASE WHEN {before}.id IS NULL THEN 'insert' WHEN {after}.id IS NULL THEN 'delete' ELSE 'update' END AS op,
+            {columns}
+        FROM {before} FULL OUTER JOIN {after} ON {before}.id = {after}.id
+        WHERE {before}.digest IS DISTINCT FROM {after}.digest
+    """  # noqa: S608 — relations and columns are named by callers in this package, never by data
+
+
+_CLASSIFY = changes_statement(columns="before.row AS before_row, after.row AS after_row")
 
 
 class Op(StrEnum):
@@ -91,6 +98,17 @@ def changed_entities(context: GraphContext, before: TableState | None, after: Ta
         raise Internal(f"States of {after.entity.table_key} with different columns were compared.")
     by_history = changed_by_history(context, before, after)
     return by_history if by_history is not None else changed_by_content(context, before, after)
+
+
+def change_bytes(context: GraphContext, before: TableState, after: TableState, *, limit: int) -> int:
+    """Estimate how much there is to compare, up to `limit` from the files alone; reads no value.
+
+    Above, history is asked too: where it tells which rows were written, files that were only rewritten do not count.
+    """
+    size_bytes = unshared_bytes(before.table, after.table)
+    if size_bytes < limit or _telling_way(context, before.table, after.table) is None:
+        return size_bytes
+    return min(size_bytes, written_bytes(before.table, after.table))
 
 
 def changed_by_history(context: GraphContext, before: TableState, after: TableState) -> pa.Table | None:

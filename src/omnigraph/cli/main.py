@@ -7,6 +7,7 @@ from typing import TextIO
 
 import click
 
+from omnigraph.base.hidden_modules import hide_module
 from omnigraph.cli.app import COMPLETION_VARIABLE, PROGRAM, build_app
 from omnigraph.cli.failures import report_failure
 from omnigraph.cli.invocation import Invocation
@@ -17,6 +18,8 @@ STDOUT_CLOSED = 141
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code."""
+    if argv is None:
+        hide_module("pandas")
     arguments = list(sys.argv[1:] if argv is None else argv)
     invocation = Invocation(argv=arguments, environ=os.environ)
     if instruction := os.environ.get(COMPLETION_VARIABLE):

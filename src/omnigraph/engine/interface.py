@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import pyarrow as pa
 
@@ -23,9 +23,19 @@ class Produced:
     schema: pa.Schema
     read: Callable[[Any], Iterator[pa.RecordBatch]]
     tasks: tuple[Any, ...]
+    rows: int | None = None
+    """How many rows the tasks yield together, where somebody counted: small work needs no cluster."""
 
 
-Relations = Mapping[str, pa.Table | Produced]
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The result of a statement that stays where its engine works; only that engine can read it."""
+
+    frame: Any
+
+
+Relation: TypeAlias = pa.Table | Produced | Kept
+Relations = Mapping[str, Relation]
 """Named relations that a statement may refer to, as often as it likes."""
 
 
@@ -42,8 +52,17 @@ class Engine(Protocol):
         """How many tasks run at the same time, as far as the engine knows."""
         ...
 
+    @property
+    def task_threads(self) -> int:
+        """How many threads a task may use for a relational step of its own."""
+        ...
+
     def sql(self, relations: Relations, statement: str) -> pa.Table:
         """Run one statement; every relation it names must be given. Results are small: violations, counts, matches."""
+        ...
+
+    def keep(self, relations: Relations, statement: str) -> Relation:
+        """Run one statement with a large result and keep that for further statements, until `close`."""
         ...
 
     def map(

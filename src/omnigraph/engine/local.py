@@ -3,14 +3,20 @@
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from functools import partial
+from functools import lru_cache, partial
+from pathlib import Path
+from tempfile import gettempdir
 from threading import Lock
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.interface import Outcome, Produced, Relations, Task, Watch
+from omnigraph.base import ids
+from omnigraph.engine.interface import Outcome, Produced, Relation, Relations, Task, Watch
+
+_WORKER_MEMORY = "1GiB"
+"""What a statement on a worker may hold before it spills to disk: workers share a machine with each other."""
 
 
 class LocalEngine:
@@ -18,7 +24,8 @@ class LocalEngine:
 
     name = "local"
 
-    def __init__(self) -> None:
+    def __init__(self, **settings: str) -> None:
+        self._settings = settings
         self._database: Any = None
         self._lock = Lock()
 
@@ -27,12 +34,21 @@ class LocalEngine:
         """As many as this process may use cores."""
         return len(os.sched_getaffinity(0))
 
+    @property
+    def task_threads(self) -> int:
+        """A statement uses all cores by itself."""
+        return self.slots
+
     def sql(self, relations: Relations, statement: str) -> pa.Table:
         """Run one statement over the given relations."""
         with self._cursor() as cursor:
             for name, relation in relations.items():
                 cursor.register(name, self._table(relation) if isinstance(relation, Produced) else relation)
             return cursor.sql(statement).to_arrow_table()
+
+    def keep(self, relations: Relations, statement: str) -> Relation:
+        """Run one statement; its result stays in memory for as long as somebody refers to it."""
+        return self.sql(relations, statement)
 
     def map(
         self, function: Callable[[Task], Outcome], tasks: Iterable[Task], *, watch: Watch | None = None
@@ -70,9 +86,22 @@ class LocalEngine:
 
         with self._lock:
             if self._database is None:
-                # Nothing here needs an extension, and a data tool must not reach for the network behind one's back.
-                self._database = duckdb.connect(config={"autoinstall_known_extensions": "false"})
+                self._database = duckdb.connect(
+                    config={
+                        # Nothing here needs an extension, and a data tool must not reach for the network on its own.
+                        "autoinstall_known_extensions": "false",
+                        # Made when something spills; DuckDB would use the directory that the user happens to be in.
+                        "temp_directory": str(Path(gettempdir(), f"omnigraph-{ids.new_ulid()}")),
+                        **self._settings,
+                    }
+                )
             return self._database.cursor()
+
+
+@lru_cache(maxsize=2)
+def worker_engine(threads: int) -> LocalEngine:
+    """Return the engine for the relational part of a task: one per worker, within the worker's share of the machine."""
+    return LocalEngine(threads=str(threads), memory_limit=_WORKER_MEMORY)
 
 
 def _read_all(read: Callable[[Any], Iterator[pa.RecordBatch]], task: Any) -> list[pa.RecordBatch]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from omnigraph.base import clock
+from omnigraph.base.events import Events, ignore_events
 from omnigraph.base.units import counted
 from omnigraph.errors import BranchBusy, MaintenanceLocked, RecoveryRequired
 from omnigraph.reads.holding import MAINTENANCE_LOCK
@@ -16,10 +17,12 @@ _PAUSE_SECONDS = 0.1
 
 
 @contextmanager
-def sole_maintainer(context: GraphContext, verb: str, *, wait_seconds: float = 0.0) -> Iterator[HeldLock]:
+def sole_maintainer(
+    context: GraphContext, verb: str, *, wait_seconds: float = 0.0, events: Events = ignore_events
+) -> Iterator[HeldLock]:
     """Hold the graph's maintenance lock; it keeps other maintenance out and blocks no writer."""
     try:
-        lock = context.store.locks.acquire(MAINTENANCE_LOCK, operation=verb, wait_seconds=wait_seconds)
+        lock = context.store.locks.acquire(MAINTENANCE_LOCK, operation=verb, wait_seconds=wait_seconds, events=events)
     except BranchBusy as busy:
         holder, since = busy.details.get("holder"), busy.details.get("since")
         raise MaintenanceLocked(

@@ -1,16 +1,19 @@
-"""Snapshot addresses: a branch, `branch@N`, `branch~N` or a commit id, and the commit that each means."""
+"""Snapshot addresses: a branch, `branch@N`, `branch@TIME`, `branch~N` or a commit id, and the commit each means."""
 
 import re
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 from omnigraph.base import ids
-from omnigraph.errors import BranchNotFound, CommitNotFound, SnapshotNotFound
+from omnigraph.base.clock import iso_from_us
+from omnigraph.errors import BranchNotFound, CommitNotFound, InvalidTarget, SnapshotNotFound
 from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId
 from omnigraph.manifest.log import CommitLog
 from omnigraph.manifest.snapshot import GraphSnapshot
 from omnigraph.manifest.state import ManifestReader, ManifestState
 
 _VERSION = re.compile(r"(?P<branch>.+)@(?P<version>[0-9]+)")
+_MOMENT = re.compile(r"(?P<branch>[^@]+)@(?P<moment>.*)")
 _STEPS_BACK = re.compile(r"(?P<branch>.+)~(?P<steps>[0-9]+)")
 
 
@@ -52,6 +55,8 @@ class Addresses:
             return self.at_commit(text)
         if match := _VERSION.fullmatch(text):
             return self.at_version(match["branch"], int(match["version"]))
+        if match := _MOMENT.fullmatch(text):
+            return self.at_moment(match["branch"], _read_moment(text, match["moment"]))
         if match := _STEPS_BACK.fullmatch(text):
             return self._steps_back(match["branch"], int(match["steps"]))
         return self.head(text)
@@ -70,6 +75,26 @@ class Addresses:
                 id=f"{branch}@{version}",
             )
         return Located(state=state, commit=self._log.at_version(version, head=state.head))
+
+    def at_moment(self, branch: str, moment: datetime) -> Located:
+        """Find the state of a branch at a moment: its newest commit that was not made later.
+
+        The parents give the order, the clocks of the writers only the answer: a commit that a slow clock dates before
+        its parent hides nothing that came after it.
+        """
+        if moment.tzinfo is None:
+            raise InvalidTarget(f"{moment.isoformat()} does not say in which zone; give it one, such as UTC.")
+        moment_us = (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+        state = self._manifest.load(branch)
+        oldest = state.head
+        for oldest in self._log.first_parents(state.head):
+            if oldest.created_at_us <= moment_us:
+                return Located(state=state, commit=oldest)
+        raise SnapshotNotFound(
+            f"Branch '{branch}' did not exist at {moment.isoformat()}; its first commit was made at "
+            f"{iso_from_us(oldest.created_at_us)} UTC.",
+            id=f"{branch}@{moment.isoformat()}",
+        )
 
     def at_commit(self, commit_id: str) -> Located:
         """Find a live branch that holds a commit."""
@@ -106,3 +131,17 @@ class Addresses:
             f"Branch '{branch}' has only {state.head.graph_version} commits; {steps} steps back is before its first.",
             id=f"{branch}~{steps}",
         )
+
+
+def _read_moment(address: str, text: str) -> datetime:
+    """Read the time in an address; raise if it is none, or means different moments in different places."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        raise InvalidTarget(
+            f"'{address}' is not a state: after the @ stands a graph version, such as 7, or a time with its zone, "
+            "such as 2026-01-31T18:00:00Z."
+        )
+    return moment

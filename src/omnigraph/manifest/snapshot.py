@@ -71,6 +71,11 @@ def own_ref(branch: str, incarnation: str) -> str | None:
     return None if branch == MAIN_BRANCH else f"{branch}.{incarnation[:12]}"
 
 
+def branch_of(ref: str) -> str:
+    """Name the branch that `own_ref` made a ref for, whether or not that branch still exists."""
+    return ref.rpartition(".")[0] or ref
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphSnapshot:
     """One graph version of one branch: the pins that belong together, sorted by table key."""

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -54,12 +55,11 @@ def parse_chunk(
 
 def _split_lines(text: bytes) -> pa.Array:
     """Return the lines of a chunk as `large_binary`, line ends included, sharing the memory of `text`."""
-    memory = pa.py_buffer(text)
-    characters = pa.Array.from_buffers(pa.uint8(), len(text), [None, memory])
-    ends = pc.add(pc.indices_nonzero(pc.equal(characters, pa.scalar(ord("\n"), pa.uint8()))), 1).cast(pa.int64())
+    # Arrow's own search for bytes takes five times as long, a tenth of all parsing.
+    ends = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n")) + 1
     last = [] if text.endswith(b"\n") or not text else [len(text)]
-    offsets = pa.concat_arrays([pa.array([0], pa.int64()), ends, pa.array(last, pa.int64())])
-    return pa.Array.from_buffers(pa.large_binary(), len(offsets) - 1, [None, offsets.buffers()[1], memory])
+    offsets = np.concatenate((np.zeros(1, np.int64), ends, np.array(last, np.int64)))
+    return pa.Array.from_buffers(pa.large_binary(), len(offsets) - 1, [None, pa.py_buffer(offsets), pa.py_buffer(text)])
 
 
 def _read_ordinary(lines: pa.Array, first_line: int, catalog: Catalog) -> OrdinaryLines:

@@ -33,8 +33,38 @@ _FULL_TEXT = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class VectorModel:
+    """What a vector index is trained to: pieces of one index have to share it, or their answers cannot be merged."""
+
+    centroids: Any
+    codebook: Any = None
+    """Of product quantization; None for an index that keeps vectors as they are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainTask:
+    """The training of one vector index, for pieces of it that are built side by side."""
+
+    key: str
+    access: TableAccess
+    column: str
+    parameters: Mapping[str, Any]
+    not_after_us: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainOutcome:
+    """What became of one training."""
+
+    key: str
+    model: VectorModel | None = None
+    seconds: float = 0.0
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class IndexTask:
-    """One index over all given fragments; a plain value that any worker can carry out."""
+    """One index over all given fragments, or a piece of it; a plain value that any worker can carry out."""
 
     key: str
     """Names the build to whoever asked; comes back with the outcome."""
@@ -44,6 +74,9 @@ class IndexTask:
     lance_type: str
     fragment_ids: tuple[int, ...]
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    model: VectorModel | None = None
+    is_piece: bool = False
+    """Whether other tasks build the rest, so that the segment is of no use before it is merged with theirs."""
     not_after_us: int | None = None
 
 
@@ -54,6 +87,15 @@ class IndexOutcome:
     key: str
     segment: Any = None
     """Lance's description of the new segment; None when the build was not carried out."""
+    seconds: float = 0.0
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergedPieces:
+    """What became of the pieces of one index."""
+
+    segment: Any = None
     seconds: float = 0.0
     error: str | None = None
 
@@ -77,8 +119,40 @@ def vector_parameters(*, vectors: int, dimension: int) -> tuple[str, Mapping[str
     return "IVF_PQ", {"metric": "cosine", "num_partitions": partitions, "num_sub_vectors": sub_vectors}
 
 
+def may_be_built_in_pieces(lance_type: str) -> bool:
+    """Whether several workers finish an index sooner than one.
+
+    Merging pieces of a full-text index takes longer than building it whole (1.1 s against 0.8 s for 300,000 short
+    texts, two pieces); those of the others are merged in a fraction of the time.
+    """
+    return lance_type == "BTREE" or is_trained(lance_type)
+
+
+def is_trained(lance_type: str) -> bool:
+    """Whether pieces of such an index need a common model."""
+    return lance_type.startswith("IVF")
+
+
+def run_training(task: TrainTask) -> TrainOutcome:
+    """Train a vector index on a sample of its vectors; writes nothing."""
+    from lance.indices import IndicesBuilder
+
+    if task.not_after_us is not None and clock.now_us() > task.not_after_us:
+        return TrainOutcome(key=task.key)
+    started = clock.monotonic_seconds()
+    try:
+        builder = IndicesBuilder(task.access.open(), task.column)
+        ivf = builder.train_ivf(task.parameters["num_partitions"], distance_type=task.parameters["metric"])
+        sub_vectors = task.parameters.get("num_sub_vectors")
+        codebook = builder.train_pq(ivf, sub_vectors).codebook if sub_vectors is not None else None
+    except (OmniError, OSError, ValueError, RuntimeError) as error:
+        return TrainOutcome(key=task.key, error=_failed(task.column, error))
+    model = VectorModel(centroids=ivf.centroids, codebook=codebook)
+    return TrainOutcome(key=task.key, model=model, seconds=clock.monotonic_seconds() - started)
+
+
 def run_index_build(task: IndexTask) -> IndexOutcome:
-    """Build one index without committing it; the segment is merged, since an unmerged full-text one cannot be read."""
+    """Build one index without committing it; a whole one is merged, since an unmerged full-text one cannot be read."""
     if task.not_after_us is not None and clock.now_us() > task.not_after_us:
         return IndexOutcome(key=task.key)
     started = clock.monotonic_seconds()
@@ -91,12 +165,36 @@ def run_index_build(task: IndexTask) -> IndexOutcome:
             fragment_ids=list(task.fragment_ids),
             replace=True,
             **task.parameters,
+            **_trained(task.model),
         )
-        merged = dataset.merge_existing_index_segments([built])
+        segment = built if task.is_piece else dataset.merge_existing_index_segments([built])
     except (OmniError, OSError, ValueError, RuntimeError) as error:
-        reason = str(error).split(", /", 1)[0]
-        return IndexOutcome(key=task.key, error=f"building the index on {task.column} failed: {reason}")
-    return IndexOutcome(key=task.key, segment=merged, seconds=clock.monotonic_seconds() - started)
+        return IndexOutcome(key=task.key, error=_failed(task.column, error))
+    return IndexOutcome(key=task.key, segment=segment, seconds=clock.monotonic_seconds() - started)
+
+
+def merge_pieces(access: TableAccess, column: str, pieces: Sequence[Any]) -> MergedPieces:
+    """Make one segment of the pieces of one index, all new and of one version; nothing is committed.
+
+    Never to be called with a committed segment: it would bring back the old words of updated rows.
+    """
+    started = clock.monotonic_seconds()
+    try:
+        merged = access.open().merge_existing_index_segments(list(pieces))
+    except (OmniError, OSError, ValueError, RuntimeError) as error:
+        return MergedPieces(error=_failed(column, error))
+    return MergedPieces(segment=merged, seconds=clock.monotonic_seconds() - started)
+
+
+def _trained(model: VectorModel | None) -> dict[str, Any]:
+    if model is None:
+        return {}
+    codebook = {} if model.codebook is None else {"pq_codebook": model.codebook}
+    return {"ivf_centroids": model.centroids, **codebook}
+
+
+def _failed(column: str, error: Exception) -> str:
+    return f"building the index on {column} failed: {str(error).split(', /', 1)[0]}"
 
 
 def stage_indexes(

@@ -1,12 +1,12 @@
-"""Removing tables and versions of tables for good: the only code that takes committed data away."""
+"""Removing whole tables, and versions of tables that hold what was given up for good."""
 
 from collections.abc import Callable
 
 import pyarrow as pa
 
-from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.objects import ControlStore
 from omnigraph.storage.refs import list_refs
+from omnigraph.storage.retention import remove_versions, stored_versions, tagged_versions
 from omnigraph.storage.tables import TableAddress, TableStore
 
 
@@ -17,22 +17,27 @@ def remove_table(store: TableStore, objects: ControlStore, location: str) -> Non
         objects.delete(path)
 
 
-def remove_versions(store: TableStore, location: str, *, before: int, is_doomed: Callable[[pa.Schema], bool]) -> None:
+def remove_doomed_versions(
+    store: TableStore, location: str, *, before: int, is_doomed: Callable[[pa.Schema], bool]
+) -> None:
     """Delete the main line's versions below `before` whose schema is doomed.
 
-    Versions that a ref was forked from stay: the ref reads them. Repeating this finds nothing left to do.
+    Versions that a ref was forked from, or that somebody has tagged, stay: others read them. Repeating this finds
+    nothing left to do.
     """
     address = TableAddress(location)
     head = store.head(address)
     if head is None:
         return
-    forked = {ref.parent_version for ref in list_refs(store, location).values() if ref.parent is None}
+    needed = {ref.parent_version for ref in list_refs(store, location).values() if ref.parent is None}
+    needed |= tagged_versions(head).keys()
     doomed = [
-        version
-        for version in head.versions()
-        if version < before and version not in forked and is_doomed(store.open(address, version).schema)
+        stored.version
+        for stored in stored_versions(head)
+        if stored.version < before
+        and stored.version not in needed
+        and is_doomed(store.open(address, stored.version).schema)
     ]
-    store.forget_table(location)
     if doomed:
-        with translated(doing=f"removing versions of {location}", uri=location):
-            head.dataset.cleanup_old_versions(versions=doomed)
+        store.forget_table(location)
+        remove_versions(store, head, doomed)

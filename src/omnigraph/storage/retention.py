@@ -3,13 +3,14 @@
 Lance decides which files a version alone refers to; which versions may go is decided above, and Lance gets the list.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote
 
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.objects import ControlStore
-from omnigraph.storage.tables import Table, TableStore
+from omnigraph.storage.tables import Table, TableAddress, TableStore
 
 _KEEP_EVERYTHING = 2**31 - 1
 
@@ -78,9 +79,20 @@ def remove_versions(store: TableStore, table: Table, versions: Sequence[int]) ->
         return _removal(table.dataset.cleanup_old_versions(**_selection(versions)))
 
 
-def preview_drop(objects: ControlStore, path: str) -> Removal:
-    """Say what a directory of a table, or of one of its refs, holds."""
-    sizes = objects.sizes(f"{path}/")
+def preview_drop(objects: ControlStore, location: str) -> Removal:
+    """Say what the directory of a table holds."""
+    return _held(objects.sizes(f"{location}/"))
+
+
+def preview_ref_drop(objects: ControlStore, location: str, name: str) -> Removal:
+    """Say what a ref of a table holds: its tree, and the object by which the table knows it."""
+    known = objects.sizes(f"{location}/_refs/branches/")
+    # Lance escapes the slashes of a ref's name.
+    own = {path: size for path, size in known.items() if unquote(path).endswith(f"/_refs/branches/{name}.json")}
+    return _held({**objects.sizes(f"{TableAddress(location, name).path}/"), **own})
+
+
+def _held(sizes: Mapping[str, int]) -> Removal:
     return Removal(
         versions=sum("/_versions/" in path for path in sizes),
         bytes=sum(sizes.values()),

@@ -16,7 +16,11 @@ from omnigraph.storage.lineage import Stretch
 from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID, Table, TableAddress, TableStore
 
 _LAST_UPDATED = "_row_last_updated_at_version"
+_CREATED = "_row_created_at_version"
 _OFFSET_BITS = (1 << 32) - 1
+_SPARSE = 16
+"""From one row in so many on, a scan of the whole fragment is cheaper than looking rows up."""
+_TAKE_ROWS = 8_192
 
 
 def rows_written_since(older: Table, table: Table, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -28,6 +32,16 @@ def rows_written_since(older: Table, table: Table, columns: Sequence[str]) -> It
     if new:
         where = f"{_LAST_UPDATED} > {older.version}"
         yield from table.scan(columns, where=where, with_row_ids=True, fragment_ids=new)
+
+
+def count_written_since(older: Table, table: Table) -> tuple[int, int]:
+    """Return how many rows were inserted or updated since an older state, and how many of them inserted."""
+    new = _only_in(_by_files(table), _by_files(older))
+    counts = [
+        sum(len(batch) for batch in table.scan([], where=where, with_row_ids=True, fragment_ids=new)) if new else 0
+        for where in (f"{_LAST_UPDATED} > {older.version}", f"{_CREATED} > {older.version}")
+    ]
+    return counts[0], counts[1]
 
 
 def deleted_row_ids(store: TableStore, location: str, stretches: Sequence[Stretch]) -> pa.Array:
@@ -50,29 +64,91 @@ class UnsharedRows:
     row_ids: pa.Array
 
 
-def unshared_rows(left: Table, right: Table) -> tuple[UnsharedRows, UnsharedRows]:
-    """Return the rows of each state that the other does not have in the same files.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FragmentOverlap:
+    """Which fragments of two states hold the same rows, decided from their files alone; no row is read."""
+
+    left_only: tuple[int, ...]
+    right_only: tuple[int, ...]
+    thinned: tuple[tuple[int, int], ...]
+    """Pairs of fragments over the same files that have not deleted the same rows."""
+
+
+def overlap(left: Table, right: Table) -> FragmentOverlap:
+    """Compare two states file by file.
 
     No file is ever written twice under one name. Two fragments over the same data files therefore hold the same rows
     at the same offsets, less what each has deleted, whatever the refs and however the two states came to be.
     """
     of_left, of_right = _by_files(left), _by_files(right)
-    thinned = [
-        (of_left[files], of_right[files])
-        for files in of_left.keys() & of_right.keys()
-        if _deletions(of_left[files]) != _deletions(of_right[files])
-    ]
-    rows_left, rows_right = [pa.array([], pa.uint64())], [pa.array([], pa.uint64())]
-    for fragment_left, fragment_right in thinned:
-        offsets_left, ids_left = _live_rows(left, fragment_left)
-        offsets_right, ids_right = _live_rows(right, fragment_right)
-        physical_rows = fragment_left.physical_rows
-        rows_left.append(ids_left.filter(pc.is_in(offsets_left, value_set=_gaps(offsets_right, physical_rows))))
-        rows_right.append(ids_right.filter(pc.is_in(offsets_right, value_set=_gaps(offsets_left, physical_rows))))
-    return (
-        UnsharedRows(fragment_ids=_only_in(of_left, of_right), row_ids=pa.concat_arrays(rows_left)),
-        UnsharedRows(fragment_ids=_only_in(of_right, of_left), row_ids=pa.concat_arrays(rows_right)),
+    return FragmentOverlap(
+        left_only=_only_in(of_left, of_right),
+        right_only=_only_in(of_right, of_left),
+        thinned=tuple(
+            (fragment.fragment_id, of_right[files].fragment_id)
+            for files, fragment in of_left.items()
+            if files in of_right and _deletions(fragment) != _deletions(of_right[files])
+        ),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenRows:
+    """Some rows of one fragment in the order in which they lie in it, by their ids and by their offsets."""
+
+    fragment_id: int
+    row_ids: pa.Array
+    offsets: pa.Array
+
+
+def unshared_rows(left: Table, right: Table) -> tuple[UnsharedRows, UnsharedRows]:
+    """Return the rows of each state that the other does not have in the same files."""
+    shared = overlap(left, right)
+    rows_left = [rows_deleted_elsewhere(left, mine, right, theirs).row_ids for mine, theirs in shared.thinned]
+    rows_right = [rows_deleted_elsewhere(right, mine, left, theirs).row_ids for theirs, mine in shared.thinned]
+    none = pa.array([], pa.uint64())
+    return (
+        UnsharedRows(fragment_ids=shared.left_only, row_ids=pa.concat_arrays([none, *rows_left])),
+        UnsharedRows(fragment_ids=shared.right_only, row_ids=pa.concat_arrays([none, *rows_right])),
+    )
+
+
+def rows_deleted_elsewhere(table: Table, fragment_id: int, other: Table, other_fragment_id: int) -> ChosenRows:
+    """Return the rows of a fragment that another one over the same files has deleted."""
+    offsets, row_ids = _live_rows(table, fragment_id)
+    other_offsets, _ = _live_rows(other, other_fragment_id)
+    is_gone = pc.is_in(offsets, value_set=_gaps(other_offsets, table.rows_by_fragment()[fragment_id]))
+    return ChosenRows(fragment_id=fragment_id, row_ids=row_ids.filter(is_gone), offsets=offsets.filter(is_gone))
+
+
+def chosen_by_fragment(row_ids: pa.Array, addresses: pa.Array) -> Iterator[ChosenRows]:
+    """Divide rows, given by ascending address, by the fragments that they lie in."""
+    fragment_ids = pc.shift_right(addresses, pa.scalar(32, pa.uint64()))
+    start = 0
+    for found in pc.value_counts(fragment_ids).to_pylist():
+        yield ChosenRows(
+            fragment_id=found["values"],
+            row_ids=row_ids.slice(start, found["counts"]),
+            offsets=_offsets(addresses.slice(start, found["counts"])),
+        )
+        start += found["counts"]
+
+
+def scan_chosen(table: Table, chosen: ChosenRows, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield the chosen rows in their order, with row ids and addresses.
+
+    Few are looked up; many are picked out of a scan, which costs less than finding every single one.
+    """
+    physical_rows = table.rows_by_fragment()[chosen.fragment_id]
+    if len(chosen.row_ids) * _SPARSE < physical_rows:
+        for start in range(0, len(chosen.row_ids), _TAKE_ROWS):
+            wanted = chosen.row_ids.slice(start, _TAKE_ROWS)
+            found = table.take(wanted, columns).combine_chunks()
+            yield from found.take(pc.index_in(wanted, value_set=found[ROW_ID].combine_chunks())).to_batches()
+        return
+    is_chosen = pc.is_in(pa.array(range(physical_rows), pa.uint64()), value_set=chosen.offsets)
+    for batch in table.scan(columns, with_row_ids=True, with_row_addresses=True, fragment_ids=[chosen.fragment_id]):
+        yield batch.filter(is_chosen.take(_offsets(batch[ROW_ADDRESS])))
 
 
 def _by_files(table: Table) -> dict[tuple[Any, ...], Any]:
@@ -83,11 +159,14 @@ def _only_in(ours: dict[tuple[Any, ...], Any], theirs: dict[tuple[Any, ...], Any
     return tuple(fragment.fragment_id for files, fragment in ours.items() if files not in theirs)
 
 
-def _live_rows(table: Table, fragment: Any) -> tuple[pa.Array, pa.Array]:
+def _live_rows(table: Table, fragment_id: int) -> tuple[pa.Array, pa.Array]:
     """Return the offsets and ids of the rows of a fragment that are not deleted; reads no column."""
-    rows = table.read([], with_row_ids=True, with_row_addresses=True, fragment_ids=[fragment.fragment_id])
-    offsets = pc.bit_wise_and(rows[ROW_ADDRESS], pa.scalar(_OFFSET_BITS, pa.uint64()))
-    return offsets.combine_chunks(), rows[ROW_ID].combine_chunks()
+    rows = table.read([], with_row_ids=True, with_row_addresses=True, fragment_ids=[fragment_id])
+    return _offsets(rows[ROW_ADDRESS].combine_chunks()), rows[ROW_ID].combine_chunks()
+
+
+def _offsets(addresses: pa.Array) -> pa.Array:
+    return pc.bit_wise_and(addresses, pa.scalar(_OFFSET_BITS, pa.uint64()))
 
 
 def _gaps(offsets: pa.Array, physical_rows: int) -> pa.Array:

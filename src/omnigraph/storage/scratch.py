@@ -5,7 +5,8 @@ need not survive a crash of the machine and are not synced.
 """
 
 import shutil
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ from omnigraph.errors import StorageError
 from omnigraph.storage.store import GraphStore
 
 SCRATCH_DIRECTORY = "__staging"
+_TABLE_NAME = b"omnigraph_table"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +28,28 @@ class Scratch:
 
     def write_table(self, name: str, rows: pa.Table) -> None:
         """Keep rows under a name."""
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_file(sink, rows.schema) as writer:
-            writer.write_table(rows)
-        self.write(name, sink.getvalue())
+        self.write_tables(name, {"": rows})
 
     def read_table(self, name: str) -> pa.Table:
         """Return the rows that were kept under a name."""
-        return pa.ipc.open_file(self._open(name)).read_all()
+        return self.read_tables(name)[""]
+
+    def write_tables(self, name: str, rows_by_name: Mapping[str, pa.Table]) -> None:
+        """Keep several named tables under one name: few large objects are cheaper than many small ones."""
+        with self._sink(name) as sink:
+            for table_name, rows in rows_by_name.items():
+                schema = rows.schema.with_metadata({_TABLE_NAME: table_name})
+                with pa.ipc.new_stream(sink, schema) as writer:
+                    writer.write_table(rows.cast(schema))
+
+    def read_tables(self, name: str) -> dict[str, pa.Table]:
+        """Return the tables that were kept under a name."""
+        source = self._open(name)
+        found = {}
+        while source.tell() < source.size():
+            rows = pa.ipc.open_stream(source).read_all()
+            found[rows.schema.metadata[_TABLE_NAME].decode()] = rows.replace_schema_metadata()
+        return found
 
     def find_table(self, name: str) -> pa.Table | None:
         """Return the rows that were kept under a name, None if there are none."""
@@ -45,16 +61,8 @@ class Scratch:
 
     def write(self, name: str, content: pa.Buffer | bytes) -> None:
         """Keep bytes under a name."""
-        if not self.store.root.is_local:
-            self.store.objects.put(self._path(name), bytes(content))
-            return
-        path = self.store.root.local_path / self._path(name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # A task that runs twice replaces its file in one step, under the eyes of a reader.
-        unfinished = path.with_name(f".{path.name}.{ids.new_ulid()}")
-        with unfinished.open("wb") as file:
-            file.write(content)
-        unfinished.replace(path)
+        with self._sink(name) as sink:
+            sink.write(content)
 
     def read(self, name: str) -> pa.Buffer:
         """Return the bytes that were kept under a name."""
@@ -70,6 +78,21 @@ class Scratch:
             return
         for path in self.store.objects.list(f"{SCRATCH_DIRECTORY}/{self.operation_id}/{folder}".rstrip("/")):
             self.store.objects.delete(path)
+
+    @contextmanager
+    def _sink(self, name: str) -> Iterator[pa.NativeFile]:
+        if not self.store.root.is_local:
+            memory = pa.BufferOutputStream()
+            yield memory
+            self.store.objects.put(self._path(name), memory.getvalue().to_pybytes())
+            return
+        path = self.store.root.local_path / self._path(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # A task that runs twice replaces its file in one step, under the eyes of a reader.
+        unfinished = path.with_name(f".{path.name}.{ids.new_ulid()}")
+        with pa.OSFile(str(unfinished), "wb") as file:
+            yield file
+        unfinished.replace(path)
 
     def _open(self, name: str) -> pa.NativeFile:
         if self.store.root.is_local:

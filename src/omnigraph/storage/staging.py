@@ -5,7 +5,7 @@ even with `max_retries=0`, so `commit_staged` checks afterwards that the new ver
 carries our uuid: that check, under the branch's gate, is what keeps keys unique.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -271,14 +271,16 @@ def _rewritten_then_inserted(rewritten: pa.Table | None, inserted: pa.Table | No
     return (pa.concat_tables(pieces) if pieces else None), row_ids
 
 
-def write_data_files(store: TableStore, table: Table, target: TableAddress, rows: pa.Table) -> list[Any]:
-    """Write rows as data files below `target`; a target that is not the table itself does not exist yet."""
+def write_data_files(
+    store: TableStore, table: Table, target: TableAddress, rows: pa.Table | Iterable[pa.RecordBatch]
+) -> list[Any]:
+    """Write rows, or a stream of them, as data files below `target`; one that is not the table does not exist yet."""
     from lance.fragment import write_fragments
 
     is_table = target == table.address
     with translated(doing=f"writing new files of {target.path}", uri=target.path):
         fragments = write_fragments(
-            with_blob_columns(rows, table.schema),
+            with_blob_columns(rows, table.schema) if isinstance(rows, pa.Table) else _stream(rows, table.schema),
             store.uri(target),
             schema=None if is_table else table.schema,
             mode="append" if is_table else "create",
@@ -325,6 +327,17 @@ def with_blob_columns(rows: pa.Table, schema: pa.Schema) -> pa.Table:
             column = lance.blob_array(column.to_pylist())
         columns.append(column)
     return pa.table(columns, schema=schema)
+
+
+def _stream(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatchReader:
+    return pa.RecordBatchReader.from_batches(
+        schema,
+        (
+            made
+            for batch in batches
+            for made in with_blob_columns(pa.Table.from_batches([batch]), schema).combine_chunks().to_batches()
+        ),
+    )
 
 
 def _is_blob(data_type: pa.DataType) -> bool:

@@ -27,6 +27,8 @@ ROW_ID: Final = "_rowid"
 ROW_ADDRESS: Final = "_rowaddr"
 
 _HANDLES_MAX = 256
+_METADATA_CACHE_BYTES = 256 << 20
+"""A quarter of what Lance would take: enough for the files of every table in use."""
 _SORT_BYTES_MAX = 256 * 2**20
 _CHUNK_BYTES = 64 * 2**20
 _LOOKUP_BY_FILTER_MAX = 2_000
@@ -105,10 +107,22 @@ class Table:
         """Return how many rows each fragment was written with, by its id."""
         return {fragment.fragment_id: fragment.physical_rows for fragment in self._dataset.get_fragments()}
 
+    def bytes_by_fragment(self) -> dict[int, int]:
+        """Return how large the data files of each fragment are, by its id; those of unknown size count as none."""
+        return {
+            fragment.fragment_id: sum(file.file_size_bytes or 0 for file in fragment.metadata.files)
+            for fragment in self._dataset.get_fragments()
+        }
+
     def count_rows(self, where: str | None = None) -> int:
         """Count live rows."""
         with self._reading():
             return int(self._dataset.count_rows(filter=where))
+
+    def fragment_rows(self) -> dict[int, int]:
+        """Return how many live rows each fragment has, in the order of the table."""
+        with self._reading():
+            return {fragment.fragment_id: fragment.count_rows() for fragment in self._dataset.get_fragments()}
 
     def scan(
         self,
@@ -312,7 +326,8 @@ class TableStore:
         import lance
 
         if self._session is None:
-            self._session = lance.Session()  # type: ignore[attr-defined]  # public, though not in its __all__
+            # Unbounded, a long-lived writer fills it with the metadata of versions that nobody reads again.
+            self._session = lance.Session(metadata_cache_size_bytes=_METADATA_CACHE_BYTES)  # type: ignore[attr-defined]  # public, though not in its __all__
         return lance.dataset(
             self.uri(address), version=version, storage_options=self._storage_options, session=self._session
         )

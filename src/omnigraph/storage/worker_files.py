@@ -5,7 +5,7 @@ process opens the store from its own environment, where the engine has put what 
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -67,8 +67,12 @@ class TablePlace:
 
         The leading rows keep `row_ids`.
         """
-        if rows.num_rows == 0:
-            return ()
+        return self.write_stream(store, rows, row_ids=row_ids) if rows.num_rows else ()
+
+    def write_stream(
+        self, store: GraphStore, rows: pa.Table | Iterable[pa.RecordBatch], *, row_ids: pa.Array | None = None
+    ) -> tuple[str, ...]:
+        """Write at least one row as it comes; otherwise as `write_rows`."""
         fragments = write_data_files(store.tables, self.open(store), self.target, rows)
         if row_ids is not None and len(row_ids):
             fragments = with_row_ids(fragments, row_ids)

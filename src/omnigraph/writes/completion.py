@@ -11,7 +11,7 @@ import pyarrow as pa
 from omnigraph.base import faults
 from omnigraph.catalog.arrow import PROPERTY_ID_METADATA, SYSTEM_COLUMNS
 from omnigraph.storage.refs import delete_ref, list_refs
-from omnigraph.storage.removal import remove_table, remove_versions
+from omnigraph.storage.removal import remove_doomed_versions, remove_table
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.purge import Purge
 from omnigraph.writes.sidecar import Sidecar
@@ -40,7 +40,9 @@ def _remove(context: GraphContext, branch: str, purge: Purge) -> None:
     pins = context.manifest.load(branch).snapshot.pins.values()
     pin = next((pin for pin in pins if pin.location == purge.location), None)
     if pin is not None:
-        remove_versions(tables, purge.location, before=pin.version, is_doomed=lambda schema: _may_hold(schema, lost))
+        remove_doomed_versions(
+            tables, purge.location, before=pin.version, is_doomed=lambda schema: _may_hold(schema, lost)
+        )
 
 
 def _may_hold(schema: pa.Schema, lost: Collection[bytes]) -> bool:

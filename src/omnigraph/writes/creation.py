@@ -43,8 +43,7 @@ class NewTable:
         """Say in a sidecar what is about to be made."""
         return SidecarEffect(
             table_key=self.table_key,
-            stable_table_id=f"{self.identity.type_id:016x}",
-            table_incarnation_id=f"{self.identity.incarnation_id:016x}",
+            identity=self.identity,
             location=self.registration.location,
             ref=None,
             expected_version=0,

@@ -54,8 +54,7 @@ class ManifestDelta:
 def _table_document(table: TableRegistration) -> dict[str, str]:
     return {
         "table_key": table.table_key,
-        "stable_table_id": f"{table.identity.type_id:016x}",
-        "table_incarnation_id": f"{table.identity.incarnation_id:016x}",
+        **table.identity.document(),
         "location": table.location,
     }
 
@@ -63,8 +62,6 @@ def _table_document(table: TableRegistration) -> dict[str, str]:
 def _table(document: Mapping[str, str]) -> TableRegistration:
     return TableRegistration(
         table_key=TableKey(document["table_key"]),
-        identity=TableIdentity(
-            type_id=int(document["stable_table_id"], 16), incarnation_id=int(document["table_incarnation_id"], 16)
-        ),
+        identity=TableIdentity.from_document(document),
         location=document["location"],
     )

@@ -18,7 +18,7 @@ def settle_on_open(context: GraphContext, events: Events) -> None:
     context.store.objects.probe()
     adopt_root(context.store.tables, context.store.root)
     bring_up_to_date(context, MAIN_BRANCH)
-    for blocked in settle_all(context).blocked:
+    for blocked in settle_all(context, events=events).blocked:
         events(Warned(message=blocked.reason))
     state = context.manifest.load(MAIN_BRANCH)
     reference = state.snapshot.schema

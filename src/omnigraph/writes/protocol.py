@@ -225,6 +225,7 @@ def _run_gated(
         [Claim(name=f"branch/{name}") for name in branches],
         operation=f"{writer.kind} {identity.operation_id}",
         wait_seconds=GATE_WAIT_SECONDS,
+        events=events,
     ) as lock:
         faults.reach("write.after_gates")
         for name in branches:
@@ -349,8 +350,7 @@ def _effect(table: NewTable | PreparedTable) -> SidecarEffect:
         return table.effect()
     return SidecarEffect(
         table_key=table.table_key,
-        stable_table_id=f"{table.pin.identity.type_id:016x}",
-        table_incarnation_id=f"{table.pin.identity.incarnation_id:016x}",
+        identity=table.pin.identity,
         location=table.pin.location,
         ref=table.target.ref,
         expected_version=table.pin.version,

@@ -77,8 +77,7 @@ class SidecarEffect:
     """What the operation does to one table."""
 
     table_key: TableKey
-    stable_table_id: str
-    table_incarnation_id: str
+    identity: TableIdentity
     location: str
     ref: str | None
     expected_version: int
@@ -101,11 +100,6 @@ class SidecarEffect:
             return None
         version = self.expected_version if self.pinned_version is None else self.pinned_version
         return (self.ref if self.fork is None else self.fork.from_ref, version)
-
-    @property
-    def identity(self) -> TableIdentity:
-        """The identity of the table."""
-        return TableIdentity(type_id=int(self.stable_table_id, 16), incarnation_id=int(self.table_incarnation_id, 16))
 
     @property
     def address(self) -> TableAddress:
@@ -222,15 +216,14 @@ def sidecar_bytes(sidecar: Sidecar) -> bytes:
             "metadata": dict(sidecar.commit_metadata),
         },
         "rollback_commit_id": sidecar.rollback_commit_id,
-        "effects": [asdict(effect) for effect in sidecar.effects],
+        "effects": [_effect_document(effect) for effect in sidecar.effects],
         "manifest": {
             **sidecar.manifest.document(),
             "update": [
                 *(
                     {
                         "table_key": effect.table_key,
-                        "stable_table_id": effect.stable_table_id,
-                        "table_incarnation_id": effect.table_incarnation_id,
+                        **effect.identity.document(),
                         "ref": effect.ref,
                     }
                     for effect in sidecar.effects
@@ -319,11 +312,18 @@ def _from_document(document: Mapping[str, Any]) -> Sidecar:
     )
 
 
+def _effect_document(effect: SidecarEffect) -> dict[str, Any]:
+    stored = asdict(effect)
+    del stored["identity"]
+    return {"table_key": effect.table_key, **effect.identity.document(), **stored}
+
+
 def _effect(document: Mapping[str, Any]) -> SidecarEffect:
     known = {column.name: document[column.name] for column in fields(SidecarEffect) if column.name in document}
     return SidecarEffect(
         **{
             **known,
+            "identity": TableIdentity.from_document(document),
             "effect": EffectKind(document["effect"]),
             "planned": tuple(PlannedCommit(**planned) for planned in document["planned"]),
             "fork": Fork(**document["fork"]) if document["fork"] is not None else None,
@@ -334,8 +334,7 @@ def _effect(document: Mapping[str, Any]) -> SidecarEffect:
 def _pointer_document(pin: TablePin) -> Mapping[str, Any]:
     return {
         "table_key": pin.table_key,
-        "stable_table_id": f"{pin.identity.type_id:016x}",
-        "table_incarnation_id": f"{pin.identity.incarnation_id:016x}",
+        **pin.identity.document(),
         "location": pin.location,
         "ref": pin.ref,
         "version": pin.version,
@@ -346,9 +345,7 @@ def _pointer_document(pin: TablePin) -> Mapping[str, Any]:
 def _pointer(document: Mapping[str, Any]) -> TablePin:
     return TablePin(
         table_key=TableKey(document["table_key"]),
-        identity=TableIdentity(
-            type_id=int(document["stable_table_id"], 16), incarnation_id=int(document["table_incarnation_id"], 16)
-        ),
+        identity=TableIdentity.from_document(document),
         location=document["location"],
         ref=document["ref"],
         version=document["version"],

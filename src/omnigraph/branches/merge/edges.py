@@ -16,15 +16,6 @@ from omnigraph.engine.interface import Engine
 from omnigraph.records.contents import DIGEST_TYPE, row_digests
 from omnigraph.writes.delta import rows_among, rows_without
 
-_PAIR = """
-    WITH ours AS (
-        SELECT id, digest, row_number() OVER (PARTITION BY digest ORDER BY id) AS place FROM left_edges
-    ), theirs AS (
-        SELECT id, digest, row_number() OVER (PARTITION BY digest ORDER BY id) AS place FROM right_edges
-    )
-    SELECT ours.id AS left_id, theirs.id AS right_id
-    FROM ours JOIN theirs ON ours.digest = theirs.digest AND ours.place = theirs.place
-"""
 _PAIRS_SCHEMA = pa.schema([pa.field("left_id", pa.string()), pa.field("right_id", pa.string())])
 
 
@@ -36,6 +27,18 @@ class RelationshipChanges:
     target: pa.Table
     stand_ins: pa.Table
     """Pairs of a base edge and the equal edge under another id that the target has in its place."""
+
+
+def pairs_statement(*, left: str, right: str) -> str:
+    """Match the edges `(id, digest)` of two queries that are equal, one to one, in the order of their ids."""
+    return f"""
+        SELECT ours.id AS left_id, theirs.id AS right_id
+        FROM (
+            SELECT id, digest, row_number() OVER (PARTITION BY digest ORDER BY id) AS place FROM {left}
+        ) ours JOIN (
+            SELECT id, digest, row_number() OVER (PARTITION BY digest ORDER BY id) AS place FROM {right}
+        ) theirs ON ours.digest = theirs.digest AND ours.place = theirs.place
+    """
 
 
 def relationship_changes(
@@ -88,7 +91,7 @@ def _pairs(engine: Engine, left: TableState, left_ids: pa.Array, right: TableSta
     if len(left_ids) == 0 or len(right_ids) == 0:
         return _PAIRS_SCHEMA.empty_table()
     relations = {"left_edges": _digests(left, left_ids), "right_edges": _digests(right, right_ids)}
-    return engine.sql(relations, _PAIR).cast(_PAIRS_SCHEMA)
+    return engine.sql(relations, pairs_statement(left="left_edges", right="right_edges")).cast(_PAIRS_SCHEMA)
 
 
 def _digests(state: TableState, ids: pa.Array) -> pa.Table:

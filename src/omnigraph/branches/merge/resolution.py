@@ -27,31 +27,39 @@ class Outcome(StrEnum):
 
 RESOLUTION_SCHEMA = pa.schema([pa.field("id", pa.string()), pa.field("outcome", pa.string())])
 
-_RESOLVE = """
+
+def outcome_expression(*, are_equal: str) -> str:
+    """Spell the truth table over a change `s` of the source and the change `t` of the target, if it made one.
+
+    `are_equal` says whether both left the entity with equal values; null is the outcome of keeping the target's.
+    """
+    return f"""
+        CASE
+            WHEN t.id IS NULL AND s.op = 'delete' THEN 'delete'
+            WHEN t.id IS NULL THEN 'take'
+            WHEN s.op = 'delete' AND t.op = 'delete' THEN NULL
+            WHEN s.op = 'delete' OR t.op = 'delete' THEN 'delete_vs_update'
+            WHEN {are_equal} THEN NULL
+            WHEN s.op = 'insert' THEN 'divergent_insert'
+            ELSE 'divergent_update'
+        END
+    """
+
+
+def agreement_expression(bases: int) -> str:
+    """Spell what several bases say about one entity together: where they disagree, none is picked silently."""
+    return f"CASE WHEN count(*) = {bases} AND min(outcome) = max(outcome) THEN min(outcome) ELSE 'divergent_update' END"
+
+
+_RESOLVE = f"""
     SELECT id, outcome FROM (
-        SELECT s.id AS id,
-            CASE
-                WHEN t.id IS NULL AND s.op = 'delete' THEN 'delete'
-                WHEN t.id IS NULL THEN 'take'
-                WHEN s.op = 'delete' AND t.op = 'delete' THEN NULL
-                WHEN s.op = 'delete' OR t.op = 'delete' THEN 'delete_vs_update'
-                WHEN e.id IS NOT NULL THEN NULL
-                WHEN s.op = 'insert' THEN 'divergent_insert'
-                ELSE 'divergent_update'
-            END AS outcome
+        SELECT s.id AS id, {outcome_expression(are_equal="e.id IS NOT NULL")} AS outcome
         FROM source s LEFT JOIN target t ON s.id = t.id LEFT JOIN equal e ON s.id = e.id
     ) resolved WHERE outcome IS NOT NULL
 """
 
 _CHANGED_ON_BOTH = """
     SELECT s.id AS id FROM source s JOIN target t ON s.id = t.id WHERE s.op <> 'delete' AND t.op <> 'delete'
-"""
-
-_AGREE = """
-    SELECT id,
-        CASE WHEN count(*) = {bases} AND min(outcome) = max(outcome) THEN min(outcome) ELSE 'divergent_update' END
-            AS outcome
-    FROM resolutions GROUP BY id
 """
 
 
@@ -72,7 +80,7 @@ def agreed(engine: Engine, resolutions: Sequence[pa.Table]) -> pa.Table:
     """Combine the resolutions against several bases: where they disagree, no base is picked silently."""
     if len(resolutions) == 1:
         return resolutions[0]
-    statement = _AGREE.format(bases=len(resolutions))
+    statement = f"SELECT id, {agreement_expression(len(resolutions))} AS outcome FROM resolutions GROUP BY id"
     return engine.sql({"resolutions": pa.concat_tables(resolutions)}, statement).cast(RESOLUTION_SCHEMA)
 
 

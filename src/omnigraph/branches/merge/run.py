@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from omnigraph.base import faults
 from omnigraph.base.events import Events, Warned
 from omnigraph.branches.delete import delete_branch
-from omnigraph.branches.merge.plan import MergePlan, TableCounts, plan_merge
+from omnigraph.branches.merge.plan import MergePlan, TableCounts
+from omnigraph.branches.merge.planner import MergePlanner
 from omnigraph.branches.merge.sides import MergeOutcome, observe_sides
 from omnigraph.branches.merge.writer import MergeWriter
 from omnigraph.branches.names import check_branch_name
+from omnigraph.engine.choice import EngineChoice
 from omnigraph.errors import HistoricalVersionReclaimed, InvalidTarget, OmniError, ReadSetConflict, StorageError
 from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId, check_actor
 from omnigraph.manifest.rows import MANIFEST
@@ -56,6 +58,7 @@ def run_merge(
     message: str | None,
     show_values: bool,
     actor_id: str | None,
+    choice: EngineChoice,
     events: Events,
 ) -> MergeResult:
     """Merge `source` into `target` as one commit, or raise `MergeConflicts` and change nothing."""
@@ -67,13 +70,12 @@ def run_merge(
         settle_branch(context, source)
     captured = context.manifest.load(source)
     faults.reach("merge.after_capture")
+    planner = MergePlanner(choice=choice, events=events, show_values=show_values, writes_files=not is_dry_run)
     with _source_must_live(context, captured):
         if is_dry_run:
-            plan, commit = _preview(context, captured, target, show_values=show_values), None
+            plan, commit = _preview(context, captured, target, planner), None
         else:
-            writer = MergeWriter(
-                source=captured, branch=target, actor_id=actor_id, message=message, show_values=show_values
-            )
+            writer = MergeWriter(source=captured, branch=target, actor_id=actor_id, message=message, planner=planner)
             plan, commit = _carry_out(context, writer, events)
     is_deleted, why_not = (
         _delete_source(context, source, captured.head.graph_commit_id, events)
@@ -88,17 +90,17 @@ def run_merge(
         is_dry_run=is_dry_run,
         tables=plan.tables,
         actor_id=actor_id,
-        engine=context.engine.name,
-        engine_reason=_extent(plan),
+        engine=planner.engine,
+        engine_reason=planner.reason,
         commit=commit,
         branch_deleted=is_deleted,
         branch_delete_error=why_not,
     )
 
 
-def _preview(context: GraphContext, source: ManifestState, target: str, *, show_values: bool) -> MergePlan:
+def _preview(context: GraphContext, source: ManifestState, target: str, planner: MergePlanner) -> MergePlan:
     """Plan the merge and write nothing; conflicts are refused as in a run."""
-    plan = plan_merge(observe_sides(capture_branch(context, target), source), show_values=show_values)
+    plan = planner.plan(observe_sides(capture_branch(context, target), source))
     if plan.conflicts:
         raise plan.conflicts.error(source=source.branch.name, target=target)
     return plan
@@ -134,11 +136,6 @@ def _source_must_live(context: GraphContext, source: ManifestState) -> Iterator[
             expected=source.branch.incarnation,
             actual=incarnation,
         ) from lost
-
-
-def _extent(plan: MergePlan) -> str:
-    changed = sum(table.inserted + table.updated + table.deleted for table in plan.tables)
-    return "1 entity changes" if changed == 1 else f"{changed:,} entities change"
 
 
 def _delete_source(context: GraphContext, name: str, merged: CommitId, events: Events) -> tuple[bool, str | None]:

@@ -1,7 +1,8 @@
 """One table of a merge: from the changes of both sides to the delta that the target receives."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
@@ -44,14 +45,7 @@ class TableMerge:
     def conflicts(self, *, at_most: int) -> Iterator[MergeConflict]:
         """Word the first conflicts by id."""
         undecided = rows_with(self.resolution, *KIND_BY_OUTCOME)
-        for row in undecided.sort_by("id").slice(0, at_most).to_pylist():
-            outcome = Outcome(row["outcome"])
-            yield MergeConflict(
-                kind=KIND_BY_OUTCOME[outcome],
-                table_key=self.entity.table_key,
-                entity_id=row["id"],
-                message=f"{self.entity.name} {shorten(row['id'])!r} {_WORDS[outcome]}",
-            )
+        return word_conflicts(self.entity, undecided.sort_by("id").slice(0, at_most).to_pylist())
 
     def delta(self, sides: MergeSides) -> TableDelta:
         """Return what the target's table receives.
@@ -74,6 +68,18 @@ class TableMerge:
             upserts=delta_rows(self.entity, images),
             matched=rows_among(stored, taken),
             removed=rows_among(stored, removed),
+        )
+
+
+def word_conflicts(entity: EntityType, undecided: Iterable[Mapping[str, Any]]) -> Iterator[MergeConflict]:
+    """Word what could not be decided, given as `(id, outcome)`."""
+    for row in undecided:
+        outcome = Outcome(row["outcome"])
+        yield MergeConflict(
+            kind=KIND_BY_OUTCOME[outcome],
+            table_key=entity.table_key,
+            entity_id=row["id"],
+            message=f"{entity.name} {shorten(row['id'])!r} {_WORDS[outcome]}",
         )
 
 

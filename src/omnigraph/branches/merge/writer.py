@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from omnigraph.base import faults
-from omnigraph.branches.merge.plan import MergePlan, plan_merge
+from omnigraph.branches.merge.plan import MergePlan
+from omnigraph.branches.merge.planner import MergePlanner
 from omnigraph.branches.merge.sides import MergeOutcome, observe_sides
 from omnigraph.manifest.bases import MERGE_OUTCOME, MERGED_PINS, spell_merged_pins
 from omnigraph.manifest.commits import CommitKind
 from omnigraph.manifest.state import ManifestState
 from omnigraph.writes.authority import Capture
-from omnigraph.writes.delta import prepare_tables
 from omnigraph.writes.protocol import PreparedWrite, WriteIdentity
 from omnigraph.writes.sidecar import SidecarKind
 
@@ -27,7 +27,7 @@ class MergeWriter:
     branch: str
     actor_id: str | None
     message: str | None
-    show_values: bool
+    planner: MergePlanner
     expected_head: str | None = None
     kind: SidecarKind = SidecarKind.BRANCH_MERGE
     commit_kind: CommitKind = CommitKind.BRANCH_MERGE
@@ -36,12 +36,12 @@ class MergeWriter:
 
     def prepare(self, capture: Capture, identity: WriteIdentity) -> PreparedWrite | None:
         """Plan the merge against the captured target and stage it; a merge that nets to nothing still has a commit."""
-        plan = self.plan = plan_merge(observe_sides(capture, self.source), show_values=self.show_values)
+        plan = self.plan = self.planner.plan(observe_sides(capture, self.source))
         if plan.conflicts:
             raise plan.conflicts.error(source=self.source.branch.name, target=self.branch)
         if plan.outcome is MergeOutcome.ALREADY_UP_TO_DATE:
             return None
-        tables = prepare_tables(capture, plan.deltas, identity)
+        tables = plan.stage(identity)
         # Once the source is deleted, its newest commit would be in no log, and a later merge would find an older base.
         capture.context.log.add(self.source.head)
         faults.reach("merge.after_log_import")

@@ -7,7 +7,7 @@ from omnigraph.cli import branch_view, change_view, merge_view
 from omnigraph.cli.change_flags import Filters, filter_options, page_options, read_pages
 from omnigraph.cli.command import command
 from omnigraph.cli.consent import require_consent
-from omnigraph.cli.engine_choice import require_local_engine, resolve_engine
+from omnigraph.cli.engine_choice import resolve_engine
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.opening import open_to_read
 from omnigraph.cli.params import json_option
@@ -75,7 +75,7 @@ def branch_diff(
     """Show what merging a branch would bring.
 
     SOURCE is compared with the commit at which it parted from the target; what the target did since is left out. With
-    --from it is compared with any other state. Every state is a branch, branch@N, branch~N or a commit id.
+    --from it is compared with any other state. Every state is a branch, branch@N, branch@TIME, branch~N or a commit id.
     """
     filters: Filters = {"kinds": kinds, "types": types, "ops": ops}
     if before is not None and into is not None:
@@ -155,7 +155,7 @@ def branch_merge(
     """
     target = resolve_storage(invocation)
     actor = invocation.actor()
-    require_local_engine(resolve_engine(invocation))
+    choice = resolve_engine(invocation)
     if delete_branch and not dry_run:
         require_consent(invocation, target)
     echo_target(invocation, target)
@@ -172,10 +172,10 @@ def branch_merge(
                 message=message,
                 show_values=show_values,
                 actor=actor,
+                engine=choice,
                 events=events,
             )
         except errors.MergeConflicts as conflicts:
             invocation.output.show(conflicts, document=merge_view.conflicts_document, text=merge_view.conflicts_text)
             raise
-    invocation.notices.echo(f"engine: {result.engine} ({result.engine_reason})")
     invocation.output.show(result, document=merge_view.merge_document, text=merge_view.merge_text)

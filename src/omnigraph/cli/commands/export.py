@@ -27,7 +27,7 @@ Format = Literal["jsonl", "parquet", "lance"]
     ),
 )
 @branch_option
-@click.option("--snapshot", metavar="ADDRESS", help="An older state: a commit id, branch@N or branch~N.")
+@click.option("--snapshot", metavar="ADDRESS", help="An older state: a commit id, branch@N, branch@TIME or branch~N.")
 @click.option("--type", "types", metavar="TYPE", multiple=True, help="Only this type or table key; repeatable.")
 @click.option(
     "--out", metavar="PATH", help="A file, or a directory or s3:// prefix for files per type, instead of stdout."

@@ -16,6 +16,9 @@ from omnigraph.cli.scope import echo_target, resolve_storage
 if TYPE_CHECKING:
     from omnigraph.graph import Graph
 
+_WAIT_SECONDS = 30.0
+"""How long a live writer is waited for; one that died on an object store takes up to another 31 seconds."""
+
 
 @command(
     "recover",
@@ -46,7 +49,10 @@ def recover(invocation: Invocation, *, lists: bool, show: str | None, abandon: s
     if abandon is not None:
         require_consent(invocation, target)
     graph = omnigraph.open(target.uri, recover=False)
-    swept = graph.recover() if abandon is None else graph.abandon(abandon)
+    if abandon is None:
+        swept = graph.recover(wait_seconds=_WAIT_SECONDS, events=invocation.notices.event)
+    else:
+        swept = graph.abandon(abandon)
     invocation.output.show(
         swept,
         document=lambda result: recovery_view.sweep_document(target.uri, result),
@@ -59,8 +65,8 @@ def recover(invocation: Invocation, *, lists: bool, show: str | None, abandon: s
         )
     if swept.in_use:
         raise errors.BranchBusy(
-            f"{counted(len(swept.in_use), 'operation')} may still be carried out by a live writer, or by one whose "
-            "lease has not run out yet; run `omnigraph recover` again later.",
+            f"{counted(len(swept.in_use), 'operation')} may still be carried out by a live writer; run "
+            "`omnigraph recover` again later.",
             operation_ids=swept.in_use,
         )
 

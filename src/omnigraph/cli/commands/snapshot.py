@@ -11,7 +11,9 @@ from omnigraph.cli.params import branch_option, json_option
 
 @command("snapshot", examples=("omnigraph snapshot art.omni", "omnigraph snapshot --store art.omni --json"))
 @branch_option
-@click.option("--snapshot", "moment", metavar="ADDRESS", help="An older state: a commit id, branch@N or branch~N.")
+@click.option(
+    "--snapshot", "moment", metavar="ADDRESS", help="An older state: a commit id, branch@N, branch@TIME or branch~N."
+)
 @json_option
 def snapshot(invocation: Invocation, *, branch: str, moment: str | None) -> None:
     """Show the tables of a branch: rows, versions and where they are."""

@@ -4,25 +4,34 @@ import pickle
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
 from omnigraph.base import ids
-from omnigraph.engine.interface import Outcome, Produced, Relations, Task, Watch
-from omnigraph.engine.spark.interrupts import plain_interrupts
+from omnigraph.engine.interface import Kept, Outcome, Produced, Relation, Relations, Task, Watch
+from omnigraph.engine.local import worker_engine
+from omnigraph.engine.spark.broadcasts import no_broadcasts
+from omnigraph.engine.spark.interrupts import JobGroup, plain_interrupts
 from omnigraph.engine.spark.progress import watching
 from omnigraph.engine.spark.worker import (
     OUTCOME,
     OUTCOME_TYPE,
+    LoneReader,
+    LoneStatement,
     PartitionRunner,
     RelationReader,
+    SmallRelations,
     TaskRunner,
     group_runner,
+    run_lone,
     signed_schema,
     unpack,
 )
 from omnigraph.errors import SparkJobFailed
+
+LONE_ROWS_MAX = 4 << 20
+"""Rows that a statement reads on one worker: a few hundred megabytes of keys, and a fraction of a shuffle's time."""
 
 _CANCELLED = "the Spark job was cancelled and nothing was committed"
 
@@ -34,7 +43,9 @@ class SparkEngine:
 
     def __init__(self, session: Any) -> None:
         self._session = session
-        self._kept: list[tuple[Produced, Any]] = []
+        self._read: list[tuple[Produced, Any]] = []
+        self._kept: list[Any] = []
+        self._views: list[str] = []
 
     @property
     def slots(self) -> int:
@@ -45,14 +56,39 @@ class SparkEngine:
             context = getattr(self._session, "_sc", None)
             return int(context.defaultParallelism) if context is not None else 8
 
+    @property
+    def task_threads(self) -> int:
+        """What Spark reserves for a task; a Connect session does not tell, so it is one."""
+        context = getattr(self._session, "_sc", None)
+        return int(context.getConf().get("spark.task.cpus", "1")) if context is not None else 1
+
     def sql(self, relations: Relations, statement: str) -> pa.Table:
-        """Run one statement on the cluster and fetch its small result."""
+        """Run one statement on the cluster, small ones on one worker, and fetch its small result."""
+        if (small := _small(relations)) is not None:
+            return next(self.map(run_lone, [self._lone(small, statement)]))
 
         def run() -> pa.Table:
             with self._query(relations, statement) as frame:
                 return frame.toArrow()
 
-        return self._run(run)
+        return cast("pa.Table", self._run_statement(run))
+
+    def keep(self, relations: Relations, statement: str) -> Relation:
+        """Give a statement's result a place on the cluster; most of it is worked out when something first asks for it.
+
+        The views of its relations stay as long: a Connect session looks them up only then.
+        """
+
+        def run() -> Any:
+            frame = self._frame_of(relations, statement, self._views)
+            if self._is_one_process:
+                # Nothing gets lost here that Spark would have to work out anew, so it need not carry along how, which
+                # every later statement would be planned with (measured: 8 instead of 49 seconds for a small merge).
+                return frame.localCheckpoint(eager=False)
+            self._kept.append(frame.persist())
+            return frame
+
+        return Kept(self._run_statement(run))
 
     def map(
         self, function: Callable[[Task], Outcome], tasks: Iterable[Task], *, watch: Watch | None = None
@@ -76,7 +112,7 @@ class SparkEngine:
             with self._query(relations, statement) as frame:
                 return frame.groupBy(by).applyInArrow(group_runner(function), OUTCOME_TYPE).toArrow()
 
-        for outcome in self._run(run)[OUTCOME].to_pylist():
+        for outcome in self._run_statement(run)[OUTCOME].to_pylist():
             yield unpack(outcome)
 
     def map_partitions(self, frame: Any, function: Callable[[int, Iterator[pa.RecordBatch]], Outcome]) -> list[Outcome]:
@@ -86,45 +122,86 @@ class SparkEngine:
 
     def close(self) -> None:
         """Let go of the relations that the cluster keeps for this engine."""
-        for _, frame in self._kept:
+        for frame in (*self._kept, *(frame for _, frame in self._read)):
             frame.unpersist()
         self._kept.clear()
+        self._read.clear()
+        self._drop(self._views)
+
+    def _lone(self, relations: SmallRelations, statement: str) -> LoneStatement:
+        # Nothing else runs meanwhile, so on one machine the statement may have all of it.
+        threads = self.slots if self._is_one_process else self.task_threads
+        return LoneStatement(relations=relations, text=statement, threads=threads)
 
     @contextmanager
     def _query(self, relations: Relations, statement: str) -> Iterator[Any]:
-        """Give the relations names that nobody else uses: the session may be the caller's, with views of its own."""
-        prefix = f"omnigraph_{ids.new_ulid().lower()}"
-        views = {name: f"{prefix}_{name}" for name in relations}
+        """Return the result of a statement as a frame."""
+        if (small := _small(relations)) is not None:
+            nothing = {name: relation.schema.empty_table() for name, relation in small.items()}
+            schema = signed_schema(worker_engine(1).sql(nothing, statement).schema)
+            reader = LoneReader(statement=self._lone(small, statement), schema=schema)
+            yield self._places(1).mapInArrow(reader, _struct(schema))
+            return
+        views: list[str] = []
         try:
-            for name, view in views.items():
-                self._frame(relations[name]).createOrReplaceTempView(view)
-            named = ", ".join(f"{name} AS (SELECT * FROM {view})" for name, view in views.items())  # noqa: S608
-            yield self._session.sql(f"WITH {named} SELECT * FROM ({statement})")  # noqa: S608
+            yield self._frame_of(relations, statement, views)
         finally:
-            for view in views.values():
-                self._session.catalog.dropTempView(view)
+            self._drop(views)
 
-    def _frame(self, relation: pa.Table | Produced) -> Any:
+    def _frame_of(self, relations: Relations, statement: str, views: list[str]) -> Any:
+        """Describe a statement's result and remember the views that it needs.
+
+        They have names that nobody else uses: the session may be the caller's, with views of its own.
+        """
+        prefix = f"omnigraph_{ids.new_ulid().lower()}"
+        for name, relation in relations.items():
+            self._frame(relation).createOrReplaceTempView(f"{prefix}_{name}")
+            views.append(f"{prefix}_{name}")
+        named = ", ".join(f"{name} AS (SELECT * FROM {prefix}_{name})" for name in relations)  # noqa: S608
+        return self._session.sql(f"WITH {named} SELECT * FROM ({statement})")  # noqa: S608
+
+    def _drop(self, views: list[str]) -> None:
+        while views:
+            self._session.catalog.dropTempView(views.pop())
+
+    def _frame(self, relation: Relation) -> Any:
+        if isinstance(relation, Kept):
+            return relation.frame
         schema = signed_schema(relation.schema)
         if isinstance(relation, pa.Table):
             return self._session.createDataFrame(relation.cast(schema))
         if not relation.tasks:
-            return self._session.createDataFrame([], _struct(schema))
-        for kept, frame in self._kept:
-            if kept == relation:
+            return self._session.createDataFrame(schema.empty_table())
+        for read, frame in self._read:
+            if read == relation:
                 return frame
         tasks = tuple(pickle.dumps(task) for task in relation.tasks)
         reader = RelationReader(read=relation.read, tasks=tasks, schema=schema)
         # A statement names a relation many times, and without this its workers would read it as many times.
         frame = self._places(len(tasks)).mapInArrow(reader, _struct(schema)).persist()
-        self._kept.append((relation, frame))
+        self._read.append((relation, frame))
         return frame
+
+    @property
+    def _is_one_process(self) -> bool:
+        """Whether the executor is the driver itself."""
+        context = getattr(self._session, "_sc", None)
+        return context is not None and (context.master == "local" or context.master.startswith("local["))
 
     def _places(self, count: int) -> Any:
         """Return the numbers below `count`, one per partition, so that every task is one Spark task."""
         return self._session.range(0, count, 1, count)
 
-    def _run(self, work: Callable[[], pa.Table]) -> pa.Table:
+    def _run_statement(self, work: Callable[[], Any]) -> Any:
+        """Run the joins of a statement of ours; a frame of the caller's keeps the settings that it was made for."""
+
+        def run() -> Any:
+            with no_broadcasts(self._session):
+                return work()
+
+        return self._run(run)
+
+    def _run(self, work: Callable[[], Any]) -> Any:
         """Run Spark work, cancel it when the caller is interrupted, and translate Spark's failures.
 
         The work has a thread of its own: an interrupt in the middle of a call to Java would leave this thread's
@@ -133,21 +210,13 @@ class SparkEngine:
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
-        tag = f"omnigraph-{ids.new_ulid()}"
-
-        def tagged() -> pa.Table:
-            self._session.addTag(tag)
-            try:
-                return work()
-            finally:
-                self._session.removeTag(tag)
-
+        group = JobGroup(self._session)
         with plain_interrupts(), ThreadPoolExecutor(max_workers=1, thread_name_prefix="omnigraph-spark") as pool:
-            running = pool.submit(tagged)
+            running = pool.submit(group.run, work)
             try:
                 return running.result()
             except KeyboardInterrupt:
-                self._session.interruptTag(tag)
+                group.cancel()
                 raise KeyboardInterrupt(_CANCELLED) from None
             except (PySparkException, Py4JError) as failure:
                 raise self._failed(failure) from failure
@@ -160,6 +229,14 @@ class SparkEngine:
             "the stack trace.",
             **details,
         )
+
+
+def _small(relations: Relations) -> SmallRelations | None:
+    """Return the relations if one worker can hold them all; what the cluster keeps is there because it is large."""
+    here = {name: relation for name, relation in relations.items() if not isinstance(relation, Kept)}
+    rows = [relation.num_rows if isinstance(relation, pa.Table) else relation.rows for relation in here.values()]
+    known = [count for count in rows if count is not None]
+    return here if len(known) == len(relations) and sum(known) <= LONE_ROWS_MAX else None
 
 
 def _struct(schema: pa.Schema) -> Any:

@@ -1,9 +1,43 @@
 """Ctrl-C while Spark works."""
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import current_thread, main_thread
+from typing import Any, TypeVar
+
+from omnigraph.base import ids
+
+Result = TypeVar("Result")
+
+
+class JobGroup:
+    """Everything that one piece of work starts on Spark, so that it can be cancelled without touching other jobs."""
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+        self._context = getattr(session, "_sc", None)
+        self._name = f"omnigraph-{ids.new_ulid()}"
+
+    def run(self, work: Callable[[], Result]) -> Result:
+        """Do the work; the calling thread is its own and ends with it."""
+        if self._context is not None:
+            # Tags would not do: results are collected by another thread of the JVM, which inherits a group only. And
+            # tasks must be interrupted, or a cancelled job would wait for them.
+            self._context.setJobGroup(self._name, "omnigraph", interruptOnCancel=True)
+            return work()
+        self._session.addTag(self._name)
+        try:
+            return work()
+        finally:
+            self._session.removeTag(self._name)
+
+    def cancel(self) -> None:
+        """Stop what the work started."""
+        if self._context is not None:
+            self._context.cancelJobGroup(self._name)
+        else:
+            self._session.interruptTag(self._name)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from omnigraph.base.hidden_modules import reveal_module
 from omnigraph.engine.choice import EngineChoice, EngineName
 from omnigraph.engine.spark.class_archive import archive_options
 from omnigraph.engine.spark.java import missing_java
@@ -24,6 +25,7 @@ _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 def open_session(choice: EngineChoice, environ: Mapping[str, str], worker_environment: Mapping[str, str]) -> Any:
     """Return a session, started if need be; raise `EngineUnavailable` that says what is missing."""
+    reveal_module("pandas")  # PySpark refuses to run Python functions without it
     from pyspark.sql import SparkSession
 
     active = SparkSession.getActiveSession()

@@ -5,16 +5,19 @@ imports it, in the worker.
 """
 
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from omnigraph.engine.interface import Produced
+from omnigraph.engine.local import worker_engine
 from omnigraph.errors import OmniError
 
 OUTCOME = "outcome"
 OUTCOME_TYPE = f"{OUTCOME} binary"
+_BATCH_ROWS = 1 << 16
 _SIGNED = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.int64()}
 
 
@@ -44,6 +47,37 @@ class RelationReader:
         for place in _places(batches):
             for batch in self.read(pickle.loads(self.tasks[place])):  # noqa: S301  # packed by our own driver
                 yield batch.cast(self.schema)
+
+
+SmallRelations: TypeAlias = Mapping[str, pa.Table | Produced]
+"""Named relations that a worker can read by itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoneStatement:
+    """A statement over relations that one worker can hold: its own DuckDB is done before a shuffle has begun."""
+
+    relations: SmallRelations
+    text: str
+    threads: int
+
+
+def run_lone(statement: LoneStatement) -> pa.Table:
+    """Read the relations here and run the statement over them."""
+    return worker_engine(statement.threads).sql(statement.relations, statement.text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoneReader:
+    """Gives the result of a statement as rows of a frame."""
+
+    statement: LoneStatement
+    schema: pa.Schema
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Run the statement once, for the one place that arrives."""
+        for _ in _places(batches):
+            yield from run_lone(self.statement).cast(self.schema).to_batches(max_chunksize=_BATCH_ROWS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.manifest.log import ACTORS, COMMITS
 from omnigraph.manifest.rows import MANIFEST, ObjectType
 from omnigraph.manifest.state import ManifestState
+from omnigraph.storage.refs import Ref, list_refs
 from omnigraph.storage.retention import stored_versions, tagged_versions
 from omnigraph.storage.tables import Table, TableAddress
 from omnigraph.writes.context import GraphContext
@@ -69,14 +70,23 @@ def cleanup_targets(
 
 
 def select_versions(
-    context: GraphContext, target: CleanupTarget, protections: Protections, policy: CleanupPolicy
+    context: GraphContext,
+    target: CleanupTarget,
+    protections: Protections,
+    policy: CleanupPolicy,
+    orphans: Iterable[Ref],
 ) -> Selection | None:
-    """Choose the versions of one target that go; None when the table is not there."""
+    """Choose the versions of one target that go; None when the table is not there.
+
+    What an orphan was forked from stays until the next run, although the orphan itself goes in this one: while it is
+    there, Lance cannot tell what would go without it, and a run must not remove more than its preview said.
+    """
     table = context.store.tables.head(target.address)
     if table is None:
         return None
     own_policy = policy.for_internal_tables() if target.is_internal else policy
-    referred = {**forked_versions(context, target.address), **_tags(table)}
+    here = list_refs(context.store.tables, target.address.location).values()
+    referred = {**forked_versions(target.address, [*here, *orphans]), **_tags(table)}
     versions, reasons = [], []
     for version in own_policy.lets_go(stored_versions(table), now_us=clock.now_us()):
         reason = referred.get(version) or protections.keeps(target.address, version)

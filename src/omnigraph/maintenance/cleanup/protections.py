@@ -14,7 +14,7 @@ from omnigraph.manifest.rows import MANIFEST
 from omnigraph.manifest.snapshot import TablePin
 from omnigraph.manifest.state import ManifestState
 from omnigraph.storage.locks import Lease
-from omnigraph.storage.refs import list_refs
+from omnigraph.storage.refs import Ref, list_refs
 from omnigraph.storage.tables import TableAddress
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.sidecar import PendingOperation, list_pending
@@ -67,11 +67,11 @@ def gather_protections(context: GraphContext, leases: Iterable[Lease]) -> Protec
     return Protections(states=states, reasons=reasons, floors=floors)
 
 
-def forked_versions(context: GraphContext, address: TableAddress) -> dict[int, str]:
-    """Return the versions of a table state's ref that other refs of the table were forked from."""
+def forked_versions(address: TableAddress, refs: Iterable[Ref]) -> dict[int, str]:
+    """Return the versions of one ref, or of the main line, that other refs of the table were forked from."""
     return {
         ref.parent_version: f"ref:{ref.name} was forked from v{ref.parent_version}"
-        for ref in list_refs(context.store.tables, address.location).values()
+        for ref in refs
         if ref.parent == address.ref
     }
 

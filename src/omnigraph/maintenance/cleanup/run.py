@@ -1,7 +1,6 @@
 """Cleanup: look at everything first, then remove table by table; one table's failure does not stop the others."""
 
 import logging
-from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
@@ -18,11 +17,12 @@ from omnigraph.maintenance.repair.drift import Classification, find_lasting_drif
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.manifest.rows import MANIFEST
 from omnigraph.reads.holding import CLEANUP_OPERATION
+from omnigraph.storage.leftovers import drop_scratch, stale_scratch
 from omnigraph.storage.locks import Lease, StoreClock, forget_dead_readers, list_reader_leases
-from omnigraph.storage.refs import list_refs
+from omnigraph.storage.refs import Ref, list_refs
 from omnigraph.storage.removal import remove_table
-from omnigraph.storage.retention import Removal, preview_drop, preview_removal, remove_versions
-from omnigraph.storage.tables import TableAddress
+from omnigraph.storage.retention import Removal, preview_drop, preview_ref_drop, preview_removal, remove_versions
+from omnigraph.storage.scratch import SCRATCH_DIRECTORY
 from omnigraph.writes.context import GraphContext
 
 RECOVERY_FLOOR = 3
@@ -67,7 +67,8 @@ def run_cleanup(
         events(
             Warned(message=f"keeping fewer than {RECOVERY_FLOOR} versions: crash recovery may lose its rollback target")
         )
-    with sole_maintainer(context, CLEANUP_OPERATION, wait_seconds=wait_seconds) if confirm else nullcontext():
+    alone = sole_maintainer(context, CLEANUP_OPERATION, wait_seconds=wait_seconds, events=events)
+    with alone if confirm else nullcontext():
         started = clock.now_us()
         require_settled(context, "cleanup")
         _refuse_drift(context)
@@ -120,22 +121,26 @@ class _Run:
             forget_dead_readers(self._context.store.objects, store_clock=self._clock)
         state = self._protections.states[MAIN_BRANCH]
         targets = cleanup_targets(self._protections, self._policy, dropped_tables(self._context, state))
-        orphans = find_orphans(self._context, [target.address.location for target in targets if not target.is_internal])
+        locations = dict.fromkeys(target.address.location for target in targets if not target.is_internal)
+        orphans = find_orphans(self._context, locations)
         return CleanupReport(
             policy=self._policy,
             executed=self._executes,
-            rows=tuple(self._row(target, orphans) for target in targets),
+            rows=(
+                *(self._row(target, orphans.get(target.address.location, ())) for target in targets),
+                *self._scratch_rows(),
+            ),
         )
 
-    def _row(self, target: CleanupTarget, orphans: Mapping[str, tuple[str, ...]]) -> CleanupRow:
+    def _row(self, target: CleanupTarget, orphans: tuple[Ref, ...]) -> CleanupRow:
         removed = Removal()
         kept_because: tuple[str, ...] = ()
         reclaimed: tuple[str, ...] = ()
         error: str | None = None
         try:
             if target.branch is None and not target.is_dropped:
-                reclaimed, removed = self._reclaim(target, orphans.get(target.address.location, ()))
-            more, kept_because = self._drop(target) if target.is_dropped else self._thin_out(target)
+                reclaimed, removed = self._reclaim(target, tuple(ref.name for ref in orphans))
+            more, kept_because = self._drop(target) if target.is_dropped else self._thin_out(target, orphans)
             removed += more
         except (OmniError, OSError) as failure:
             _log.warning("cleaning %s failed: %s", target.address.path, failure)
@@ -150,14 +155,37 @@ class _Run:
             error=error,
         )
 
+    def _scratch_rows(self) -> tuple[CleanupRow, ...]:
+        """Remove the intermediate files of bulk operations that died; no row when there are none."""
+        stale = stale_scratch(self._context.store, now_ms=clock.now_ms())
+        error: str | None = None
+        for operation_id in stale if self._executes else ():
+            try:
+                drop_scratch(self._context.store, operation_id)
+            except (OmniError, OSError) as failure:
+                _log.warning("what operation %s left stays: %s", operation_id, failure)
+                error = str(failure)
+        if not stale:
+            return ()
+        row = CleanupRow(
+            table_key=SCRATCH_DIRECTORY,
+            branch=None,
+            dropped=False,
+            removed=sum(stale.values(), Removal()),
+            branches_reclaimed=(),
+            kept_because=(),
+            error=error,
+        )
+        return (row,)
+
     def _reclaim(self, target: CleanupTarget, orphans: tuple[str, ...]) -> tuple[tuple[str, ...], Removal]:
         location, objects = target.address.location, self._context.store.objects
-        held = {name: preview_drop(objects, TableAddress(location, name).path) for name in orphans}
+        held = {name: preview_ref_drop(objects, location, name) for name in orphans}
         gone = reclaim_orphans(self._context, location, orphans) if self._executes else orphans
         return gone, sum((held[name] for name in gone), Removal())
 
-    def _thin_out(self, target: CleanupTarget) -> tuple[Removal, tuple[str, ...]]:
-        selection = select_versions(self._context, target, self._fresh_protections(), self._policy)
+    def _thin_out(self, target: CleanupTarget, orphans: tuple[Ref, ...]) -> tuple[Removal, tuple[str, ...]]:
+        selection = select_versions(self._context, target, self._fresh_protections(), self._policy, orphans)
         if selection is None:
             return Removal(), ()
         if not self._executes:

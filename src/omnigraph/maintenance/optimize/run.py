@@ -61,7 +61,7 @@ def run_optimize(
         require_settled(context, "optimize")
         return run.preview()
     with (
-        sole_maintainer(context, "optimize", wait_seconds=options.wait_seconds),
+        sole_maintainer(context, "optimize", wait_seconds=options.wait_seconds, events=events),
         shared_with_workers(context.store, ANY_OPERATION),
     ):
         require_settled(context, "optimize")

@@ -89,7 +89,7 @@ def run_tail(
     """
     identity = WriteIdentity.mint(SidecarKind.OPTIMIZE, CommitKind.MAINTENANCE, MAINTENANCE_ACTOR)
     tail = Tail()
-    with hold_branches(context, [branch], operation=f"optimize {identity.operation_id}") as lock:
+    with hold_branches(context, [branch], operation=f"optimize {identity.operation_id}", events=events) as lock:
         closed_at = clock.monotonic_seconds()
         faults.reach("write.after_gates")
         refuse_pending_on(context, branch, "optimize")
@@ -170,8 +170,7 @@ def _still_good(work: TableWork, pin: TablePin, head: Table) -> TableCommit:
 def _effect(pin: TablePin) -> SidecarEffect:
     return SidecarEffect(
         table_key=pin.table_key,
-        stable_table_id=f"{pin.identity.type_id:016x}",
-        table_incarnation_id=f"{pin.identity.incarnation_id:016x}",
+        identity=pin.identity,
         location=pin.location,
         ref=pin.ref,
         expected_version=pin.version,

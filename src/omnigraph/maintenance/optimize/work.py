@@ -4,8 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from omnigraph.base import faults
 from omnigraph.base.events import Advanced, Events
 from omnigraph.engine.interface import Engine
+from omnigraph.maintenance.optimize.builds import IndexJob, cut, job_key, train
 from omnigraph.maintenance.optimize.grouping import RewriteGroup
 from omnigraph.maintenance.optimize.options import OptimizeOptions
 from omnigraph.maintenance.optimize.plan import IndexBuild, PendingIndex, TablePlan
@@ -68,6 +70,7 @@ class TableWork:
 
 def run_task(task: OptimizeTask) -> OptimizeOutcome:
     """Carry out one task, wherever this process is."""
+    faults.reach("optimize.in_task")
     return run_rewrite(task) if isinstance(task, RewriteTask) else run_index_build(task)
 
 
@@ -84,54 +87,61 @@ def carry_out_tasks(
 
     What a worker did not get to before the deadline stays to be made; what failed its check fails its table.
     """
-    purposes: dict[str, tuple[TableWork, RewriteGroup | IndexBuild]] = {}
+    jobs = {job.key: (work, job) for work in works for job in _index_jobs(store, work, slots=engine.slots)}
+    models = train(engine, [job for _, job in jobs.values()], not_after_us=not_after_us)
     tasks: list[tuple[int, OptimizeTask]] = []
+    groups: dict[str, tuple[TableWork, RewriteGroup]] = {}
     for work in works:
-        access = TableAccess.to(store, work.pinned)
-        for size, purpose, task in _tasks(work, access, options, not_after_us, first_key=len(purposes)):
-            purposes[task.key] = (work, purpose)
-            tasks.append((size, task))
+        for group, task in _rewrites(store, work, options, not_after_us):
+            groups[task.key] = (work, group)
+            tasks.append((group.bytes, task))
+    built: dict[str, list[IndexOutcome]] = {}
+    for key, (work, job) in jobs.items():
+        trained = models.get(key)
+        if trained is not None and trained.model is None:
+            built[key] = [IndexOutcome(key=key, seconds=trained.seconds, error=trained.error)]
+            continue
+        size = sum(fragment.bytes for fragment in work.plan.facts.layout.fragments) // len(job.pieces)
+        tasks += [(size, task) for task in job.tasks(trained.model if trained is not None else None, not_after_us)]
     ordered = [task for _, task in sorted(tasks, key=lambda sized: -sized[0])]
     for done, outcome in enumerate(engine.map(run_task, ordered), start=1):
-        _take(outcome, *purposes[outcome.key])
+        if isinstance(outcome, RewriteOutcome):
+            _take_rewrite(outcome, *groups[outcome.key])
+        else:
+            built.setdefault(job_key(outcome.key), []).append(outcome)
         events(Advanced(phase="rewrite", done=done, total=len(ordered), unit="tasks"))
+    for key, outcomes in built.items():
+        work, job = jobs[key]
+        _take_build(job.finish(outcomes), work, job.build)
 
 
-def _tasks(
-    work: TableWork, access: TableAccess, options: OptimizeOptions, not_after_us: int | None, *, first_key: int
-) -> Iterator[tuple[int, RewriteGroup | IndexBuild, OptimizeTask]]:
-    key = first_key
-    layout = work.plan.facts.layout
-    for group in work.to_rewrite:
-        yield (
-            group.bytes,
-            group,
-            rewrite_task(
-                work.pinned,
-                access,
-                group.fragment_ids,
-                key=str(key),
-                live_rows=group.live_rows,
-                has_btree=work.plan.btrees_after > 0,
-                batch_rows=batch_rows(group, options, has_blobs=layout.has_blobs),
-                verify=options.verify,
-                not_after_us=not_after_us,
-            ),
-        )
-        key += 1
+def _index_jobs(store: GraphStore, work: TableWork, *, slots: int) -> Iterator[IndexJob]:
+    fragments = work.plan.facts.layout.fragments
     for build in work.to_build:
-        task = IndexTask(
-            key=str(key),
-            access=access,
-            name=build.name,
-            column=build.column,
-            lance_type=build.lance_type,
-            fragment_ids=tuple(fragment.fragment_id for fragment in layout.fragments),
-            parameters=build.parameters,
+        yield IndexJob(
+            key=f"{work.plan.table_key} {build.name}",
+            build=build,
+            access=TableAccess.to(store, work.pinned),
+            pieces=cut(build, fragments, slots=slots),
+        )
+
+
+def _rewrites(
+    store: GraphStore, work: TableWork, options: OptimizeOptions, not_after_us: int | None
+) -> Iterator[tuple[RewriteGroup, RewriteTask]]:
+    for number, group in enumerate(work.to_rewrite):
+        task = rewrite_task(
+            work.pinned,
+            TableAccess.to(store, work.pinned),
+            group.fragment_ids,
+            key=f"{work.plan.table_key} {number}",
+            live_rows=group.live_rows,
+            has_btree=work.plan.btrees_after > 0,
+            batch_rows=batch_rows(group, options, has_blobs=work.plan.facts.layout.has_blobs),
+            verify=options.verify,
             not_after_us=not_after_us,
         )
-        yield sum(fragment.bytes for fragment in layout.fragments), build, task
-        key += 1
+        yield group, task
 
 
 def batch_rows(group: RewriteGroup, options: OptimizeOptions, *, has_blobs: bool) -> int:
@@ -141,30 +151,30 @@ def batch_rows(group: RewriteGroup, options: OptimizeOptions, *, has_blobs: bool
     return max(1, min(fitting, _BLOB_BATCH_ROWS_MAX if has_blobs else _BATCH_ROWS_MAX))
 
 
-def _take(outcome: OptimizeOutcome, work: TableWork, purpose: RewriteGroup | IndexBuild) -> None:
+def _take_rewrite(outcome: RewriteOutcome, work: TableWork, group: RewriteGroup) -> None:
     work.seconds += outcome.seconds
-    if isinstance(outcome, RewriteOutcome):
-        assert isinstance(purpose, RewriteGroup)
-        if outcome.result is not None:
-            work.rewrites.append(
-                FinishedRewrite(
-                    group=purpose,
-                    result=outcome.result,
-                    fragments_added=outcome.fragments_added,
-                    bytes_written=outcome.bytes_written,
-                )
+    work.error = work.error or outcome.error
+    if outcome.result is not None:
+        work.rewrites.append(
+            FinishedRewrite(
+                group=group,
+                result=outcome.result,
+                fragments_added=outcome.fragments_added,
+                bytes_written=outcome.bytes_written,
             )
-            work.to_rewrite.remove(purpose)
-        work.error = work.error or outcome.error
-        return
-    assert isinstance(purpose, IndexBuild)
+        )
+        work.to_rewrite.remove(group)
+
+
+def _take_build(outcome: IndexOutcome, work: TableWork, build: IndexBuild) -> None:
+    work.seconds += outcome.seconds
     if outcome.error is not None:
         # An index is derived state: one that cannot be built never fails the rest of its table.
-        work.unbuilt.append(PendingIndex(column=purpose.column, reason=outcome.error))
-        work.to_build.remove(purpose)
+        work.unbuilt.append(PendingIndex(column=build.column, reason=outcome.error))
+        work.to_build.remove(build)
     elif outcome.segment is not None:
-        work.builds.append(FinishedBuild(build=purpose, segment=outcome.segment, built_on=work.pinned))
-        work.to_build.remove(purpose)
+        work.builds.append(FinishedBuild(build=build, segment=outcome.segment, built_on=work.pinned))
+        work.to_build.remove(build)
 
 
 def drop_files(objects: ControlStore, work: TableWork) -> None:

@@ -70,8 +70,7 @@ def _effect(drift: TableDrift) -> SidecarEffect:
     assert drift.head_version is not None
     return SidecarEffect(
         table_key=drift.pin.table_key,
-        stable_table_id=f"{drift.pin.identity.type_id:016x}",
-        table_incarnation_id=f"{drift.pin.identity.incarnation_id:016x}",
+        identity=drift.pin.identity,
         location=drift.pin.location,
         ref=drift.pin.ref,
         expected_version=drift.head_version,

@@ -11,6 +11,7 @@ from typing import Any
 
 from omnigraph.base import clock, faults, ids
 from omnigraph.base.events import Events, ignore_events
+from omnigraph.branches.gates import hold_branches
 from omnigraph.catalog.model import TableKey
 from omnigraph.maintenance.admission import refuse_pending_on, require_settled, sole_maintainer
 from omnigraph.maintenance.repair.discard import discard
@@ -30,7 +31,6 @@ from omnigraph.writes.context import GraphContext
 from omnigraph.writes.upgrading import bring_up_to_date
 
 REPAIR_ACTOR = "omnigraph:repair"
-GATE_WAIT_SECONDS = 30.0
 
 
 class Consent(StrEnum):
@@ -107,7 +107,7 @@ def run_repair(
         found = [drift for name in branches for drift in find_lasting_drift(context, name, keys)]
         rows = tuple(_row(context, drift, consent, review_limit) for drift in found)
         return RepairReport(consent=consent, rows=rows, commits=())
-    with sole_maintainer(context, "repair", wait_seconds=wait_seconds):
+    with sole_maintainer(context, "repair", wait_seconds=wait_seconds, events=events):
         # Once more under the lock: what another run was doing meanwhile is over now.
         require_settled(context, "repair")
         outcomes = [_repair_branch(context, name, keys, consent, review_limit, events) for name in branches]
@@ -127,7 +127,7 @@ def _repair_branch(
     events: Events,
 ) -> tuple[list[RepairRow], Commit | None]:
     bring_up_to_date(context, branch)
-    with context.store.locks.acquire(f"branch/{branch}", operation="repair", wait_seconds=GATE_WAIT_SECONDS) as lock:
+    with hold_branches(context, [branch], operation="repair", events=events) as lock:
         refuse_pending_on(context, branch, "repair")
         snapshot = context.manifest.load(branch).snapshot
         found = find_drift(context, branch, keys)

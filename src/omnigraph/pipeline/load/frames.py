@@ -12,6 +12,7 @@ from omnigraph.base import ids
 from omnigraph.base.events import Events
 from omnigraph.engine.interface import Engine
 from omnigraph.manifest.commits import Commit, check_actor
+from omnigraph.pipeline.load.bulk.buckets import Buckets
 from omnigraph.pipeline.load.bulk.partitions import FrameTask, PartitionKept, kept_frame
 from omnigraph.pipeline.load.bulk.reading import KeptPieces, LoadTask
 from omnigraph.pipeline.load.bulk.writer import BulkLoadWriter, load_task
@@ -68,7 +69,9 @@ class FrameLoad:
     ) -> "FrameLoad":
         """Look at the graph and at the frame's columns; raise before anything is computed if they do not fit."""
         capture = capture_branch(context, branch)
-        load = load_task(capture, ids.new_ulid(), mode=mode, max_errors=max_errors)
+        engine = context.engine
+        buckets = Buckets.for_input(None, slots=engine.slots, task_threads=engine.task_threads)
+        load = load_task(capture, ids.new_ulid(), mode=mode, max_errors=max_errors, buckets=buckets)
         return cls(
             task=FrameTask.of(load, type_name, ColumnMap(), names),
             ir_hash=capture.snapshot.schema.ir_hash,

@@ -9,7 +9,7 @@ from typing import BinaryIO, Protocol
 from omnigraph.base.events import Events
 from omnigraph.catalog.model import Catalog
 from omnigraph.errors import Io, Usage
-from omnigraph.pipeline.load.bulk.pieces import InputPiece, Piece, plan_pieces, spool_pieces
+from omnigraph.pipeline.load.bulk.pieces import EXPANSION, InputPiece, Piece, plan_pieces, spool_pieces
 from omnigraph.pipeline.load.bulk.table_pieces import TablePiece, plan_table_pieces
 from omnigraph.pipeline.load.parse import ParsedInput, parse_input
 from omnigraph.pipeline.load.places import store_of
@@ -20,9 +20,6 @@ from omnigraph.storage.scratch import Scratch
 
 IN_MEMORY_BYTES_MAX = 8 << 20
 """Input of about one chunk is parsed, checked and written right here; more is cut into pieces for workers."""
-
-_EXPANSION = 8
-"""How much larger than its compressed form NDJSON is taken to be."""
 
 
 class LoadInput(Protocol):
@@ -68,7 +65,7 @@ class RecordInput:
 
     def fits_in_memory(self) -> bool:
         """Whether the input is so small that workers would cost more than they save."""
-        expanded = ((file.size_bytes or 0) * (_EXPANSION if file.codec else 1) for file in self.files)
+        expanded = ((file.size_bytes or 0) * (EXPANSION if file.codec else 1) for file in self.files)
         return sum(expanded) <= IN_MEMORY_BYTES_MAX
 
     def pieces(self, scratch: Scratch, *, slots: int) -> tuple[Piece, ...]:

@@ -78,6 +78,9 @@ class FlockLocks:
             finally:
                 os.close(descriptor)
 
+    def seconds_to_outlive(self, name: str) -> None:
+        """Say that whoever has the lock lives: the kernel gives back the locks of the dead."""
+
     def _file(self, name: str) -> Path:
         return self._root.local_path / lock_path(name)
 

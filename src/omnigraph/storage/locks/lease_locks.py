@@ -10,6 +10,10 @@ from omnigraph.storage.objects import ControlStore, ObjectChanged, ObjectExists,
 
 _PAUSE_SECONDS_MIN = 0.1
 _PAUSE_SECONDS_MAX = 1.0
+_RENEWALS_LATE = 1.5
+"""How many times the usual pause between renewals may pass before a holder counts as dead."""
+_GRACE_SECONDS = 2.0
+"""Time for the takeover itself, among others who wait for it."""
 
 
 class LeaseGrip:
@@ -50,6 +54,16 @@ class LeaseLocks:
         if store_clock is not None and _seconds_past_expiry(lease, stored, store_clock) >= 0:
             return None
         return lease.holder
+
+    def seconds_to_outlive(self, name: str) -> float | None:
+        """Tell when a lease ends that has missed a renewal; None while its holder keeps it alive, or it is gone."""
+        stored = self._objects.read(lock_path(name))
+        if stored is None:
+            return None
+        lease = self._lease(lock_path(name), stored)
+        left = -_seconds_past_expiry(lease, stored, StoreClock.observe(self._objects))
+        missed_a_renewal = lease.ttl_s - left > self._terms.renew_seconds * _RENEWALS_LATE
+        return max(0.0, left) + _GRACE_SECONDS if missed_a_renewal else None
 
     def _wait(self, path: str, operation: str, wait_seconds: float) -> LeaseGrip | None:
         deadline = clock.monotonic_seconds() + wait_seconds

@@ -7,6 +7,7 @@ from enum import StrEnum
 from types import TracebackType
 from typing import Protocol, Self
 
+from omnigraph.base.events import Events, Noted, ignore_events
 from omnigraph.errors import BranchBusy
 from omnigraph.storage.locks.errors import LeaseLost
 from omnigraph.storage.locks.gates import Ticket, gate_of
@@ -14,6 +15,9 @@ from omnigraph.storage.locks.holder import Holder
 from omnigraph.storage.locks.lease import LeaseTerms
 from omnigraph.storage.locks.store_clock import StoreClock
 from omnigraph.storage.uris import GraphRoot
+
+_SILENT_SECONDS = 1.0
+_UNKNOWN = "an unknown process"
 
 
 class Reach(StrEnum):
@@ -61,6 +65,10 @@ class CrossProcessLocks(Protocol):
 
     def holder(self, name: str, *, store_clock: StoreClock | None) -> Holder | None:
         """Name who has the lock."""
+        ...
+
+    def seconds_to_outlive(self, name: str) -> float | None:
+        """Tell how long to wait for a lock whose holder shows no sign of life any more; None if it does."""
         ...
 
 
@@ -122,23 +130,26 @@ class LockService:
         self._locks = locks
         self._terms = terms
 
-    def acquire(self, name: str, *, operation: str, wait_seconds: float) -> HeldLock:
+    def acquire(self, name: str, *, operation: str, wait_seconds: float, events: Events = ignore_events) -> HeldLock:
         """Take the one lock `name` everywhere; see `acquire_all`."""
-        return self.acquire_all([Claim(name=name)], operation=operation, wait_seconds=wait_seconds)
+        return self.acquire_all([Claim(name=name)], operation=operation, wait_seconds=wait_seconds, events=events)
 
-    def acquire_all(self, claims: Sequence[Claim], *, operation: str, wait_seconds: float) -> HeldLock:
+    def acquire_all(
+        self, claims: Sequence[Claim], *, operation: str, wait_seconds: float, events: Events = ignore_events
+    ) -> HeldLock:
         """Enter the gates of all claims in the given order, then take the cross-process locks in the same order.
 
         Who claims several names must do it in one call and in the order that all writers keep, so that no cycle can
         form. Each gate and each lock is waited for at most `wait_seconds`, then `BranchBusy` names the holder and
-        everything taken so far is given back.
+        everything taken so far is given back. Only a lease that its holder has stopped renewing is waited out to its
+        end: whoever died must not keep the next one away. Waits that a person would notice are events.
         """
         holder = Holder.here(operation)
         with ExitStack() as held:
             for claim in claims:
                 self._enter(claim, holder, held, wait_seconds)
             grips = [
-                self._take(claim.name, operation, held, wait_seconds if claim.waits_for_others else 0.0)
+                self._take(claim.name, operation, held, wait_seconds if claim.waits_for_others else 0.0, events)
                 for claim in _everywhere(claims)
             ]
             return HeldLock(claims, grips, held=held.pop_all(), root=self._root, terms=self._terms)
@@ -158,24 +169,38 @@ class LockService:
             raise _busy(claim.name, gate.holder(), wait_seconds)
         held.callback(gate.leave, ticket)
 
-    def _take(self, name: str, operation: str, held: ExitStack, wait_seconds: float) -> Grip:
-        grip = self._locks.take(name, operation=operation, wait_seconds=wait_seconds)
+    def _take(self, name: str, operation: str, held: ExitStack, wait_seconds: float, events: Events) -> Grip:
+        grip = self._locks.take(name, operation=operation, wait_seconds=min(wait_seconds, _SILENT_SECONDS))
+        if grip is None and wait_seconds > _SILENT_SECONDS:
+            events(Noted(message=f"waiting for {_spelled(name)}: {self._holder(name)} has it"))
+            grip = self._locks.take(name, operation=operation, wait_seconds=wait_seconds - _SILENT_SECONDS)
+        if grip is None:
+            seconds = self._locks.seconds_to_outlive(name)
+            if seconds is not None:
+                events(Noted(message=f"waiting {seconds:.0f} s for {_spelled(name)}: {self._holder(name)} seems dead"))
+                grip = self._locks.take(name, operation=operation, wait_seconds=seconds)
         if grip is None:
             raise _busy(name, self._locks.holder(name, store_clock=None), wait_seconds)
         held.callback(grip.release)
         return grip
+
+    def _holder(self, name: str) -> str:
+        return str(self._locks.holder(name, store_clock=None) or _UNKNOWN)
 
 
 def _everywhere(claims: Sequence[Claim]) -> list[Claim]:
     return [claim for claim in claims if claim.reach is Reach.EVERYWHERE]
 
 
+def _spelled(name: str) -> str:
+    return name.replace("branch/", "branch ", 1)
+
+
 def _busy(name: str, holder: Holder | None, wait_seconds: float) -> BranchBusy:
-    what = name.replace("branch/", "branch ", 1)
-    who = f"{holder} since {holder.since}" if holder else "an unknown process"
+    who = f"{holder} since {holder.since}" if holder else _UNKNOWN
     return BranchBusy(
-        f"The lock on {what} is held by {who} and was not given back within {wait_seconds:g} seconds; nothing was "
-        "written. Try again when it has finished.",
+        f"The lock on {_spelled(name)} is held by {who} and was not given back within {wait_seconds:g} seconds; "
+        "nothing was written. Try again when it has finished.",
         branch=name.removeprefix("branch/"),
         holder=str(holder) if holder else None,
         since=holder.since if holder else None,

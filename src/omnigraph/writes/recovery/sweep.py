@@ -4,6 +4,7 @@ import logging
 from dataclasses import dataclass, field
 
 from omnigraph.base import clock, faults
+from omnigraph.base.events import Events, ignore_events
 from omnigraph.errors import BranchBusy, OmniError, StaleView
 from omnigraph.manifest.commits import Commit
 from omnigraph.storage.locks import HeldLock
@@ -74,7 +75,7 @@ def settle_own(context: GraphContext, sidecar: Sidecar, lock: HeldLock) -> Commi
     return observe(context, sidecar).forward_commit
 
 
-def settle_all(context: GraphContext, *, wait_seconds: float = 0.0) -> SweepResult:
+def settle_all(context: GraphContext, *, wait_seconds: float = 0.0, events: Events = ignore_events) -> SweepResult:
     """Settle all sidecars, oldest first; one that fails or is in use does not stop the next."""
     result = SweepResult()
     for operation_id in context.sidecars.pending():
@@ -84,7 +85,10 @@ def settle_all(context: GraphContext, *, wait_seconds: float = 0.0) -> SweepResu
             if sidecar is None:
                 continue
             with context.store.locks.acquire(
-                f"branch/{sidecar.branch_name}", operation=f"recover {operation_id}", wait_seconds=wait_seconds
+                f"branch/{sidecar.branch_name}",
+                operation=f"recover {operation_id}",
+                wait_seconds=wait_seconds,
+                events=events,
             ) as lock:
                 settled = _settle(context, operation_id, lock)
         except BranchBusy:

@@ -1,60 +1,33 @@
-"""The key columns of a load: all that checks over the whole graph look at, for incoming and for stored rows.
+"""The key columns of a load's records: what the checks over the whole graph look at.
 
-Column names are fixed or numbered, because engines fold the case of names and reserve words that schemas may use.
+Those of stored rows, and what both have in common, are in `writes/constraints/keys.py`.
 """
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from omnigraph.catalog.identity import spell_column
 from omnigraph.catalog.model import EntityType
-from omnigraph.engine.interface import Produced
-from omnigraph.records.rendering import render_lines
 from omnigraph.records.tables import FILE, LINE, POSITION
 from omnigraph.storage.scratch import Scratch
-from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID, Table
-from omnigraph.storage.worker_files import TablePlace, worker_store
-
-_ENDPOINTS = ("src", "dst")
-_STORED_TASK_ROWS = 4 << 20
-_DIGEST_BYTES = 16
-
-
-def member_columns(entity: EntityType) -> dict[str, str]:
-    """Return the key column of every property that takes part in a `@unique`, by property name."""
-    members = dict.fromkeys(name for rule in entity.uniques for name in rule.properties)
-    numbered = {name: f"m{index}" for index, name in enumerate(members)}
-    return {name: name if name in _ENDPOINTS else column for name, column in numbered.items()}
-
-
-def identity_columns(entity: EntityType) -> list[str]:
-    """Return the columns that name an entity and, for an edge, its ends."""
-    return ["id"] if entity.kind == "node" else ["id", *_ENDPOINTS]
+from omnigraph.storage.worker_files import worker_store
+from omnigraph.writes.constraints.keys import content_digests, key_columns, key_fields, typed
 
 
 def incoming_schema(entity: EntityType, *, has_meaning: bool) -> pa.Schema:
     """Return the key columns of incoming rows; with those that find the edge a record means, if it may mean one."""
-    fields = [*_shared_fields(entity), ("position", pa.int64()), ("file", pa.int32()), ("line", pa.int64())]
+    fields = [*key_fields(entity), ("position", pa.int64()), ("file", pa.int32()), ("line", pa.int64())]
     return pa.schema(fields + ([("minted", pa.string()), ("content", pa.string())] if has_meaning else []))
-
-
-def stored_schema(entity: EntityType, *, has_content: bool) -> pa.Schema:
-    """Return the key columns of stored rows."""
-    fields = [*_shared_fields(entity), ("row_id", pa.int64()), ("row_address", pa.int64())]
-    return pa.schema(fields + ([("content", pa.string())] if has_content else []))
 
 
 def incoming_keys(entity: EntityType, rows: pa.Table, *, minted: pa.Array | None = None) -> pa.Table:
     """Take the key columns out of parsed rows; with `minted`, also what finds the edge that a record means."""
     schema = incoming_schema(entity, has_meaning=minted is not None)
-    columns = [*_shared_columns(entity, rows), rows[POSITION], rows[FILE], rows[LINE]]
+    columns = [*key_columns(entity, rows), rows[POSITION], rows[FILE], rows[LINE]]
     if minted is not None:
         columns += [minted, content_digests(entity, rows)]
-    return pa.table([_typed(column, field) for column, field in zip(columns, schema, strict=True)], schema=schema)
+    return pa.table([typed(column, field) for column, field in zip(columns, schema, strict=True)], schema=schema)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,110 +42,3 @@ class KeyFile:
 def read_keys(file: KeyFile) -> Iterator[pa.RecordBatch]:
     """Read kept key columns."""
     yield from Scratch(worker_store(file.uri, file.operation_id), file.operation_id).read_table(file.name).to_batches()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredFragments:
-    """Some fragments of a stored table whose key columns are wanted."""
-
-    uri: str
-    operation_id: str
-    place: TablePlace
-    fragment_ids: tuple[int, ...]
-    entity: EntityType
-    has_content: bool
-
-
-def stored_keys(
-    table: Table, entity: EntityType, *, uri: str, operation_id: str, place: TablePlace, has_content: bool
-) -> Produced:
-    """Describe the key columns of a stored table, for workers to read."""
-    tasks: list[StoredFragments] = []
-    group: list[int] = []
-    rows = 0
-    fragments = sorted(table.rows_by_fragment().items())
-    for number, (fragment_id, fragment_rows) in enumerate(fragments, start=1):
-        group.append(fragment_id)
-        rows += fragment_rows
-        if rows >= _STORED_TASK_ROWS or number == len(fragments):
-            tasks.append(
-                StoredFragments(
-                    uri=uri,
-                    operation_id=operation_id,
-                    place=place,
-                    fragment_ids=tuple(group),
-                    entity=entity,
-                    has_content=has_content,
-                )
-            )
-            group, rows = [], 0
-    return Produced(schema=stored_schema(entity, has_content=has_content), read=read_stored_keys, tasks=tuple(tasks))
-
-
-def read_stored_keys(task: StoredFragments) -> Iterator[pa.RecordBatch]:
-    """Read the key columns of stored rows, whole rows only where their content is compared."""
-    entity = task.entity
-    schema = stored_schema(entity, has_content=task.has_content)
-    names = identity_columns(entity) + [name for name in member_columns(entity) if name not in _ENDPOINTS]
-    table = task.place.open(worker_store(task.uri, task.operation_id))
-    scan = table.scan(
-        None if task.has_content else names,
-        with_row_ids=True,
-        with_row_addresses=True,
-        fragment_ids=task.fragment_ids,
-    )
-    for batch in scan:
-        rows = pa.Table.from_batches([batch])
-        columns = [*_shared_columns(entity, rows), rows[ROW_ID], rows[ROW_ADDRESS]]
-        if task.has_content:
-            columns.append(content_digests(entity, rows))
-        arrays = [_typed(column, field) for column, field in zip(columns, schema, strict=True)]
-        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def content_digests(entity: EntityType, rows: pa.Table) -> pa.Array:
-    """Return a digest of everything but the id: equal where the rendered records are, and both zeros are one number."""
-    plain = {"id": pa.array([""] * rows.num_rows, pa.string())}
-    for declared in entity.properties:
-        plain[declared.name] = _one_zero(rows[declared.name].combine_chunks())
-    for name in _ENDPOINTS if entity.kind == "edge" else ():
-        plain[name] = rows[name]
-    lines = render_lines(pa.table(plain), entity).split(b"\n")[:-1] if rows.num_rows else []
-    digests = [hashlib.blake2b(line, digest_size=_DIGEST_BYTES).hexdigest() for line in lines]
-    return pa.array(digests, pa.string())
-
-
-def _one_zero(column: pa.Array) -> pa.Array:
-    if pa.types.is_floating(column.type):
-        return pc.add(column, pa.scalar(0.0, column.type))
-    if not pa.types.is_nested(column.type) or not pa.types.is_floating(column.type.value_type):
-        return column
-    # A slice would show its neighbours' values; a copy has none.
-    column = column if column.offset == 0 else pc.take(column, _all_of(column))
-    values = _one_zero(column.values)
-    if pa.types.is_fixed_size_list(column.type):
-        return pa.FixedSizeListArray.from_arrays(values, type=column.type, mask=column.is_null())
-    return pa.ListArray.from_arrays(column.offsets, values, type=column.type, mask=column.is_null())
-
-
-def _all_of(column: pa.Array) -> pa.Array:
-    return pc.indices_nonzero(pa.repeat(pa.scalar(value=True), len(column)))
-
-
-def _shared_fields(entity: EntityType) -> list[tuple[str, pa.DataType]]:
-    names = identity_columns(entity)
-    names += [column for column in member_columns(entity).values() if column not in _ENDPOINTS]
-    return [(name, pa.string()) for name in names]
-
-
-def _shared_columns(entity: EntityType, rows: pa.Table) -> list[pa.ChunkedArray | pa.Array]:
-    members = [name for name in member_columns(entity) if name not in _ENDPOINTS]
-    return [
-        *(rows[name] for name in identity_columns(entity)),
-        *(spell_column(rows[name].combine_chunks(), entity.property_by_name[name].type) for name in members),
-    ]
-
-
-def _typed(column: pa.ChunkedArray | pa.Array, field: pa.Field) -> pa.Array:
-    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    return array.cast(field.type)

@@ -20,6 +20,8 @@ from omnigraph.records.parse import ParsedChunk, parse_chunk
 from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.uris import is_bucket_uri
 
+EXPANSION = 8
+"""How much larger than its compressed form NDJSON is taken to be."""
 PIECE_BYTES_MIN = 8 << 20
 PIECE_BYTES_MAX = 128 << 20
 _PIECES_PER_SLOT = 2
@@ -43,6 +45,11 @@ class PlacedPiece(Protocol):
 class InputPiece(PlacedPiece, Protocol):
     """A piece that any worker can read."""
 
+    @property
+    def input_bytes(self) -> int:
+        """How much it holds, as far as that is known; what is compressed is taken at a guess."""
+        ...
+
     def parse(self, catalog: Catalog, scratch: Scratch, *, max_errors: int) -> Iterator[ParsedChunk]:
         """Yield its records; places are the ordinal, and numbers that begin with 1."""
         ...
@@ -59,6 +66,7 @@ class Piece:
     end: int | None = None
     """None is the end of the file."""
     spooled_as: str | None = None
+    input_bytes: int = 0
 
     def parse(self, catalog: Catalog, scratch: Scratch, *, max_errors: int) -> Iterator[ParsedChunk]:
         """Yield the records of this piece."""
@@ -89,19 +97,24 @@ class Piece:
 
 def plan_pieces(files: Sequence[InputFile], *, slots: int) -> tuple[Piece, ...]:
     """Cut plain files of this machine into ranges of useful size; others are read from beginning to end."""
-    files = [
-        file if is_bucket_uri(file.path) else replace(file, path=str(Path(file.path).absolute())) for file in files
-    ]
+    files = [_anywhere(file) for file in files]
     size = piece_bytes(sum(file.size_bytes or 0 for file in files), slots=slots)
     ranges = [(file, start, end) for file in files for start, end in _ranges(file, size)]
     return tuple(
-        Piece(ordinal=ordinal, file=file, start=start, end=end) for ordinal, (file, start, end) in enumerate(ranges)
+        Piece(ordinal=ordinal, file=file, start=start, end=end, input_bytes=_text_bytes(file, start, end))
+        for ordinal, (file, start, end) in enumerate(ranges)
     )
 
 
 def piece_bytes(total: int, *, slots: int) -> int:
-    """Return how large pieces should be so that all workers have something to do."""
-    return min(max(total // (slots * _PIECES_PER_SLOT) + 1, PIECE_BYTES_MIN), PIECE_BYTES_MAX)
+    """Return a size that gives every slot equally many pieces, as few as may be and not too large ones."""
+    rounds = max(_PIECES_PER_SLOT, -(-total // (slots * PIECE_BYTES_MAX)))
+    return min(max(total // (slots * rounds) + 1, PIECE_BYTES_MIN), PIECE_BYTES_MAX)
+
+
+def _text_bytes(file: InputFile, start: int, end: int | None) -> int:
+    size = (file.size_bytes or 0) if end is None else end - start
+    return size * (EXPANSION if file.codec else 1)
 
 
 def _anywhere(file: InputFile) -> InputFile:
@@ -115,7 +128,7 @@ def spool_pieces(file: InputFile, stream: ByteStream, scratch: Scratch) -> tuple
     for ordinal, chunk in enumerate(read_chunks(stream, name=file.name, chunk_bytes=4 * PIECE_BYTES_MIN)):
         name = f"input-{ordinal}"
         scratch.write(name, chunk.text)
-        pieces.append(Piece(ordinal=ordinal, file=file, spooled_as=name))
+        pieces.append(Piece(ordinal=ordinal, file=file, spooled_as=name, input_bytes=len(chunk.text)))
     return tuple(pieces)
 
 

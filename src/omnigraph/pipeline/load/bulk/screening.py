@@ -1,79 +1,126 @@
 """One cheap question before the checks: whether there is anything at all to look at.
 
-Almost every load is right, so the usual answer is no, and it costs one count over joins without any sorting. A yes may
-also be harmless, for instance an id that a merge may repeat; the checks then find out.
+Almost every load is right, so the usual answer is no. It costs a count over joins and groups, bucket by bucket on the
+workers, without any sorting. A yes may also be harmless, for instance an id that a merge may repeat, or a value that
+moves from one entity to another; the checks then find out.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from omnigraph.catalog.model import Catalog, EdgeType, EntityType, NodeType
-from omnigraph.pipeline.load.bulk.keys import member_columns
-from omnigraph.pipeline.load.bulk.views import Views
+import pyarrow as pa
+
+from omnigraph.catalog.model import Catalog, EdgeType, EntityType, NodeType, TableKey
+from omnigraph.pipeline.load.bulk.buckets import Facet, Side, identity_facet, unique_facets
+from omnigraph.pipeline.load.bulk.views import IncomingKeys
+from omnigraph.pipeline.load.meaning import naming_endpoints
 from omnigraph.pipeline.load.writer import LoadMode
 
 _ENDPOINTS = ("src", "dst")
 
 
-def screening_query(views: Views, catalog: Catalog, mode: LoadMode) -> str:
-    """Return a query for the number of suspects; none means that every check would pass."""
-    suspects = [f"SELECT 1 AS suspect FROM ({query})" for query in _suspects(views, catalog, mode)]
-    return f"SELECT count(*) AS suspects FROM ({' UNION ALL '.join(suspects)})"
+class Screening:
+    """Builds the statement, and remembers which facets it asks for."""
 
+    def __init__(self, incoming: Mapping[TableKey, IncomingKeys], catalog: Catalog, mode: LoadMode) -> None:
+        self._incoming = incoming
+        self._catalog = catalog
+        self._mode = mode
+        self._asked: dict[str, tuple[Side, Facet]] = {}
+        queries = [f"SELECT 1 AS suspect FROM ({query})" for query in self._suspects()]
+        self.statement = f"SELECT count(*) AS suspects FROM ({' UNION ALL '.join(queries)})"
 
-def _suspects(views: Views, catalog: Catalog, mode: LoadMode) -> Iterator[str]:
-    # Something to count, for loads without anything to check.
-    yield "SELECT 1 WHERE false"
-    for entity in catalog.type_by_table_key.values():
-        if not views.has(entity):
-            continue
-        if not views.is_all_new(entity):
-            yield f"SELECT id FROM {views.named(entity)} GROUP BY id HAVING count(*) > 1"
-            if mode == "append":
-                yield f"SELECT i.id FROM {views.named(entity)} i SEMI JOIN {views.stored(entity)} s ON i.id = s.id"
-        yield from _shared_values(views, entity)
-    for node in catalog.nodes:
-        yield from _missing_nodes(views, catalog, node)
-    for edge in catalog.edges:
-        if views.has(edge) and not edge.cardinality.is_unbounded:
-            yield _crowded_sources(views, edge)
+    @property
+    def schema_by_relation(self) -> dict[str, pa.Schema]:
+        """Return the relations that the statement names."""
+        return {name: facet.schema for name, (_, facet) in self._asked.items()}
 
+    def stored_facets(self) -> dict[TableKey, tuple[Facet, ...]]:
+        """Return what must be known of stored rows, by type."""
+        found: dict[TableKey, tuple[Facet, ...]] = {}
+        for side, facet in self._asked.values():
+            if side == "s":
+                found[facet.entity.table_key] = (*found.get(facet.entity.table_key, ()), facet)
+        return found
 
-def _shared_values(views: Views, entity: EntityType) -> Iterator[str]:
-    column_by_name = member_columns(entity)
-    for rule in entity.uniques:
-        columns = [column_by_name[name] for name in rule.properties]
-        listed = ", ".join(columns)
-        known = " AND ".join(f"{column} IS NOT NULL" for column in columns)
-        held = f"SELECT {listed} FROM {views.named(entity)}"
-        if not views.is_replaced(entity):
-            held += f" UNION ALL SELECT {listed} FROM {views.kept(entity)}"
-        yield f"SELECT {listed} FROM ({held}) WHERE {known} GROUP BY {listed} HAVING count(*) > 1"
+    def _suspects(self) -> Iterator[str]:
+        # Something to count, for loads without anything to check.
+        yield "SELECT 1 WHERE false"
+        for entity in self._catalog.type_by_table_key.values():
+            if self._has(entity):
+                yield from self._repeated(entity)
+                for facet in unique_facets(entity, self._mode):
+                    yield self._shared_values(facet)
+        for node in self._catalog.nodes:
+            yield from self._missing_nodes(node)
+        for edge in self._catalog.edges:
+            if self._has(edge) and not edge.cardinality.is_unbounded:
+                yield self._crowded_sources(edge)
 
+    def _repeated(self, entity: EntityType) -> Iterator[str]:
+        table = self._incoming[entity.table_key]
+        if table.ids_given == 0:
+            return  # all of them were minted just now
+        ids = self._name("i", identity_facet(entity))
+        yield f"SELECT id FROM {ids} GROUP BY id HAVING count(*) > 1"
+        if self._mode == "append":
+            stored = self._name("s", identity_facet(entity))
+            yield f"SELECT i.id FROM {ids} i SEMI JOIN {stored} s ON i.id = s.id"
+        is_mixed = table.ids_given < table.rows
+        if self._mode == "merge" and is_mixed and isinstance(entity, EdgeType) and naming_endpoints(entity):
+            yield "SELECT 1"  # a record may mean by its endpoints the edge that another names by its id
 
-def _missing_nodes(views: Views, catalog: Catalog, node: NodeType) -> Iterator[str]:
-    """Look for all the ends that edges need at nodes of one type together."""
-    needed = []
-    for edge in catalog.edges:
-        for column, name in zip(_ENDPOINTS, (edge.from_type, edge.to_type), strict=True):
-            if name != node.name:
-                continue
-            if views.has(edge):
-                needed.append(f"SELECT {column} AS endpoint FROM {views.named(edge)}")
-            if views.is_replaced(node) and not views.is_replaced(edge):
-                needed.append(f"SELECT {column} AS endpoint FROM {views.stored(edge)}")
-    if needed:
-        yield (
-            f"SELECT e.endpoint FROM ({' UNION ALL '.join(needed)}) e "
-            f"ANTI JOIN {views.ids_afterwards(node)} n ON e.endpoint = n.id"
-        )
+    def _shared_values(self, facet: Facet) -> str:
+        listed = ", ".join(facet.columns)
+        held = f"SELECT * FROM {self._name('i', facet)}"
+        if not self._is_replaced(facet.entity):
+            held += f" UNION ALL SELECT * FROM {self._name('s', facet)}"
+        # In a merge the stored holder may be the very entity that comes again.
+        shared = "min(owner) <> max(owner)" if facet.has_owner else "count(*) > 1"
+        return f"SELECT {listed} FROM ({held}) GROUP BY {listed} HAVING {shared}"
 
+    def _missing_nodes(self, node: NodeType) -> Iterator[str]:
+        """Look for all the ends that edges need at nodes of one type together."""
+        needed = []
+        for edge in self._catalog.edges:
+            for column, name in zip(_ENDPOINTS, (edge.from_type, edge.to_type), strict=True):
+                if name != node.name:
+                    continue
+                if self._has(edge):
+                    needed.append(f"SELECT {column} AS endpoint FROM {self._name('i', Facet(edge, (column,)))}")
+                if self._is_replaced(node) and not self._is_replaced(edge):
+                    needed.append(f"SELECT {column} AS endpoint FROM {self._name('s', Facet(edge, (column,)))}")
+        if needed:
+            facet = identity_facet(node)
+            ids = [f"SELECT id FROM {self._name('i', facet)}"] if self._has(node) else []
+            if not self._is_replaced(node):
+                ids.append(f"SELECT id FROM {self._name('s', facet)}")
+            yield (
+                f"SELECT e.endpoint FROM ({' UNION ALL '.join(needed)}) e "
+                f"ANTI JOIN ({' UNION ALL '.join(ids)}) n ON e.endpoint = n.id"
+            )
 
-def _crowded_sources(views: Views, edge: EdgeType) -> str:
-    """Count the edges of every source; one with too few has at least one record or one replaced edge."""
-    low, high = edge.cardinality.low, edge.cardinality.high
-    counted = f"SELECT src, 1 AS edges FROM {views.named(edge)} UNION ALL SELECT src, 1 FROM {views.kept(edge)}"
-    if low > 0:
-        # Sources that lose their last edge have no row of their own.
-        counted += f" UNION ALL SELECT src, 0 FROM {views.stored(edge)}"
-    outside = f"sum(edges) < {low}" + (f" OR sum(edges) > {high}" if high is not None else "")
-    return f"SELECT src FROM ({counted}) GROUP BY src HAVING {outside}"
+    def _crowded_sources(self, edge: EdgeType) -> str:
+        """Count the edges of every source; one with too few has at least one record or one replaced edge."""
+        low, high = edge.cardinality.low, edge.cardinality.high
+        if self._mode == "merge" and low > 0:
+            return "SELECT 1"  # an edge that moves takes from a source that no record names
+        facet = Facet(edge, ("src",))
+        counted = f"SELECT src, 1 AS edges FROM {self._name('i', facet)}"
+        if not self._is_replaced(edge):
+            counted += f" UNION ALL SELECT src, 1 FROM {self._name('s', facet)}"
+        elif low > 0:
+            # Sources that lose their last edge have no row of their own.
+            counted += f" UNION ALL SELECT src, 0 FROM {self._name('s', facet)}"
+        outside = f"sum(edges) < {low}" + (f" OR sum(edges) > {high}" if high is not None else "")
+        return f"SELECT src FROM ({counted}) GROUP BY src HAVING {outside}"
+
+    def _has(self, entity: EntityType) -> bool:
+        return entity.table_key in self._incoming
+
+    def _is_replaced(self, entity: EntityType) -> bool:
+        return self._mode == "overwrite" and self._has(entity)
+
+    def _name(self, side: Side, facet: Facet) -> str:
+        name = facet.relation(side)
+        self._asked[name] = (side, facet)
+        return name

@@ -34,6 +34,7 @@ class TablePiece:
     """Whether it begins with the first row of its table."""
     part: TablePart | None = None
     spooled_as: str | None = None
+    input_bytes: int = 0
 
     def parse(self, catalog: Catalog, scratch: Scratch, *, max_errors: int) -> Iterator[ParsedChunk]:
         """Yield the records that the rows mean."""
@@ -70,7 +71,7 @@ def plan_table_pieces(
     pieces: list[TablePiece] = []
     for index, table in enumerate(tables):
         for piece in _pieces_of(table, index, columns, scratch, size):
-            pieces.append(replace(piece, ordinal=len(pieces)))
+            pieces.append(replace(piece, ordinal=len(pieces), input_bytes=size))
     return tuple(pieces)
 
 

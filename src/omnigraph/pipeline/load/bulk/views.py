@@ -6,11 +6,11 @@ A step is put into the statement when somebody asks for its name, and a relation
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from omnigraph.catalog.model import EdgeType, EntityType, TableKey
+from omnigraph.catalog.model import EdgeType, EntityType, NodeType, TableKey
 from omnigraph.engine.interface import Produced
-from omnigraph.pipeline.load.bulk.keys import identity_columns, member_columns
 from omnigraph.pipeline.load.meaning import naming_endpoints
 from omnigraph.pipeline.load.writer import LoadMode
+from omnigraph.writes.constraints.keys import identity_columns, member_columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +119,23 @@ class Views:
         if not self.is_replaced(entity):
             parts.append(f"SELECT id FROM {self.stored(entity)}")
         return self.step(f"ids{_number(entity)}", " UNION ALL ".join(parts))
+
+    def lost(self, node: NodeType) -> str:
+        """Name the ids that a type has now and will not have afterwards."""
+        return self.step(
+            f"lost_{node.type_id}",
+            f"SELECT s.id FROM {self.stored(node)} s ANTI JOIN {self.incoming(node)} i ON s.id = i.id",
+        )
+
+    def touched_sources(self, edge: EdgeType) -> str:
+        """Return a query for the sources, as `src`, whose number of edges may change."""
+        incoming = self.incoming(edge)
+        sources = [f"SELECT src FROM {incoming}"]
+        if self.is_replaced(edge):
+            sources.append(f"SELECT src FROM {self.stored(edge)}")
+        elif not self.is_all_new(edge):
+            sources.append(f"SELECT s.src FROM {self.stored(edge)} s SEMI JOIN {incoming} i ON s.id = i.id")
+        return " UNION ALL ".join(sources)
 
     def _meant(self, edge: EdgeType, keys: str) -> str:
         names = naming_endpoints(edge)

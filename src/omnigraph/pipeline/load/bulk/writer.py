@@ -16,8 +16,9 @@ from omnigraph.catalog.model import EntityType, TableKey
 from omnigraph.engine.interface import Engine, Produced
 from omnigraph.errors import ReadSetConflict
 from omnigraph.manifest.commits import CommitKind
+from omnigraph.pipeline.load.bulk.buckets import Buckets
 from omnigraph.pipeline.load.bulk.checks import LoadCheck
-from omnigraph.pipeline.load.bulk.keys import KeyFile, incoming_schema, read_keys, stored_keys
+from omnigraph.pipeline.load.bulk.keys import KeyFile, incoming_schema, read_keys
 from omnigraph.pipeline.load.bulk.pieces import InputPiece, PlacedPiece, Places
 from omnigraph.pipeline.load.bulk.reading import (
     KeptPieces,
@@ -28,6 +29,8 @@ from omnigraph.pipeline.load.bulk.reading import (
     read_piece,
 )
 from omnigraph.pipeline.load.bulk.rewriting import rewrite_changed
+from omnigraph.pipeline.load.bulk.screening import Screening
+from omnigraph.pipeline.load.bulk.suspects import count_all_suspects
 from omnigraph.pipeline.load.bulk.views import IncomingKeys, Views
 from omnigraph.pipeline.load.writer import LoadMode
 from omnigraph.records.findings import FindingCollector
@@ -35,6 +38,7 @@ from omnigraph.records.report import rejected
 from omnigraph.storage.staging import stage_written
 from omnigraph.storage.worker_files import TablePlace
 from omnigraph.writes.authority import Capture
+from omnigraph.writes.constraints.keys import StoredFragments, stored_fragments, stored_keys
 from omnigraph.writes.delta import with_strip
 from omnigraph.writes.protocol import PreparedTable, PreparedWrite, WriteIdentity
 from omnigraph.writes.sidecar import SidecarKind
@@ -48,7 +52,7 @@ def table_places(capture: Capture) -> dict[TableKey, TablePlace]:
     }
 
 
-def load_task(capture: Capture, operation_id: str, *, mode: LoadMode, max_errors: int) -> LoadTask:
+def load_task(capture: Capture, operation_id: str, *, mode: LoadMode, max_errors: int, buckets: Buckets) -> LoadTask:
     """Return what the workers of a load into a captured branch need to know."""
     return LoadTask(
         uri=capture.context.store.uri,
@@ -57,6 +61,7 @@ def load_task(capture: Capture, operation_id: str, *, mode: LoadMode, max_errors
         places=table_places(capture),
         mode=mode,
         max_errors=max_errors,
+        buckets=buckets,
     )
 
 
@@ -145,6 +150,7 @@ class BulkLoadWriter:
             mode=load.mode,
             incoming=self._incoming(),
             stored=lambda entity: self._stored(capture, load, entity),
+            screen=lambda screening: self._suspects(capture, load, screening),
             spell_place=self.places.spell,
         )
         findings = FindingCollector(limit=load.max_errors)
@@ -177,7 +183,7 @@ class BulkLoadWriter:
         given: dict[TableKey, int] = defaultdict(int)
         for outcome in self.outcomes:
             for table in outcome.tables:
-                name = load.keys_name(outcome.ordinal, load.catalog.type_by_table_key[table.table_key])
+                name = load.keys_name(outcome.ordinal, table.part, load.catalog.type_by_table_key[table.table_key])
                 files[table.table_key].append(KeyFile(uri=load.uri, operation_id=load.operation_id, name=name))
                 rows[table.table_key] += table.rows
                 given[table.table_key] += table.ids_given
@@ -185,19 +191,34 @@ class BulkLoadWriter:
         for key, tasks in sorted(files.items()):
             entity = load.catalog.type_by_table_key[key]
             schema = incoming_schema(entity, has_meaning=looks_for_meaning(entity, load.mode))
-            relation = Produced(schema=schema, read=read_keys, tasks=tuple(tasks))
+            relation = Produced(schema=schema, read=read_keys, tasks=tuple(tasks), rows=rows[key])
             incoming[key] = IncomingKeys(entity=entity, relation=relation, rows=rows[key], ids_given=given[key])
         return incoming
 
+    def _suspects(self, capture: Capture, load: LoadTask, screening: Screening) -> int:
+        parts = {(outcome.ordinal, table.part) for outcome in self.outcomes for table in outcome.tables}
+        return count_all_suspects(
+            self.engine,
+            load,
+            screening,
+            incoming=[load.facets_name(ordinal, part) for ordinal, part in sorted(parts)],
+            stored=lambda key: self._fragments(capture, load, load.catalog.type_by_table_key[key], has_content=False),
+        )
+
     def _stored(self, capture: Capture, load: LoadTask, entity: EntityType) -> Produced:
-        key = entity.table_key
-        has_content = looks_for_meaning(entity, load.mode) and key in self._types()
-        return stored_keys(
-            capture.table(key),
+        has_content = looks_for_meaning(entity, load.mode) and entity.table_key in self._types()
+        tasks = self._fragments(capture, load, entity, has_content=has_content)
+        return stored_keys(tasks, entity, has_content=has_content)
+
+    def _fragments(
+        self, capture: Capture, load: LoadTask, entity: EntityType, *, has_content: bool
+    ) -> tuple[StoredFragments, ...]:
+        return stored_fragments(
+            capture.table(entity.table_key),
             entity,
             uri=load.uri,
             operation_id=load.operation_id,
-            place=load.places[key],
+            place=load.places[entity.table_key],
             has_content=has_content,
         )
 

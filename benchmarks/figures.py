@@ -1,0 +1,79 @@
+"""What a measurement is, and how it is taken and spelled.
+
+Every figure stands beside the raw library on the same rows in the same run, because machines differ and ratios differ
+less. A part of the benchmarks is a module with `measure(directory) -> list[Figure]`.
+"""
+
+import statistics
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One line of the table: a time of ours, beside the time of what it is compared with or beside a limit."""
+
+    what: str
+    ours: float
+    other: float | None = None
+    compared: str = ""
+    """What the other time was spent on."""
+    rows: int | None = None
+    """How many rows ours handled, where rows per second mean something."""
+    goal: float | None = None
+    """The share of the other's time that ours should stay below; without another, the seconds."""
+
+    @property
+    def ratio(self) -> float | None:
+        """How much of the other's time ours takes: below 1 is faster."""
+        return self.ours / self.other if self.other is not None else None
+
+
+def seconds(work: Callable[[], object], *, repeat: int = 3) -> float:
+    """Return the median time of a piece of work."""
+    return statistics.median(once(work) for _ in range(repeat))
+
+
+def once(work: Callable[[], object]) -> float:
+    """Return the time that a piece of work takes."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def apart(work: Callable[..., Result], *arguments: object) -> Result:
+    """Run a function in a process of its own: another's running session and warm caches would tell nothing."""
+    with ProcessPoolExecutor(max_workers=1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(work, *arguments).result()
+
+
+def spell_seconds(value: float) -> str:
+    """Write a time with as many digits as it deserves."""
+    if value < 1:
+        return f"{value * 1000:.0f} ms"
+    return f"{value:.2f} s" if value < 10 else f"{value:.0f} s"
+
+
+def spell_table(figures: list[Figure]) -> str:
+    """Write figures as a Markdown table."""
+    lines = ["| what | OmniGraph | compared with | ratio of times | goal |", "|---|---|---|---|---|"]
+    lines += [_spell_line(figure) for figure in figures]
+    return "\n".join(lines)
+
+
+def _spell_line(figure: Figure) -> str:
+    ours = spell_seconds(figure.ours)
+    if figure.rows is not None:
+        ours += f" ({figure.rows / figure.ours / 1000:,.0f}k rows/s)"
+    if figure.other is None:
+        other, ratio, goal = "", "", spell_seconds(figure.goal) if figure.goal is not None else None
+    else:
+        other, ratio = f"{spell_seconds(figure.other)}, {figure.compared}", f"{figure.ours / figure.other:.2f}×"
+        goal = f"{figure.goal:.2f}×" if figure.goal is not None else None
+    return f"| {figure.what} | {ours} | {other} | {ratio} | {f'≤ {goal}' if goal is not None else ''} |"

@@ -1,0 +1,55 @@
+"""The memory of a process and all that it started, looked at several times a second."""
+
+import os
+from pathlib import Path
+from threading import Event, Thread
+from typing import Self
+
+_PAUSE_SECONDS = 0.2
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+
+class MemoryWatch:
+    """Remembers the largest sum of resident memory; pages that processes share count once for each."""
+
+    def __init__(self, pid: int) -> None:
+        self.peak_bytes = 0
+        self._pid = pid
+        self._ended = Event()
+        self._thread = Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._ended.wait(_PAUSE_SECONDS):
+            self.peak_bytes = max(self.peak_bytes, sum(map(_resident_bytes, _family(self._pid))))
+
+
+def _family(pid: int) -> list[int]:
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            except OSError:
+                continue  # it ended meanwhile
+            children.setdefault(parent, []).append(int(entry.name))
+    found, waiting = [pid], [pid]
+    while waiting:
+        for child in children.get(waiting.pop(), []):
+            found.append(child)
+            waiting.append(child)
+    return found
+
+
+def _resident_bytes(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE_BYTES
+    except OSError:
+        return 0

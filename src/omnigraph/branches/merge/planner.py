@@ -1,0 +1,93 @@
+"""Where a merge is worked out: in this process while the changes are few, in bulk on an engine otherwise.
+
+How much there is decides the way, and the engine that was asked for decides where the bulk way runs. Both come to the
+same plan. Finding out needs no engine, so that a merge with nothing to do starts none.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from omnigraph.base import ids
+from omnigraph.base.events import EngineChosen, Events
+from omnigraph.branches.merge.bulk.plan import plan_in_bulk
+from omnigraph.branches.merge.plan import MergePlan, plan_in_process
+from omnigraph.branches.merge.routes import Route, route
+from omnigraph.branches.merge.sides import MergeSides
+from omnigraph.catalog.model import TableKey
+from omnigraph.changes.compare import change_bytes
+from omnigraph.engine.choice import EngineChoice
+from omnigraph.engine.opening import open_engine
+from omnigraph.storage.worker_files import shared_with_workers
+
+
+@dataclass(kw_only=True)
+class MergePlanner:
+    """Plans one merge, and remembers where and why there."""
+
+    choice: EngineChoice
+    events: Events
+    show_values: bool
+    writes_files: bool
+    """Whether workers may write the files that the plan is about; a preview has none written."""
+    engine: str = field(default="local", init=False)
+    reason: str = field(default="", init=False)
+
+    def plan(self, sides: MergeSides) -> MergePlan:
+        """Plan the merge of these sides."""
+        context = sides.target.context
+        routes = _routes(sides)
+        if not routes:
+            self.engine, self.reason = context.engine.name, "nothing to compare"
+            self.events(EngineChosen(engine=self.engine, reason=self.reason))
+            return plan_in_process(sides, routes, show_values=self.show_values)
+        size_bytes = _size_bytes(sides, routes, limit=self.choice.spark_min_bytes)
+        engine, self.reason = open_engine(
+            self.choice,
+            size_bytes,
+            local=context.engine,
+            worker_environment=context.store.settings.environment,
+            events=self.events,
+        )
+        self.engine = engine.name
+        if engine is context.engine and size_bytes < self.choice.spark_min_bytes:
+            return plan_in_process(sides, routes, show_values=self.show_values)
+        operation_id = ids.new_ulid()
+        try:
+            with shared_with_workers(context.store, operation_id):
+                return plan_in_bulk(
+                    sides,
+                    routes,
+                    engine,
+                    operation_id=operation_id,
+                    writes_files=self.writes_files,
+                    show_values=self.show_values,
+                    events=self.events,
+                )
+        finally:
+            engine.close()
+
+
+def _routes(sides: MergeSides) -> dict[TableKey, Route]:
+    """Choose the route of every table that the merge may change."""
+    if not sides.bases:
+        return {}
+    choose = partial(route, own_ref=sides.target.snapshot.own_ref, lasting_refs=sides.lasting_refs)
+    chosen = {
+        key: choose(source=sides.source.pins[key], target=pin, bases=[base.pins[key] for base in sides.bases])
+        for key, pin in sides.target.snapshot.pins.items()
+    }
+    return {key: found for key, found in chosen.items() if found is not Route.SKIP}
+
+
+def _size_bytes(sides: MergeSides, routes: Mapping[TableKey, Route], *, limit: int) -> int:
+    """Estimate the changes of both sides since they parted."""
+    total = 0
+    for key, chosen in routes.items():
+        entity = sides.target.catalog.type_by_table_key[key]
+        changed = [sides.source_state(entity)]
+        if chosen is Route.THREE_WAY:
+            changed.append(sides.target_state(entity))
+        for base in sides.base_states(entity):
+            total += sum(change_bytes(sides.target.context, base, side, limit=limit) for side in changed)
+    return total

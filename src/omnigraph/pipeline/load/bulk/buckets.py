@@ -1,0 +1,137 @@
+"""Key columns cut by their values: rows that a check must see together are in one bucket, whoever read them.
+
+A facet is what rows are brought together by, for instance the source of an edge. Every reader cuts each facet of its
+rows into the same number of buckets and keeps a file per bucket; a check then runs bucket by bucket on any worker.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.catalog.model import EntityType
+from omnigraph.engine.local import worker_engine
+from omnigraph.errors import EngineUnavailable
+from omnigraph.pipeline.load.writer import LoadMode
+from omnigraph.storage.scratch import Scratch
+from omnigraph.writes.constraints.keys import member_columns
+
+Side = Literal["i", "s"]
+"""Incoming or stored."""
+
+_BUCKET_INPUT_BYTES = 512 << 20
+"""Input whose keys one bucket holds: a check of them needs a few hundred megabytes."""
+_BUCKETS_MAX = 4096
+_FRAME_BYTES = 8 << 30
+"""What a frame is taken to hold: more makes larger buckets, less makes needlessly many files."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facet:
+    """Columns whose values bring rows together; a merge must also know whose values they are."""
+
+    entity: EntityType
+    columns: tuple[str, ...]
+    has_owner: bool = False
+
+    def relation(self, side: Side) -> str:
+        """Name the relation of this facet."""
+        return f"{side}_{self.entity.kind[0]}{self.entity.type_id}_{'_'.join(self.columns)}{'_of' * self.has_owner}"
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Return the columns of the relation: all of them text."""
+        return pa.schema([(name, pa.string()) for name in (*self.columns, *(["owner"] if self.has_owner else []))])
+
+    def rows(self, keys: pa.Table) -> pa.Table:
+        """Take the facet out of key columns; rows without a value have nobody to meet."""
+        columns = [keys[name] for name in self.columns]
+        if self.has_owner:
+            minted = "minted" in keys.column_names
+            columns.append(pc.coalesce(keys["id"], keys["minted"]) if minted else keys["id"])
+        rows = pa.table(columns, schema=self.schema)
+        for name in self.columns:
+            if rows[name].null_count:
+                rows = rows.filter(pc.is_valid(rows[name]))
+        return rows
+
+
+def identity_facet(entity: EntityType) -> Facet:
+    """Return what brings equal ids together."""
+    return Facet(entity, ("id",))
+
+
+def unique_facets(entity: EntityType, mode: LoadMode) -> list[Facet]:
+    """Return what brings the holders of equal unique values together, rule by rule."""
+    column_by_name = member_columns(entity)
+    return [
+        Facet(entity, tuple(column_by_name[name] for name in rule.properties), has_owner=mode == "merge")
+        for rule in entity.uniques
+    ]
+
+
+def incoming_facets(entity: EntityType, mode: LoadMode, *, has_ids: bool) -> list[Facet]:
+    """Return every facet of incoming rows that a check may ask for; ids that were all minted meet nothing."""
+    facets = [] if entity.kind == "edge" and not has_ids else [identity_facet(entity)]
+    if entity.kind == "edge":
+        facets += [Facet(entity, ("src",)), Facet(entity, ("dst",))]
+    return list(dict.fromkeys([*facets, *unique_facets(entity, mode)]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Buckets:
+    """How many buckets there are, and proof that everyone cuts alike."""
+
+    count: int
+    mark: int
+
+    @classmethod
+    def for_input(cls, size_bytes: int | None, *, slots: int, task_threads: int) -> "Buckets":
+        """Choose enough buckets to keep every slot busy and each of them small; the size of a frame is not known."""
+        size_bytes = _FRAME_BYTES if size_bytes is None else size_bytes
+        count = min(max(-(-slots // task_threads), -(-size_bytes // _BUCKET_INPUT_BYTES)), _BUCKETS_MAX)
+        return cls(count=count, mark=_mark() if count > 1 else 0)
+
+    def keep(self, scratch: Scratch, name: str, side: Side, keys: Iterable[tuple[Facet, pa.Table]]) -> None:
+        """Cut facets and keep a file per bucket."""
+        if self.count > 1 and self.mark != _mark():
+            raise EngineUnavailable(
+                "Workers and driver run different versions of DuckDB, so they would cut the keys of a load "
+                "differently. Give the executors the environment of the driver. Nothing was loaded.",
+                engine="spark",
+                missing="one version of DuckDB on all machines",
+            )
+        tables: dict[int, dict[str, pa.Table]] = defaultdict(dict)
+        for facet, rows in keys:
+            for bucket, part in self._cut(facet.rows(rows), facet.columns):
+                tables[bucket][facet.relation(side)] = part
+        for bucket in range(self.count):
+            scratch.write_tables(bucket_name(name, bucket), tables[bucket])
+
+    def _cut(self, rows: pa.Table, by: tuple[str, ...]) -> Iterator[tuple[int, pa.Table]]:
+        if self.count == 1:
+            yield 0, rows
+            return
+        statement = f"SELECT *, CAST(hash({', '.join(by)}) % {self.count} AS SMALLINT) AS bucket FROM rows"  # noqa: S608
+        numbered = worker_engine(1).sql({"rows": rows}, statement)
+        numbered = numbered.take(pc.sort_indices(numbered["bucket"])).combine_chunks()
+        start = 0
+        for counted in numbered["bucket"].value_counts().to_pylist():
+            part = numbered.slice(start, counted["counts"]).drop_columns(["bucket"])
+            yield counted["values"], part
+            start += counted["counts"]
+
+
+def bucket_name(name: str, bucket: int) -> str:
+    """Name the file of one bucket."""
+    return f"{name}-b{bucket}"
+
+
+@cache
+def _mark() -> int:
+    """Return how this process's DuckDB hashes; not every version does it alike."""
+    return int(worker_engine(1).sql({}, "SELECT hash('omnigraph', 'mark') AS mark")["mark"][0].as_py())

@@ -1,0 +1,200 @@
+"""The set checks of large writes: rows stay on the workers, and one statement finds the violations of all rules.
+
+The statements themselves are those of `statements.py`; here they are put together over the state that a write would
+produce, whichever write that is. Both engines run the same text.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from omnigraph.catalog.model import Catalog, EdgeType, EntityType, NodeType, Unique
+from omnigraph.engine.interface import Engine, Relations
+from omnigraph.records.findings import Code, Finding, FindingCollector
+from omnigraph.writes.constraints import words
+from omnigraph.writes.constraints.keys import member_columns
+from omnigraph.writes.constraints.statements import cardinality_statement, orphan_statement, unique_statement
+
+_ENDPOINTS = (("from", "src"), ("to", "dst"))
+_ALIGNED = {
+    "id": "STRING",
+    "holder": "STRING",
+    "endpoint": "STRING",
+    "n": "BIGINT",
+    "first_file": "INT",
+    "first_line": "BIGINT",
+    "file": "INT",
+    "line": "BIGINT",
+    "total": "BIGINT",
+}
+
+
+class ResultingState(Protocol):
+    """The state that a write would produce, as named steps of one statement over key columns."""
+
+    def step(self, name: str, text: str) -> str:
+        """Give a query a name."""
+        ...
+
+    def statement(self, select: str) -> str:
+        """Put the steps in front of a query."""
+        ...
+
+    def incoming(self, entity: EntityType) -> str:
+        """Name the written rows of a type: key columns, `position`, `file` and `line`."""
+        ...
+
+    def kept(self, entity: EntityType) -> str:
+        """Name the stored rows of a type that stay as they are: key columns."""
+        ...
+
+    def ids_afterwards(self, entity: EntityType) -> str:
+        """Name the ids that a type will have; one may occur twice."""
+        ...
+
+    def lost(self, node: NodeType) -> str:
+        """Name the ids that a type has now and will not have afterwards."""
+        ...
+
+    def touched_sources(self, edge: EdgeType) -> str:
+        """Return a query for the sources, as `src`, whose number of edges may change; one may occur twice."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One query for violations, the columns it returns, and the words for a row of it."""
+
+    code: Code
+    query: str
+    columns: frozenset[str]
+    word: Callable[[Mapping[str, Any]], Finding]
+
+
+def run_checks(
+    engine: Engine,
+    relations: Relations,
+    state: ResultingState,
+    checks: Sequence[Check],
+    findings: FindingCollector,
+) -> None:
+    """Run all checks as one statement: the first few violations of each are worded, all are counted."""
+    if not checks:
+        return
+    members = {column for check in checks for column in check.columns if column not in _ALIGNED}
+    aligned = _ALIGNED | dict.fromkeys(sorted(members), "STRING")
+    queries = [_aligned(number, check, aligned) for number, check in enumerate(checks)]
+    result = engine.sql(relations, state.statement(" UNION ALL ".join(queries)))
+    shown: Counter[int] = Counter()
+    totals: dict[int, int] = {}
+    for row in result.to_pylist():
+        shown[row["number"]] += 1
+        totals[row["number"]] = row["total"]
+        findings.add(checks[row["number"]].word(row))
+    for number, total in totals.items():
+        findings.count(checks[number].code, total - shown[number])
+
+
+def unique_checks(state: ResultingState, entity: EntityType, limit: int) -> Iterator[Check]:
+    """Check that no tuple of a `@unique` has two holders, of which at least one is written."""
+    for place, rule in enumerate(entity.uniques):
+        yield _unique(state, entity, rule, place, limit)
+
+
+def endpoint_checks(state: ResultingState, catalog: Catalog, edge: EdgeType, limit: int) -> Iterator[Check]:
+    """Check that written edges have nodes at both ends."""
+    for word, column in _ENDPOINTS:
+        node = _node(catalog, edge, word)
+        edges = f"(SELECT id, {column} AS endpoint, position, file, line FROM {state.incoming(edge)})"
+        yield Check(
+            code=Code.ORPHAN_EDGE,
+            query=orphan_statement(limit=limit, edges=edges, nodes=state.ids_afterwards(node)),
+            columns=frozenset({"id", "endpoint", "file", "line", "total"}),
+            word=_bound(words.orphan_finding, edge, node, word),
+        )
+
+
+def stored_orphan_checks(
+    state: ResultingState,
+    catalog: Catalog,
+    edge: EdgeType,
+    limit: int,
+    *,
+    loses: Callable[[NodeType], bool],
+) -> Iterator[Check]:
+    """Check that no stored edge stays while a node at one of its ends goes."""
+    for word, column in _ENDPOINTS:
+        node = _node(catalog, edge, word)
+        if not loses(node):
+            continue
+        query = (
+            f"SELECT e.id, e.{column} AS endpoint, count(*) OVER () AS total FROM {state.kept(edge)} e "
+            f"SEMI JOIN {state.lost(node)} l ON e.{column} = l.id ORDER BY e.id LIMIT {limit}"
+        )
+        yield Check(
+            code=Code.ORPHAN_EDGE,
+            query=query,
+            columns=frozenset({"id", "endpoint", "total"}),
+            word=_bound(words.stored_orphan_finding, edge, node, word),
+        )
+
+
+def cardinality_check(state: ResultingState, catalog: Catalog, edge: EdgeType, limit: int) -> Check:
+    """Check that every source whose edges change has as many as it may have."""
+    incoming, number = state.incoming(edge), edge.type_id
+    touched = state.step(
+        f"touched_{number}",
+        f"SELECT DISTINCT t.src FROM ({state.touched_sources(edge)}) t "
+        f"SEMI JOIN {state.ids_afterwards(_node(catalog, edge, 'from'))} n ON t.src = n.id",
+    )
+    edges = state.step(
+        f"edges_{number}",
+        f"SELECT src, position, file, line FROM {incoming} UNION ALL "
+        f"SELECT s.src, NULL, NULL, NULL FROM {state.kept(edge)} s SEMI JOIN {touched} t ON s.src = t.src",
+    )
+    low, high = edge.cardinality.low, edge.cardinality.high
+    counted = cardinality_statement(low, high, limit=limit, touched=touched, edges=edges)
+    return Check(
+        code=Code.CARD_VIOLATION,
+        query=f"SELECT src AS id, n, file, line, total FROM ({counted})",
+        columns=frozenset({"id", "n", "file", "line", "total"}),
+        word=_bound(words.cardinality_finding, edge),
+    )
+
+
+def _unique(state: ResultingState, entity: EntityType, rule: Unique, place: int, limit: int) -> Check:
+    column_by_name = member_columns(entity)
+    columns = [column_by_name[name] for name in rule.properties]
+    spelled = ", ".join(f"{column} AS u{index}" for index, column in enumerate(columns))
+    held = " AND ".join(f"s.{column} = i.{column}" for column in columns)
+    incoming = state.incoming(entity)
+    suffix = f"{entity.kind[0]}{entity.type_id}_{place}"
+    written = state.step(f"written_{suffix}", f"SELECT id, {spelled}, position, file, line FROM {incoming}")
+    kept = state.step(
+        f"held_{suffix}",
+        f"SELECT s.id, {', '.join(f's.{column} AS u{index}' for index, column in enumerate(columns))} "
+        f"FROM {state.kept(entity)} s SEMI JOIN {incoming} i ON {held}",
+    )
+    members = frozenset(f"u{index}" for index in range(len(columns)))
+    return Check(
+        code=Code.UNIQUE_VIOLATION,
+        query=unique_statement(len(columns), limit=limit, incoming=written, retained=kept),
+        columns=members | {"id", "holder", "file", "line", "total"},
+        word=_bound(words.unique_finding, entity, rule),
+    )
+
+
+def _node(catalog: Catalog, edge: EdgeType, word: str) -> NodeType:
+    return catalog.node_by_name[edge.from_type if word == "from" else edge.to_type]
+
+
+def _bound(word: Callable[..., Finding], *about: Any) -> Callable[[Mapping[str, Any]], Finding]:
+    return lambda row: word(*about, row)
+
+
+def _aligned(number: int, check: Check, columns: Mapping[str, str]) -> str:
+    listed = ", ".join(
+        name if name in check.columns else f"CAST(NULL AS {kind}) AS {name}" for name, kind in columns.items()
+    )
+    return f"SELECT {number} AS number, {listed} FROM ({check.query})"

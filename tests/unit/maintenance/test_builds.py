@@ -1,0 +1,73 @@
+"""Into which pieces the builds of large indexes are cut."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from omnigraph.maintenance.optimize import builds
+from omnigraph.maintenance.optimize.builds import PIECE_ROWS, IndexJob, cut
+from omnigraph.maintenance.optimize.plan import IndexBuild
+from omnigraph.storage.access import TableAccess
+from omnigraph.storage.indexing import IndexOutcome
+from omnigraph.storage.layout import FragmentLayout
+from omnigraph.storage.tables import TableAddress
+
+ACCESS = TableAccess(graph_uri="g.omni", address=TableAddress("nodes/x"), version=3)
+
+
+def build(lance_type="BTREE"):
+    return IndexBuild(name="og_x", column="x", lance_type=lance_type, parameters={}, is_new=True)
+
+
+def fragments(*rows):
+    return [
+        FragmentLayout(fragment_id=number, physical_rows=count, deleted_rows=0, bytes=count)
+        for number, count in enumerate(rows)
+    ]
+
+
+@given(
+    st.lists(st.integers(0, 3 * PIECE_ROWS), min_size=1, max_size=30),
+    st.integers(1, 64),
+    st.sampled_from(["BTREE", "INVERTED", "IVF_FLAT", "IVF_PQ"]),
+)
+def test_pieces_share_out_every_fragment_once_and_none_is_empty(rows, slots, lance_type):
+    pieces = cut(build(lance_type), fragments(*rows), slots=slots)
+
+    assert [number for piece in pieces for number in piece] == list(range(len(rows)))
+    assert all(pieces)
+    assert len(pieces) <= max(1, min(slots, sum(rows) // PIECE_ROWS))
+
+
+def test_a_large_table_keeps_every_worker_busy_with_about_the_same():
+    pieces = cut(build("IVF_PQ"), fragments(*[PIECE_ROWS] * 12), slots=4)
+
+    assert [len(piece) for piece in pieces] == [3, 3, 3, 3]
+
+
+@pytest.mark.parametrize(
+    ("lance_type", "rows"), [("INVERTED", [PIECE_ROWS] * 8), ("BTREE", [PIECE_ROWS, PIECE_ROWS - 1])]
+)
+def test_full_text_and_small_tables_stay_whole(lance_type, rows):
+    assert len(cut(build(lance_type), fragments(*rows), slots=8)) == 1
+
+
+def test_a_piece_that_was_not_built_leaves_nothing_to_commit():
+    job = IndexJob(key="j", build=build(), access=ACCESS, pieces=((0,), (1,)))
+
+    late = job.finish([IndexOutcome(key="j/0", segment="s"), IndexOutcome(key="j/1")])
+    failed = job.finish([IndexOutcome(key="j/0", segment="s"), IndexOutcome(key="j/1", error="no space left")])
+
+    assert (late.segment, late.error) == (None, None)
+    assert (failed.segment, failed.error) == (None, "no space left")
+
+
+def test_tasks_are_known_by_their_job():
+    job = IndexJob(key="node:Book og_x", build=build("IVF_PQ"), access=ACCESS, pieces=((0,), (1, 2)))
+
+    tasks = list(job.tasks(None, None))
+
+    assert job.needs_training
+    assert {builds.job_key(task.key) for task in tasks} == {job.key}
+    assert [task.fragment_ids for task in tasks] == [(0,), (1, 2)]
+    assert all(task.is_piece for task in tasks)
