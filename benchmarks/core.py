@@ -180,10 +180,17 @@ def measure(directory: Path, *, nodes: int, edges: int) -> list[Figure]:
     ]
 
 
-def table(figures: list[Figure]) -> str:
-    """Spell the measurements as a Markdown table."""
+def rows(figures: list[Figure]) -> str:
+    """Spell the measurements as the rows of a Markdown table."""
     lines = ["| what | OmniGraph | raw library | ratio |", "|---|---|---|---|"]
-    lines += [f"| {figure.what} | {figure.ours} | {figure.raw} | {figure.ratio} |" for figure in figures]
+    return "\n".join(
+        lines + [f"| {figure.what} | {figure.ours} | {figure.raw} | {figure.ratio} |" for figure in figures]
+    )
+
+
+def table(figures: list[Figure]) -> str:
+    """Spell the measurements of a whole run as a Markdown table, with its peak memory."""
+    lines = [rows(figures)]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     lines.append("")
     lines.append(f"2 cores, medians of three runs, peak memory of the whole run {peak:.1f} GiB.")
