@@ -5,6 +5,7 @@ same plan. Finding out needs no engine, so that a merge with nothing to do start
 """
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -19,7 +20,7 @@ from omnigraph.changes.compare import change_bytes
 from omnigraph.engine.choice import EngineChoice
 from omnigraph.engine.opening import open_engine
 from omnigraph.storage.worker_files import shared_with_workers
-from omnigraph.writes.holding import hold_if_possible
+from omnigraph.writes.holding import hold_if_possible, hold_versions
 
 
 @dataclass(kw_only=True)
@@ -31,15 +32,19 @@ class MergePlanner:
     show_values: bool
     writes_files: bool
     """Whether workers may write the files that the plan is about; a preview has none written."""
+    leases: ExitStack
+    """Ends when the merge has: the source may move on meanwhile, and a pointer may come to pin what it had."""
     engine: str = field(default="local", init=False)
     reason: str = field(default="", init=False)
 
     def plan(self, sides: MergeSides) -> MergePlan:
-        """Plan the merge of these sides; what they compare is kept from a cleanup meanwhile."""
-        states = (sides.source, *sides.bases)
-        pins = {(pin.address, pin.version): pin for state in states for pin in state.pins.values()}
-        with hold_if_possible(sides.target.context, pins.values(), operation="merge", warn=self._warn):
-            return self._plan(sides)
+        """Plan the merge of these sides; what they compare is kept from a cleanup until `leases` ends."""
+        pins = {
+            (pin.address, pin.version): pin for state in (sides.source, *sides.bases) for pin in state.pins.values()
+        }
+        hold = hold_versions if self.writes_files else partial(hold_if_possible, warn=self._warn)
+        self.leases.enter_context(hold(sides.target.context, pins.values(), operation="branch merge"))
+        return self._plan(sides)
 
     def _warn(self, message: str) -> None:
         self.events(Warned(message=message))
