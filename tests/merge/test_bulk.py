@@ -324,7 +324,7 @@ def random_graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
     return graph
 
 
-@settings(max_examples=12, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@settings(max_examples=10, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(left=st.lists(changes, min_size=1, max_size=5), right=st.lists(changes, max_size=5))
 def test_random_branches_merge_alike_in_process_and_in_bulk(
     random_graph: Graph, left: list[tuple[str, Any, int]], right: list[tuple[str, Any, int]]
