@@ -38,24 +38,23 @@ class MergePlanner:
     reason: str = field(default="", init=False)
 
     def plan(self, sides: MergeSides) -> MergePlan:
-        """Plan the merge of these sides; what they compare is kept from a cleanup until `leases` ends."""
-        pins = {
-            (pin.address, pin.version): pin for state in (sides.source, *sides.bases) for pin in state.pins.values()
-        }
+        """Plan the merge of these sides; what it compares is kept from a cleanup until `leases` ends."""
+        routes = _routes(sides)
+        if not routes:
+            self.engine, self.reason = sides.target.context.engine.name, "nothing to compare"
+            self.events(EngineChosen(engine=self.engine, reason=self.reason))
+            return plan_in_process(sides, routes, show_values=self.show_values)
+        compared = (state.pins[key] for state in (sides.source, *sides.bases) for key in routes)
+        pins = {(pin.address, pin.version): pin for pin in compared}
         hold = hold_versions if self.writes_files else partial(hold_if_possible, warn=self._warn)
         self.leases.enter_context(hold(sides.target.context, pins.values(), operation="branch merge"))
-        return self._plan(sides)
+        return self._plan(sides, routes)
 
     def _warn(self, message: str) -> None:
         self.events(Warned(message=message))
 
-    def _plan(self, sides: MergeSides) -> MergePlan:
+    def _plan(self, sides: MergeSides, routes: Mapping[TableKey, Route]) -> MergePlan:
         context = sides.target.context
-        routes = _routes(sides)
-        if not routes:
-            self.engine, self.reason = context.engine.name, "nothing to compare"
-            self.events(EngineChosen(engine=self.engine, reason=self.reason))
-            return plan_in_process(sides, routes, show_values=self.show_values)
         size_bytes = _size_bytes(sides, routes, limit=self.choice.spark_min_bytes)
         engine, self.reason = open_engine(
             self.choice,
