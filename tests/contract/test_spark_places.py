@@ -119,7 +119,7 @@ def _listens(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def test_a_load_runs_on_a_spark_connect_server(graph, data, environment, connect_server):
+def test_a_load_and_a_merge_run_on_a_spark_connect_server(graph, data, environment, connect_server):
     done = subprocess.run(
         load_command(graph, data, "--spark-remote", connect_server),
         env=environment,
@@ -130,6 +130,25 @@ def test_a_load_runs_on_a_spark_connect_server(graph, data, environment, connect
 
     assert_loaded(graph, done)
     assert json.loads(done.stdout)["engine_reason"] == "--spark-remote is set"
+    graph.branches.create("review")
+    with graph.write(branch="review") as batch:
+        batch.update("Port", {"mail": "new"}, ids=["p0-1"])
+    with graph.write() as batch:
+        batch.delete("Port", ids=["p2-3"])
+    merged = subprocess.run(
+        [done.args[0], "branch", "merge", "--store", graph.uri, "review", "--json", "--spark-remote", connect_server],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert merged.returncode == 0, merged.stderr
+    document = json.loads(merged.stdout)
+    assert (document["engine"], document["outcome"]) == ("spark", "merged")
+    assert [tuple(table.values()) for table in document["tables"]] == [("node:Port", 0, 1, 0)]
+    assert graph.snapshot().table("Port").to_arrow(["mail"], where=[("code", "=", "p0-1")])["mail"].to_pylist() == [
+        "new"
+    ]
 
 
 def written_by_child(environment, directory: Path, session: str, *steps: str) -> Graph:

@@ -182,6 +182,37 @@ def test_crosswise_merged_branches_merge_in_bulk(tmp_path: Path, way: str) -> No
     assert graph.snapshot("two").table("Mentors").count_rows() == 1
 
 
+@pytest.mark.parametrize("changed", [3, 700], ids=["looked up", "picked out of a scan"])
+def test_updated_entities_keep_their_row_ids_wherever_the_source_has_them(local_root: str, changed: int) -> None:
+    graph = harbor.new_graph(local_root)
+    crew = [harbor.sailor(f"s{number:04d}", age=1) for number in range(1_000)]
+    graph.load(harbor.lines(crew), mode="append")
+    graph.branches.create("review")
+    names = [f"s{number:04d}" for number in range(0, 1_000, 1_000 // changed)]
+    random.Random(5).shuffle(names)
+    with graph.write(branch="review") as batch:
+        batch.upsert("Sailor", [{"name": name, "rank": "mate", "age": 2} for name in names])
+        batch.insert("Sailor", [{"name": f"a new one {number}", "rank": "mate"} for number in range(5)])
+    graph.optimize(branch="review")  # old and new rows lie in one file
+    with graph.write() as batch:
+        batch.update("Sailor", {"age": 3}, ids=["Bo"])
+    before = row_ids(graph)
+
+    result = graph.branches.merge("review", engine=IN_BULK)
+
+    after = row_ids(graph)
+    assert [(table.inserted, table.updated) for table in result.tables] == [(5, len(names))]
+    assert {name: after[name] for name in before} == before
+    assert len(set(after.values())) == len(before) + 5
+    ages = graph.snapshot().table("Sailor").to_arrow(["name", "age"]).to_pylist()
+    assert {row["name"] for row in ages if row["age"] == 2} == set(names)
+
+
+def row_ids(graph: Graph) -> dict[str, int]:
+    rows = graph.snapshot().table("Sailor").scanner(columns=["name"], with_row_id=True).to_table().to_pylist()
+    return {row["name"]: row["_rowid"] for row in rows}
+
+
 @pytest.mark.parametrize("way", ["in process", "in bulk"])
 def test_a_table_that_a_branch_has_never_written_follows_its_parent_without_a_copy(local_root: str, way: str) -> None:
     graph = harbor.new_graph(local_root)
@@ -293,7 +324,7 @@ def random_graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
     return graph
 
 
-@settings(max_examples=12, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@settings(max_examples=10, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(left=st.lists(changes, min_size=1, max_size=5), right=st.lists(changes, max_size=5))
 def test_random_branches_merge_alike_in_process_and_in_bulk(
     random_graph: Graph, left: list[tuple[str, Any, int]], right: list[tuple[str, Any, int]]

@@ -5,6 +5,7 @@ same plan. Finding out needs no engine, so that a merge with nothing to do start
 """
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -19,7 +20,7 @@ from omnigraph.changes.compare import change_bytes
 from omnigraph.engine.choice import EngineChoice
 from omnigraph.engine.opening import open_engine
 from omnigraph.storage.worker_files import shared_with_workers
-from omnigraph.writes.holding import hold_if_possible
+from omnigraph.writes.holding import hold_if_possible, hold_versions
 
 
 @dataclass(kw_only=True)
@@ -31,26 +32,29 @@ class MergePlanner:
     show_values: bool
     writes_files: bool
     """Whether workers may write the files that the plan is about; a preview has none written."""
+    leases: ExitStack
+    """Ends when the merge has: the source may move on meanwhile, and a pointer may come to pin what it had."""
     engine: str = field(default="local", init=False)
     reason: str = field(default="", init=False)
 
     def plan(self, sides: MergeSides) -> MergePlan:
-        """Plan the merge of these sides; what they compare is kept from a cleanup meanwhile."""
-        states = (sides.source, *sides.bases)
-        pins = {(pin.address, pin.version): pin for state in states for pin in state.pins.values()}
-        with hold_if_possible(sides.target.context, pins.values(), operation="merge", warn=self._warn):
-            return self._plan(sides)
+        """Plan the merge of these sides; what it compares is kept from a cleanup until `leases` ends."""
+        routes = _routes(sides)
+        if not routes:
+            self.engine, self.reason = sides.target.context.engine.name, "nothing to compare"
+            self.events(EngineChosen(engine=self.engine, reason=self.reason))
+            return plan_in_process(sides, routes, show_values=self.show_values)
+        compared = (state.pins[key] for state in (sides.source, *sides.bases) for key in routes)
+        pins = {(pin.address, pin.version): pin for pin in compared}
+        hold = hold_versions if self.writes_files else partial(hold_if_possible, warn=self._warn)
+        self.leases.enter_context(hold(sides.target.context, pins.values(), operation="branch merge"))
+        return self._plan(sides, routes)
 
     def _warn(self, message: str) -> None:
         self.events(Warned(message=message))
 
-    def _plan(self, sides: MergeSides) -> MergePlan:
+    def _plan(self, sides: MergeSides, routes: Mapping[TableKey, Route]) -> MergePlan:
         context = sides.target.context
-        routes = _routes(sides)
-        if not routes:
-            self.engine, self.reason = context.engine.name, "nothing to compare"
-            self.events(EngineChosen(engine=self.engine, reason=self.reason))
-            return plan_in_process(sides, routes, show_values=self.show_values)
         size_bytes = _size_bytes(sides, routes, limit=self.choice.spark_min_bytes)
         engine, self.reason = open_engine(
             self.choice,

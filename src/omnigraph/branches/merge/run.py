@@ -1,7 +1,7 @@
 """The verb: merge one branch into another, or say what that would do."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from omnigraph.base import faults
@@ -20,7 +20,6 @@ from omnigraph.manifest.state import ManifestState
 from omnigraph.storage.refs import list_refs
 from omnigraph.writes.authority import capture_branch
 from omnigraph.writes.context import GraphContext
-from omnigraph.writes.holding import hold_versions
 from omnigraph.writes.protocol import run_write
 from omnigraph.writes.recovery.sweep import settle_branch
 
@@ -69,8 +68,10 @@ def run_merge(
         settle_branch(context, source)
     captured = context.manifest.load(source)
     faults.reach("merge.after_capture")
-    planner = MergePlanner(choice=choice, events=events, show_values=show_values, writes_files=not is_dry_run)
-    with _source_must_live(context, captured):
+    with _source_must_live(context, captured), ExitStack() as leases:
+        planner = MergePlanner(
+            choice=choice, events=events, show_values=show_values, writes_files=not is_dry_run, leases=leases
+        )
         if is_dry_run:
             plan, commit = _preview(context, captured, target, planner), None
         else:
@@ -106,10 +107,7 @@ def _preview(context: GraphContext, source: ManifestState, target: str, planner:
 
 
 def _carry_out(context: GraphContext, writer: MergeWriter, events: Events) -> tuple[MergePlan, Commit | None]:
-    # The source may move on, and a pointer may come to pin what it has now.
-    pins = writer.source.snapshot.pins.values()
-    with hold_versions(context, pins, operation=f"branch merge {writer.source.branch.name}"):
-        commit = run_write(context, writer, events)
+    commit = run_write(context, writer, events)
     assert writer.plan is not None
     return writer.plan, commit
 

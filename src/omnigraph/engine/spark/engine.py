@@ -171,7 +171,7 @@ class SparkEngine:
         if isinstance(relation, pa.Table):
             return self._session.createDataFrame(relation.cast(schema))
         if not relation.tasks:
-            return self._session.createDataFrame(schema.empty_table())
+            return self._session.createDataFrame(schema.empty_table(), _struct(schema))
         for read, frame in self._read:
             if read == relation:
                 return frame

@@ -110,7 +110,9 @@ class _BulkMerge:
     events: Events
 
     def plan(self, routes: Mapping[TableKey, Route], *, writes_files: bool, show_values: bool) -> MergePlan:
+        self.events(Advanced(phase="compare", done=0, total=len(routes), unit="tables"))
         tables = self._resolve(routes)
+        self.events(Advanced(phase="compare", done=len(routes), total=len(routes), unit="tables"))
         conflicts = ConflictList()
         for table in sorted(tables, key=lambda table: (table.entity.kind == "edge", table.entity.name)):
             self._add_conflicts(table, conflicts)
@@ -240,8 +242,12 @@ class _BulkMerge:
         parts = self.engine.map_groups(
             relations, " UNION ALL ".join(queries), by="part", function=partial(take_part, task)
         )
-        for done, part in enumerate(parts, start=1):
-            self.events(Advanced(phase="merge", done=done, total=None, unit="parts"))
+        done = 0
+        total = sum(table.counted(Outcome.TAKE, Outcome.DELETE_VS_UPDATE).images for table in taken)
+        self.events(Advanced(phase="take", done=done, total=total, unit="entities"))
+        for part in parts:
+            done += part.entities
+            self.events(Advanced(phase="take", done=done, total=total, unit="entities"))
             fragments[part.table_key].extend(part.fragments)
             findings.include(part.findings)
         return fragments

@@ -45,6 +45,7 @@ class PartTaken:
     """What became of one part: the files that hold its rows, and the rules that they break."""
 
     table_key: TableKey
+    entities: int
     fragments: tuple[str, ...]
     findings: Findings
 
@@ -68,7 +69,9 @@ def take_part(task: TakeTask, part: int, rows: pa.Table) -> PartTaken:
         for _ in images:
             pass
         fragments = ()
-    return PartTaken(table_key=table.entity.table_key, fragments=fragments, findings=findings.result())
+    return PartTaken(
+        table_key=table.entity.table_key, entities=rows.num_rows, fragments=fragments, findings=findings.result()
+    )
 
 
 def _images(task: TakeTask, taken: TakenTable, rows: pa.Table) -> Iterator[pa.RecordBatch]:
