@@ -70,7 +70,7 @@ class FrameLoad:
         """Look at the graph and at the frame's columns; raise before anything is computed if they do not fit."""
         capture = capture_branch(context, branch)
         engine = context.engine
-        buckets = Buckets.for_input(None, slots=engine.slots, task_threads=engine.task_threads)
+        buckets = Buckets.for_input(None, slots=engine.slots)
         load = load_task(capture, ids.new_ulid(), mode=mode, max_errors=max_errors, buckets=buckets)
         return cls(
             task=FrameTask.of(load, type_name, ColumnMap(), names),

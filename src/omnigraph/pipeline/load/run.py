@@ -213,7 +213,7 @@ def _bulk_writer(
     """Have workers read the input."""
     pieces = () if isinstance(found, FrameInput) else found.pieces(scratch, slots=engine.slots)
     size_bytes = None if isinstance(found, FrameInput) else sum(piece.input_bytes for piece in pieces)
-    buckets = Buckets.for_input(size_bytes, slots=engine.slots, task_threads=engine.task_threads)
+    buckets = Buckets.for_input(size_bytes, slots=engine.slots)
     task = load_task(capture, scratch.operation_id, mode=mode, max_errors=max_errors, buckets=buckets)
     kept = found.read(task) if isinstance(found, FrameInput) else read_pieces(engine, task, pieces, events)
     return BulkLoadWriter.of(

@@ -90,10 +90,13 @@ class Buckets:
     mark: int
 
     @classmethod
-    def for_input(cls, size_bytes: int | None, *, slots: int, task_threads: int) -> "Buckets":
-        """Choose enough buckets to keep every slot busy and each of them small; the size of a frame is not known."""
-        size_bytes = _FRAME_BYTES if size_bytes is None else size_bytes
-        count = min(max(-(-slots // task_threads), -(-size_bytes // _BUCKET_INPUT_BYTES)), _BUCKETS_MAX)
+    def for_input(cls, size_bytes: int | None, *, slots: int) -> "Buckets":
+        """Choose buckets of bounded size, equally many for every slot; the size of a frame is not known.
+
+        Little input stays whole: to cut its keys would take longer than to look at them on one worker.
+        """
+        count = -(-(_FRAME_BYTES if size_bytes is None else size_bytes) // _BUCKET_INPUT_BYTES)
+        count = min(-(-count // slots) * slots, _BUCKETS_MAX) if count > 1 else 1
         return cls(count=count, mark=_mark() if count > 1 else 0)
 
     def keep(self, scratch: Scratch, name: str, side: Side, keys: Iterable[tuple[Facet, pa.Table]]) -> None:
