@@ -91,12 +91,13 @@ class Buckets:
 
     @classmethod
     def for_input(cls, size_bytes: int | None, *, slots: int) -> "Buckets":
-        """Choose buckets of bounded size, equally many for every slot; the size of a frame is not known.
+        """Choose buckets of bounded size, equally many for every slot if they are many; a frame's size is not known.
 
         Little input stays whole: to cut its keys would take longer than to look at them on one worker.
         """
-        count = -(-(_FRAME_BYTES if size_bytes is None else size_bytes) // _BUCKET_INPUT_BYTES)
-        count = min(-(-count // slots) * slots, _BUCKETS_MAX) if count > 1 else 1
+        count = max(-(-(_FRAME_BYTES if size_bytes is None else size_bytes) // _BUCKET_INPUT_BYTES), 1)
+        if count > slots:
+            count = min(-(-count // slots) * slots, _BUCKETS_MAX)
         return cls(count=count, mark=_mark() if count > 1 else 0)
 
     def keep(self, scratch: Scratch, name: str, side: Side, keys: Iterable[tuple[Facet, pa.Table]]) -> None:
