@@ -112,12 +112,13 @@ def embed_files(
     types: Sequence[str] = (),
     select: Sequence[str] = (),
     config: "EmbedConfig | None" = None,
+    engine: "str | EngineChoice | None" = None,
     events: Events = ignore_events,
 ) -> "EmbedResult":
     """Embed the records of load files, no graph needed: a file gives a file, a directory a directory.
 
     `spec` is a mapping like the JSON spec, the path of one, or a parsed one. The provider comes from `config`, or from
-    the environment, and is asked only if a record needs a vector.
+    the environment, and is asked only if a record needs a vector, by the workers of `engine`.
     """
     from omnigraph.embedding.config import EmbedConfig
     from omnigraph.pipeline.embed.files import run_embed_files
@@ -134,6 +135,7 @@ def embed_files(
         types=types,
         select=select,
         config=lambda: config or EmbedConfig.from_environ(os.environ),
+        choice=engine if isinstance(engine, EngineChoice) else EngineChoice.named(engine, os.environ),
         events=events,
     )
 
@@ -379,11 +381,13 @@ class Graph:
         reembed_all: bool = False,
         actor: str | None = None,
         config: "EmbedConfig | None" = None,
+        engine: "str | EngineChoice | None" = None,
         events: Events = ignore_events,
     ) -> "EmbedResult":
         """Fill the pending `@embed` vectors of node types (all, if none is named) as one commit.
 
         The provider comes from `config`, or from the environment. Nothing to embed makes no request and no commit.
+        `engine` says whose workers ask the provider; the bound on requests at once holds over all of them.
         """
         from omnigraph.embedding.config import EmbedConfig
         from omnigraph.pipeline.embed.graph import run_embed
@@ -396,6 +400,7 @@ class Graph:
             reembed_all=reembed_all,
             actor_id=actor,
             config=config or EmbedConfig.from_environ(os.environ),
+            choice=engine if isinstance(engine, EngineChoice) else EngineChoice.named(engine, os.environ),
             events=events,
         )
 

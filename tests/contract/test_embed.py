@@ -1,15 +1,20 @@
 """Embedding a graph's rows: which vectors are filled, from which text, in which commit, and what a race changes."""
 
+import gzip
 import json
+import pickle
+from pathlib import Path
 
 import pytest
 
 import omnigraph
+from contract.bulk_story import row_ids
 from contract.graphs import graph_of, load, node, refusal, rows
 from omnigraph.embedding.config import EmbedConfig
 from omnigraph.embedding.mock import mock_vector
 from omnigraph.errors import EmbeddingConfig, EmbeddingProvider, EntityNotFound, InvalidTarget
-from support.embedding_server import embedding_server
+from omnigraph.pipeline.load.bulk import pieces
+from support.embedding_server import KEY, embedding_server
 
 SCHEMA = """
 node Doc {
@@ -170,3 +175,56 @@ def test_a_branch_is_embedded_without_touching_main(docs):
 
     assert rows(docs, "Doc", branch="review")["a"]["vec"] == mock("alpha", 4)
     assert rows(docs, "Doc")["a"]["vec"] is None
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_workers_of_spark_fill_the_same_vectors_with_a_key_that_does_not_travel(docs, tmp_path):
+    load(docs, "append", *(node("Doc", slug=f"s{number}", title=f"text {number % 7}") for number in range(20)))
+    here = omnigraph.init(str(tmp_path / "here.omni"), SCHEMA)
+    docs.export(tmp_path / "copy.jsonl")
+    here.load(tmp_path / "copy.jsonl", mode="append")
+    kept = row_ids(docs, "node:Doc")
+    with embedding_server() as server:
+        config = EmbedConfig.from_environ(server.environ(OMNIGRAPH_EMBED_MODEL="m1"))
+        done = docs.embed(config=config, engine="spark")
+        again = docs.embed(config=config, engine="spark")
+        told = here.embed(config=config, engine="local")
+
+    assert (done.engine, done.embedded_records, told.embedded_records) == ("spark", 23, 23)
+    assert (again.commit, again.engine, again.embedded_records) == (None, "local", 0)
+    assert [rows(docs, name) for name in ("Doc", "Page")] == [rows(here, name) for name in ("Doc", "Page")]
+    assert row_ids(docs, "node:Doc") == kept
+    assert KEY.encode() not in pickle.dumps(config.shared_by(2))
+    assert [commit.kind.value for commit in docs.commits()] == ["embed", "load", "load", "genesis"]
+    assert not Path(docs.uri, "__staging").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_workers_of_spark_embed_files_into_the_same_bytes(tmp_path, monkeypatch):
+    monkeypatch.setattr(pieces, "PIECE_BYTES_MIN", 600)
+    monkeypatch.setattr(pieces, "PIECE_BYTES_MAX", 600)
+    given = tmp_path / "in"
+    given.mkdir()
+    lines = [json.dumps(node("Doc", slug=f"s{number}", title=f"text {number}")) for number in range(40)]
+    (given / "a.jsonl").write_text("\n".join(lines))
+    (given / "b.jsonl.gz").write_bytes(gzip.compress("\n".join(lines[:3]).encode()))
+    spec = {"dimension": 3, "types": {"Doc": {"target": "vec", "fields": ["title"]}}}
+
+    here = omnigraph.embed_files(given, tmp_path / "here", spec=spec, config=MOCK, engine="local")
+    there = omnigraph.embed_files(given, tmp_path / "there", spec=spec, config=MOCK, engine="spark")
+
+    assert (here.engine, there.engine, there.embedded_records) == ("local", "spark", 43)
+    for name in ("a.jsonl", "b.jsonl.gz"):
+        read = gzip.open if name.endswith(".gz") else open
+        with read(tmp_path / "here" / name) as left, read(tmp_path / "there" / name) as right:
+            assert left.read() == right.read()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["here", "in", "there"]
+
+
+def test_the_bound_on_requests_is_shared_by_all_workers():
+    config = EmbedConfig.from_environ({"OMNIGRAPH_EMBED_CONCURRENCY": "6", "OPENAI_API_KEY": "k", "OTHER": "x"})
+
+    assert [config.shared_by(workers).requests_at_once for workers in (1, 2, 4, 6)] == [6, 3, 1, 1]
+    assert config.shared_by(2).with_key_from(config.key_environment()).api_key == "k"

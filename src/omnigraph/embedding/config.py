@@ -1,7 +1,7 @@
 """Which provider embeds, under which settings; made from the environment or by a caller of the Python API."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from urllib.parse import urlsplit
 
@@ -54,6 +54,8 @@ class EmbedConfig:
     backoff_seconds: float = 0.2
     batch_size: int = 32
     """Documents per request, where the provider takes several."""
+    requests_at_once: int = 4
+    """Over all workers. Requests wait for the network; providers throttle long before a machine becomes busy."""
     warnings: tuple[str, ...] = ()
 
     @classmethod
@@ -76,6 +78,7 @@ class EmbedConfig:
             attempts=_count(settings, "OMNIGRAPH_EMBED_RETRY_ATTEMPTS", 4, provider=provider),
             backoff_seconds=_count(settings, "OMNIGRAPH_EMBED_RETRY_BACKOFF_MS", 200, low=0, provider=provider) / 1000,
             batch_size=_count(settings, "OMNIGRAPH_EMBED_BATCH_SIZE", 32, provider=provider),
+            requests_at_once=_count(settings, "OMNIGRAPH_EMBED_CONCURRENCY", 4, provider=provider),
             warnings=warnings,
         )
 
@@ -94,6 +97,23 @@ class EmbedConfig:
                 provider=self.provider.value,
             )
         return self.api_key
+
+    def key_environment(self) -> dict[str, str]:
+        """Return the environment in which `with_key_from` finds the key again, on a worker in another process."""
+        return {self._key_names[0]: self.api_key} if self.api_key is not None else {}
+
+    def shared_by(self, workers: int) -> "EmbedConfig":
+        """Return what one of so many workers is told: its share of the requests, and no key."""
+        return replace(self, api_key=None, requests_at_once=max(1, self.requests_at_once // workers))
+
+    def with_key_from(self, environ: Mapping[str, str]) -> "EmbedConfig":
+        """Take the key that the environment of this process holds."""
+        settings = {name: value.strip() for name, value in environ.items() if value.strip()}
+        return replace(self, api_key=next((settings[name] for name in self._key_names if name in settings), None))
+
+    @property
+    def _key_names(self) -> tuple[str, ...]:
+        return _DEFAULTS[self.provider].keys
 
     def require_model(self, recorded: str | None, *, where: str) -> None:
         """Raise `EmbeddingConfig` if the schema records another model than this one for the property `where`."""

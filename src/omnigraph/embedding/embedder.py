@@ -11,9 +11,6 @@ from omnigraph.embedding.transport import Transport, provider_failure
 from omnigraph.embedding.vectors import BadVector, vector_column
 from omnigraph.embedding.wire import Role, build_request, read_answer, texts_per_request
 
-_REQUESTS_AT_ONCE = 4
-"""Requests wait for the network, not for this machine; providers throttle long before it becomes busy."""
-
 
 def _say_nothing(count: int) -> None:
     del count
@@ -59,7 +56,7 @@ def _ask(
         except BadVector as exc:
             raise provider_failure(config, str(exc)) from exc
 
-    with ThreadPoolExecutor(max_workers=_REQUESTS_AT_ONCE, thread_name_prefix="omnigraph-embed") as pool:
+    with ThreadPoolExecutor(max_workers=config.requests_at_once, thread_name_prefix="omnigraph-embed") as pool:
         running = {pool.submit(ask, batch): len(batch) for batch in batches}
         try:
             for done in as_completed(running):

@@ -52,6 +52,14 @@ class Scratch:
             found[rows.schema.metadata[_TABLE_NAME].decode()] = rows.replace_schema_metadata()
         return found
 
+    def find_table(self, name: str) -> pa.Table | None:
+        """Return the rows that were kept under a name, None if there are none."""
+        if self.store.root.is_local:
+            is_there = (self.store.root.local_path / self._path(name)).exists()
+            return self.read_table(name) if is_there else None
+        found = self.store.objects.read(self._path(name))
+        return pa.ipc.open_file(pa.BufferReader(found.content)).read_all() if found is not None else None
+
     def write(self, name: str, content: pa.Buffer | bytes) -> None:
         """Keep bytes under a name."""
         with self._sink(name) as sink:

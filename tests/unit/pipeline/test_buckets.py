@@ -36,7 +36,7 @@ def keys_of(rows: list[tuple[str | None, str | None]]) -> pa.Table:
 )
 def test_equal_values_of_all_readers_meet_and_no_row_is_lost_or_doubled(store, readers, count):
     scratch = Scratch(store, "operation")
-    buckets = Buckets(count=count, mark=Buckets.for_input(1 << 40, slots=1).mark)
+    buckets = Buckets(count=count, mark=Buckets.for_input(1 << 40, stored_rows=0, slots=1).mark)
     for number, rows in enumerate(readers):
         buckets.keep(scratch, f"reader-{number}", "i", [(TWO_COLUMNS, keys_of(rows))])
 
@@ -60,11 +60,19 @@ def test_equal_values_of_all_readers_meet_and_no_row_is_lost_or_doubled(store, r
 
 
 @pytest.mark.parametrize(
-    ("size_bytes", "slots", "count"),
-    [(0, 4, 1), (512 * MIB, 4, 1), (513 * MIB, 4, 2), (513 * MIB, 1_000, 2), (2_049 * MIB, 4, 8), (1 << 60, 4, 4096)],
+    ("size_bytes", "stored_rows", "slots", "count"),
+    [
+        (0, 0, 4, 1),
+        (512 * MIB, 0, 4, 1),
+        (513 * MIB, 0, 4, 2),
+        (0, 10_000_000, 4, 2),
+        (513 * MIB, 0, 1_000, 2),
+        (2_049 * MIB, 0, 4, 8),
+        (1 << 60, 0, 4, 4096),
+    ],
 )
-def test_buckets_follow_the_size_of_the_input_and_fill_the_slots(size_bytes, slots, count):
-    assert Buckets.for_input(size_bytes, slots=slots).count == count
+def test_buckets_follow_what_there_is_to_look_at_and_fill_the_slots(size_bytes, stored_rows, slots, count):
+    assert Buckets.for_input(size_bytes, stored_rows=stored_rows, slots=slots).count == count
 
 
 def test_a_worker_that_would_cut_differently_is_refused(store):

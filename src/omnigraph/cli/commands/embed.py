@@ -8,12 +8,13 @@ from omnigraph import errors
 from omnigraph.cli import documents, texts
 from omnigraph.cli.capabilities import Capability, CommandClass, RunningCommand
 from omnigraph.cli.command import command
-from omnigraph.cli.engine_choice import require_local_engine, resolve_engine
+from omnigraph.cli.engine_choice import resolve_engine
 from omnigraph.cli.guard import refuse_foreign_flags
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.params import branch_option, json_option
 from omnigraph.cli.progress import follow_progress
 from omnigraph.cli.scope import echo_target, resolve_storage
+from omnigraph.engine.choice import EngineChoice
 
 _OVER_FILES = Capability(words="embed", command_class=CommandClass.LOCAL, is_bulk=True)
 _SPEC_EXAMPLE = (
@@ -69,7 +70,7 @@ def embed(
     if reembed_all_old:
         invocation.notices.warn("--reembed_all is deprecated; use --reembed-all")
     reembed_all = reembed_all or reembed_all_old
-    require_local_engine(resolve_engine(invocation))
+    choice = resolve_engine(invocation)
     if seed is not None or source is not None:
         _over_files(
             invocation,
@@ -81,6 +82,7 @@ def embed(
             select=select,
             reembed_all=reembed_all,
             clean=clean,
+            choice=choice,
         )
         return
     _refuse_file_flags({"--output": output, "--spec": spec, "--select": select, "--clean": clean})
@@ -91,8 +93,9 @@ def embed(
 
     with follow_progress(invocation) as events:
         graph = omnigraph.open(target.uri, events=events)
-        result = graph.embed(types=types, branch=branch, reembed_all=reembed_all, actor=actor, events=events)
-    invocation.notices.echo(f"engine: {result.engine} ({result.engine_reason})")
+        result = graph.embed(
+            types=types, branch=branch, reembed_all=reembed_all, actor=actor, engine=choice, events=events
+        )
     shown = replace(result, input=target.uri, output=target.uri)
     invocation.output.show(shown, document=documents.embed_document, text=texts.embed_text)
 
@@ -108,6 +111,7 @@ def _over_files(
     select: tuple[str, ...],
     reembed_all: bool,
     clean: bool,
+    choice: EngineChoice,
 ) -> None:
     _refuse_address(invocation)
     if seed is not None and source is not None:
@@ -135,9 +139,9 @@ def _over_files(
             clean=clean,
             types=types,
             select=select,
+            engine=choice,
             events=events,
         )
-    invocation.notices.echo(f"engine: {result.engine} ({result.engine_reason})")
     invocation.output.show(result, document=documents.embed_document, text=texts.embed_text)
 
 

@@ -7,29 +7,26 @@ embeds chunk after chunk. Records that do not change are copied byte for byte.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
-import pyarrow as pa
-
-from omnigraph.base.events import Advanced, Events, Warned
+from omnigraph.base.events import Advanced, EngineChosen, Events, Warned
 from omnigraph.base.units import spell_bytes
 from omnigraph.embedding.config import EmbedConfig
-from omnigraph.embedding.embedder import embed_texts
+from omnigraph.engine.choice import EngineChoice, EngineName
+from omnigraph.engine.interface import Engine
+from omnigraph.engine.local import LocalEngine
+from omnigraph.engine.opening import open_engine
 from omnigraph.errors import Io, Usage
+from omnigraph.pipeline.embed.chunks import CHUNK_BYTES, embed_chunk, numbered_lines
+from omnigraph.pipeline.embed.destination import Destination
+from omnigraph.pipeline.embed.file_workers import rewrite_on_workers
 from omnigraph.pipeline.embed.records import EmbedJob, EmbedRecord
 from omnigraph.pipeline.embed.result import EmbedMode, EmbedResult
 from omnigraph.pipeline.embed.selection import Selection
 from omnigraph.pipeline.embed.spec import EmbedSpec
 from omnigraph.pipeline.load.lines import Chunk, read_chunks
 from omnigraph.pipeline.load.sources import InputFile, InputReader, LocalInputs, find_inputs
-from omnigraph.pipeline.outputs import appearing_directory, appearing_file
 from omnigraph.records.findings import Finding, FindingCollector, Rejected
 from omnigraph.records.report import rejected
-from omnigraph.records.strict_json import Number
-
-_CODEC_BY_SUFFIX = {".gz": "gzip", ".zst": "zstd"}
-_CHUNK_BYTES = 2**20
-"""Small chunks, because a chunk's records are Python objects while their vectors are fetched."""
 
 
 @dataclass(slots=True)
@@ -50,6 +47,7 @@ def run_embed_files(
     types: Sequence[str] = (),
     select: Sequence[str] = (),
     config: Callable[[], EmbedConfig],
+    choice: EngineChoice,
     events: Events,
 ) -> EmbedResult:
     """Embed the records of a file, or of all files of a directory, and write them to `output` when all is done.
@@ -70,10 +68,21 @@ def run_embed_files(
             events(Warned(message=warning))
     is_directory = Path(input).is_dir()
     _refuse_foreign_directory(Path(output), is_directory=is_directory)
-    _rewrite(
-        files, Path(output), is_directory=is_directory, job=job, config=provider, total=counts.embedded, events=events
-    )
     size = sum(file.size_bytes or 0 for file in files)
+    destination = Destination(output=Path(output), is_directory=is_directory)
+    in_process = LocalEngine()
+    engine: Engine = in_process
+    reason = spell_bytes(size)
+    if provider is not None and choice.decide(size).engine is EngineName.SPARK:
+        engine, reason = open_engine(
+            choice, size, local=in_process, worker_environment=provider.key_environment(), events=events
+        )
+    else:
+        events(EngineChosen(engine=engine.name, reason=reason))
+    if provider is not None and engine is not in_process:
+        rewrite_on_workers(files, destination, job=job, config=provider, engine=engine, events=events)
+    else:
+        _rewrite(files, destination, job=job, config=provider, total=counts.embedded, events=events)
     return EmbedResult(
         input=str(input),
         output=str(output),
@@ -84,8 +93,8 @@ def run_embed_files(
         mode=mode,
         dimension=spec.dimension,
         model=provider.model if provider is not None else "",
-        engine="local",
-        engine_reason=spell_bytes(size),
+        engine=engine.name,
+        engine_reason=reason,
     )
 
 
@@ -102,7 +111,7 @@ def _look(files: Sequence[InputFile], job: EmbedJob) -> _Counts:
     counts, findings = _Counts(), FindingCollector()
     for file in files:
         for chunk in _chunks(file):
-            for number, line in _numbered(chunk):
+            for number, line in numbered_lines(chunk):
                 counts.records += 1
                 try:
                     record = EmbedRecord.read(line, job)
@@ -119,9 +128,8 @@ def _look(files: Sequence[InputFile], job: EmbedJob) -> _Counts:
 
 def _rewrite(
     files: Sequence[InputFile],
-    output: Path,
+    destination: Destination,
     *,
-    is_directory: bool,
     job: EmbedJob,
     config: EmbedConfig | None,
     total: int,
@@ -134,74 +142,15 @@ def _rewrite(
         done += count
         events(Advanced(phase="embed", done=done, total=total, unit="records"))
 
-    if not is_directory:
-        _make_parent(output)
-        with appearing_file(output) as stream:
-            for file in files:
-                _rewrite_file(file, stream, _codec(output), job, config, advance)
-        return
-    with appearing_directory(output, may_replace=True) as directory:
-        for file in files:
-            path = directory / file.name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("xb") as stream:
-                _rewrite_file(file, stream, _codec(path), job, config, advance)
-
-
-def _rewrite_file(
-    file: InputFile,
-    stream: BinaryIO,
-    codec: str | None,
-    job: EmbedJob,
-    config: EmbedConfig | None,
-    advance: Callable[[int], None],
-) -> None:
-    sink = stream if codec is None else pa.CompressedOutputStream(pa.PythonFile(stream, "wb"), codec)
-    for chunk in _chunks(file):
-        records = [EmbedRecord.read(line, job) for _, line in _numbered(chunk)]
-        _fill(records, job.spec.dimension, config, advance)
-        sink.write(b"".join(record.line for record in records))
-    if codec is not None:
-        sink.flush()
-        sink.close()
-
-
-def _fill(
-    records: Sequence[EmbedRecord], dimension: int, config: EmbedConfig | None, advance: Callable[[int], None]
-) -> None:
-    wanting = [record for record in records if record.needs_vector]
-    if not wanting:
-        return
-    assert config is not None
-    vectors = embed_texts(config, [record.text for record in wanting], dimension=dimension, advance=advance)
-    # Arrow prints the fewest digits that read back as the same float32.
-    spelled = vectors.flatten().cast(pa.utf8()).to_pylist()
-    for place, record in enumerate(wanting):
-        record.set_vector([Number(digits) for digits in spelled[place * dimension : (place + 1) * dimension]])
+    with destination.appearing(files) as sinks:
+        for file, sink in sinks:
+            for chunk in _chunks(file):
+                sink(embed_chunk(chunk, job, config, advance))
 
 
 def _chunks(file: InputFile) -> Iterator[Chunk]:
     with InputReader(file, LocalInputs()) as reader:
-        yield from read_chunks(reader, name=file.name, chunk_bytes=_CHUNK_BYTES)
-
-
-def _numbered(chunk: Chunk) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines that hold something, with their numbers and their ends."""
-    *lines, last = chunk.text.split(b"\n")
-    for place, line in enumerate([*(line + b"\n" for line in lines), last]):
-        if line.strip():
-            yield chunk.first_line + place, line
-
-
-def _codec(path: Path) -> str | None:
-    return _CODEC_BY_SUFFIX.get(path.suffix)
-
-
-def _make_parent(output: Path) -> None:
-    try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise Io(f"Cannot make {output.parent}: {error.strerror}.", path=str(output.parent)) from error
+        yield from read_chunks(reader, name=file.name, chunk_bytes=CHUNK_BYTES)
 
 
 def _refuse_foreign_directory(output: Path, *, is_directory: bool) -> None:

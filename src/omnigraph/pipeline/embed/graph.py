@@ -5,21 +5,26 @@ again and every text that has its vector already keeps it.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.base.events import Advanced, Events, Warned
+from omnigraph.base import ids
+from omnigraph.base.events import Advanced, EngineChosen, Events, Warned
 from omnigraph.base.units import counted
-from omnigraph.catalog.model import Catalog, EmbedSource, NodeType, TableKey
+from omnigraph.catalog.model import NodeType, TableKey
 from omnigraph.embedding.config import EmbedConfig
 from omnigraph.embedding.embedder import embed_texts
 from omnigraph.embedding.vectors import vector_column
-from omnigraph.errors import EntityNotFound, InvalidTarget
+from omnigraph.engine.choice import EngineChoice, EngineName
+from omnigraph.engine.opening import open_engine
 from omnigraph.manifest.commits import CommitKind, check_actor
 from omnigraph.pipeline.embed.result import EmbedMode, EmbedResult
-from omnigraph.storage.filters import Comparison, all_of
+from omnigraph.pipeline.embed.targets import Target, find_targets
+from omnigraph.pipeline.embed.workers import WorkersEmbedWriter, pending_texts
+from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID
 from omnigraph.writes.authority import Capture, capture_branch
 from omnigraph.writes.context import GraphContext
@@ -31,21 +36,6 @@ from omnigraph.writes.sidecar import SidecarKind
 _TEXTS_AT_ONCE = 4_096
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
-    """A vector property, and where it comes from."""
-
-    node: NodeType
-    name: str
-    dimension: int
-    embed: EmbedSource
-
-    @property
-    def spelled(self) -> str:
-        """The property as messages spell it."""
-        return f"{self.node.name}.{self.name}"
-
-
 def run_embed(
     context: GraphContext,
     *,
@@ -54,6 +44,7 @@ def run_embed(
     reembed_all: bool,
     actor_id: str | None,
     config: EmbedConfig,
+    choice: EngineChoice,
     events: Events,
 ) -> EmbedResult:
     """Fill the pending vectors of the chosen types (all, if none is named), or raise and change nothing.
@@ -67,15 +58,12 @@ def run_embed(
         events(Warned(message=warning))
     for target in targets:
         config.require_model(target.embed.model, where=target.spelled)
-    writer = EmbedWriter(
-        targets=targets,
-        texts=EmbeddedTexts(config=config, events=events),
-        reembed_all=reembed_all,
-        ir_hash=capture.snapshot.schema.ir_hash,
-        branch=branch,
-        actor_id=actor_id,
-    )
-    commit = run_write(context, writer, events)
+    with ExitStack() as ending:
+        writer, engine, reason = _writer(capture, targets, ending, reembed_all, actor_id, config, choice, events)
+        commit = run_write(context, writer, events)
+    if engine is None:
+        engine, reason = "local", f"{counted(writer.embedded, 'text')}, {config.provider} provider"
+        events(EngineChosen(engine=engine, reason=reason))
     dimensions = {target.dimension for target in targets}
     return EmbedResult(
         input=context.store.uri,
@@ -87,35 +75,61 @@ def run_embed(
         mode=EmbedMode.REEMBED_ALL if reembed_all else EmbedMode.FILL_MISSING,
         dimension=dimensions.pop() if len(dimensions) == 1 else None,
         model=config.model,
-        engine="local",
-        engine_reason=f"{counted(writer.embedded, 'text')}, {config.provider} provider",
+        engine=engine,
+        engine_reason=reason,
         is_graph=True,
         commit=commit,
     )
 
 
-def find_targets(catalog: Catalog, names: Sequence[str]) -> tuple[Target, ...]:
-    """Return the `@embed` vectors of the named node types; raise for a name that is unknown or has none."""
-    nodes = catalog.nodes
-    if names:
-        nodes = tuple(node for node in catalog.nodes if {node.name, node.table_key} & set(names))
-        for name in names:
-            if not any(name in {node.name, node.table_key} for node in nodes):
-                known = ", ".join(node.name for node in catalog.nodes)
-                raise EntityNotFound(f"There is no node type {name!r} in this graph; it has {known}.", selector=name)
-    targets = tuple(target for node in nodes for target in _targets_of(node))
-    for node in nodes:
-        if names and not any(target.node is node for target in targets):
-            raise InvalidTarget(f"{node.name} has no @embed vector, so there is nothing to embed.")
-    return targets
-
-
-def _targets_of(node: NodeType) -> list[Target]:
-    return [
-        Target(node=node, name=declared.name, dimension=declared.type.dimension or 0, embed=declared.embed)
-        for declared in node.properties
-        if declared.embed is not None
-    ]
+def _writer(
+    capture: Capture,
+    targets: tuple[Target, ...],
+    ending: ExitStack,
+    reembed_all: bool,
+    actor_id: str | None,
+    config: EmbedConfig,
+    choice: EngineChoice,
+    events: Events,
+) -> "tuple[EmbedWriter | WorkersEmbedWriter, str | None, str]":
+    """Describe the run for this process, or for the workers of the engine that its size or somebody asks for."""
+    context = capture.context
+    ir_hash, branch = capture.snapshot.schema.ir_hash, capture.snapshot.branch
+    pending = None
+    if choice.engine is not EngineName.LOCAL:
+        pending = pending_texts(capture, targets, reembed_all=reembed_all)
+    if pending and choice.decide(pending.bytes).engine is EngineName.SPARK:
+        engine, reason = open_engine(
+            choice,
+            pending.bytes,
+            local=context.engine,
+            worker_environment={**context.store.settings.environment, **config.key_environment()},
+            events=events,
+        )
+        if engine is not context.engine:
+            scratch = Scratch(context.store, ids.new_ulid())
+            ending.callback(scratch.clear)
+            ending.callback(engine.close)
+            return (
+                WorkersEmbedWriter(
+                    engine=engine,
+                    operation_id=scratch.operation_id,
+                    targets=targets,
+                    config=config,
+                    reembed_all=reembed_all,
+                    ir_hash=ir_hash,
+                    branch=branch,
+                    actor_id=actor_id,
+                    events=events,
+                ),
+                engine.name,
+                reason,
+            )
+    texts = EmbeddedTexts(config=config, events=events)
+    in_process = EmbedWriter(
+        targets=targets, texts=texts, reembed_all=reembed_all, ir_hash=ir_hash, branch=branch, actor_id=actor_id
+    )
+    return in_process, None, ""
 
 
 @dataclass(kw_only=True)
@@ -197,10 +211,8 @@ class EmbedWriter:
 
     def _found(self, capture: Capture, target: Target) -> pa.Table:
         """Return the ids of the rows that get a vector, each with it."""
-        wanted = [Comparison(target.embed.source, "!=", None)]
-        if not self.reembed_all:
-            wanted.append(Comparison(target.name, "=", None))
-        rows = capture.table(target.node.table_key).read(["id", target.embed.source], where=all_of(wanted))
+        where = target.wanted(reembed_all=self.reembed_all)
+        rows = capture.table(target.node.table_key).read(["id", target.embed.source], where=where)
         texts = rows[target.embed.source].combine_chunks()
         says_something = pc.not_equal(pc.utf8_trim_whitespace(texts), "")
         texts = texts.filter(says_something)

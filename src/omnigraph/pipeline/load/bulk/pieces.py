@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from omnigraph.catalog.model import Catalog
-from omnigraph.pipeline.load.lines import LINE_BYTES_MAX, ByteStream, Chunk, read_chunks
+from omnigraph.pipeline.load.lines import CHUNK_BYTES, LINE_BYTES_MAX, ByteStream, Chunk, read_chunks
 from omnigraph.pipeline.load.places import store_of
 from omnigraph.pipeline.load.sources import InputFile, InputReader, LocalInputs
 from omnigraph.records.findings import Finding, Findings
@@ -84,12 +84,15 @@ class Piece:
         if self.spooled_as is not None:
             stream = io.BytesIO(scratch.read(self.spooled_as))
             yield from read_chunks(stream, name=self.file.name, is_file_start=self.ordinal == 0)
-        elif self.start == 0 and self.end is None:
-            with InputReader(self.file, store_of(self.file.path)) as reader:
-                yield from read_chunks(reader, name=self.file.name)
         else:
-            with InputReader(self.file, _Range(self.start, self.end)) as reader:
-                yield from read_chunks(reader, name=self.file.name, is_file_start=self.start == 0)
+            yield from self.file_chunks()
+
+    def file_chunks(self, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
+        """Yield the lines of a piece of a file."""
+        is_whole = self.start == 0 and self.end is None
+        store = store_of(self.file.path) if is_whole else _Range(self.start, self.end)
+        with InputReader(self.file, store) as reader:
+            yield from read_chunks(reader, name=self.file.name, chunk_bytes=chunk_bytes, is_file_start=self.start == 0)
 
 
 def plan_pieces(files: Sequence[InputFile], *, slots: int) -> tuple[Piece, ...]:

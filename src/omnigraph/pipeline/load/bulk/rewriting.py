@@ -29,6 +29,11 @@ class Rewritten:
     removed_addresses: bytes
     """Addresses of the stored rows that have a successor in the fragments, eight bytes each."""
 
+    @classmethod
+    def of(cls, table_key: TableKey, fragments: tuple[str, ...], addresses: pa.Array) -> "Rewritten":
+        """Spell addresses as bytes."""
+        return cls(table_key=table_key, fragments=fragments, removed_addresses=b"".join(_bytes_of(addresses)))
+
     def addresses(self) -> pa.Array:
         """Return the addresses as Arrow has them."""
         length = len(self.removed_addresses) // 8
@@ -82,7 +87,7 @@ def rewrite_piece(load: LoadTask, entity: EntityType, ordinal: int, matches: pa.
         row_ids=replaced["row_id"].combine_chunks().cast(pa.uint64()).take(at),
     )
     addresses = replaced["row_address"].combine_chunks().cast(pa.uint64())
-    return Rewritten(table_key=entity.table_key, fragments=fragments, removed_addresses=b"".join(_bytes_of(addresses)))
+    return Rewritten.of(entity.table_key, fragments, addresses)
 
 
 def _with_final_ids(rows: pa.Table, matches: pa.Table) -> pa.Table:

@@ -1,0 +1,54 @@
+"""The `@embed` vectors of a schema, and the rows whose vector is pending."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from omnigraph.catalog.model import Catalog, EmbedSource, NodeType
+from omnigraph.errors import EntityNotFound, InvalidTarget
+from omnigraph.storage.filters import Comparison, all_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A vector property, and where it comes from."""
+
+    node: NodeType
+    name: str
+    dimension: int
+    embed: EmbedSource
+
+    @property
+    def spelled(self) -> str:
+        """The property as messages spell it."""
+        return f"{self.node.name}.{self.name}"
+
+    def wanted(self, *, reembed_all: bool) -> str:
+        """Spell the filter of the rows that get a vector, as far as a filter can tell."""
+        wanted = [Comparison(self.embed.source, "!=", None)]
+        if not reembed_all:
+            wanted.append(Comparison(self.name, "=", None))
+        return all_of(wanted) or ""
+
+
+def find_targets(catalog: Catalog, names: Sequence[str]) -> tuple[Target, ...]:
+    """Return the `@embed` vectors of the named node types; raise for a name that is unknown or has none."""
+    nodes = catalog.nodes
+    if names:
+        nodes = tuple(node for node in catalog.nodes if {node.name, node.table_key} & set(names))
+        for name in names:
+            if not any(name in {node.name, node.table_key} for node in nodes):
+                known = ", ".join(node.name for node in catalog.nodes)
+                raise EntityNotFound(f"There is no node type {name!r} in this graph; it has {known}.", selector=name)
+    targets = tuple(target for node in nodes for target in _targets_of(node))
+    for node in nodes:
+        if names and not any(target.node is node for target in targets):
+            raise InvalidTarget(f"{node.name} has no @embed vector, so there is nothing to embed.")
+    return targets
+
+
+def _targets_of(node: NodeType) -> list[Target]:
+    return [
+        Target(node=node, name=declared.name, dimension=declared.type.dimension or 0, embed=declared.embed)
+        for declared in node.properties
+        if declared.embed is not None
+    ]

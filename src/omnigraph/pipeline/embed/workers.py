@@ -1,0 +1,270 @@
+"""Embedding a graph on workers: each reads its fragments, asks the provider and writes the rows that get a vector.
+
+Texts and vectors never pass through the driver. What a worker has paid for is kept in the scratch of the run under a
+name made of the texts, so that neither a repeated task nor a write that is prepared again asks for it twice.
+"""
+
+import hashlib
+import os
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.base.events import Advanced, Events
+from omnigraph.catalog.model import NodeType, TableKey
+from omnigraph.embedding.config import EmbedConfig
+from omnigraph.embedding.embedder import embed_texts
+from omnigraph.engine.interface import Engine, Watch
+from omnigraph.manifest.commits import CommitKind
+from omnigraph.pipeline.embed.targets import Target
+from omnigraph.pipeline.load.bulk.rewriting import Rewritten
+from omnigraph.records.contents import equal_ids
+from omnigraph.records.tables import content_schema
+from omnigraph.storage.scratch import Scratch
+from omnigraph.storage.staging import stage_written
+from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID, Table
+from omnigraph.storage.worker_files import TablePlace, worker_store
+from omnigraph.writes.authority import Capture
+from omnigraph.writes.delta import rows_without, with_strip
+from omnigraph.writes.protocol import PreparedTable, PreparedWrite, WriteIdentity
+from omnigraph.writes.sidecar import SidecarKind
+
+_TEXTS_AT_ONCE = 4_096
+_WRITE_BYTES = 64 << 20
+"""How much a worker holds before it becomes a data file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pending:
+    """What there is to embed: the texts of fragments by table, in bytes."""
+
+    bytes_by_fragment: dict[TableKey, dict[int, int]]
+
+    @property
+    def bytes(self) -> int:
+        """All texts together."""
+        return sum(sum(sizes.values()) for sizes in self.bytes_by_fragment.values())
+
+    def __bool__(self) -> bool:
+        return any(self.bytes_by_fragment.values())
+
+
+def pending_texts(capture: Capture, targets: Sequence[Target], *, reembed_all: bool) -> Pending:
+    """Measure what there is to embed, without holding it."""
+    found: dict[TableKey, dict[int, int]] = defaultdict(dict)
+    for target in targets:
+        sizes = found[target.node.table_key]
+        source = target.embed.source
+        scan = capture.table(target.node.table_key).scan(
+            [source], where=target.wanted(reembed_all=reembed_all), with_row_addresses=True
+        )
+        for whole in scan:
+            batch = whole.filter(pc.not_equal(pc.utf8_trim_whitespace(whole[source]), ""))
+            fragments = pc.shift_right(batch[ROW_ADDRESS], pa.scalar(32, pa.uint64()))
+            measured = pa.table({"fragment": fragments, "bytes": pc.binary_length(batch[source])})
+            for row in measured.group_by("fragment").aggregate([("bytes", "sum")]).to_pylist():
+                sizes[row["fragment"]] = sizes.get(row["fragment"], 0) + row["bytes_sum"]
+    return Pending(bytes_by_fragment=dict(found))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbedTask:
+    """Some fragments of one table, for one worker; the key is not among what travels."""
+
+    uri: str
+    operation_id: str
+    node: NodeType
+    targets: tuple[Target, ...]
+    place: TablePlace
+    fragments: tuple[int, ...]
+    reembed_all: bool
+    config: EmbedConfig
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowsEmbedded:
+    """What a worker wrote."""
+
+    embedded: int
+    rewritten: Rewritten
+
+
+def embed_tables(tasks: tuple[EmbedTask, ...]) -> tuple[RowsEmbedded, ...]:
+    """Do what one worker has to do, one table after the other."""
+    return tuple(map(embed_rows, tasks))
+
+
+def embed_rows(task: EmbedTask) -> RowsEmbedded:
+    """Fill the pending vectors of some fragments and write the rows that got one."""
+    store = worker_store(task.uri, task.operation_id)
+    table = task.place.open(store)
+    provider = _KeptVectors(scratch=Scratch(store, task.operation_id), config=task.config.with_key_from(os.environ))
+    fragments: list[str] = []
+    removed = [pa.array([], pa.uint64())]
+    for rows in _portions(_changed_rows(table, task, provider)):
+        contents = rows.drop_columns([ROW_ID, ROW_ADDRESS])
+        fragments += task.place.write_rows(store, contents, row_ids=rows[ROW_ID].combine_chunks())
+        removed.append(rows[ROW_ADDRESS].combine_chunks())
+    rewritten = Rewritten.of(task.node.table_key, tuple(fragments), pa.concat_arrays(removed))
+    return RowsEmbedded(embedded=provider.given, rewritten=rewritten)
+
+
+def _changed_rows(table: Table, task: EmbedTask, provider: "_KeptVectors") -> Iterator[pa.Table]:
+    names = content_schema(task.node).names
+    wanted = " OR ".join(f"({target.wanted(reembed_all=task.reembed_all)})" for target in task.targets)
+    scan = table.scan(names, where=wanted, with_row_ids=True, with_row_addresses=True, fragment_ids=task.fragments)
+    for batch in scan:
+        for start in range(0, batch.num_rows, _TEXTS_AT_ONCE):
+            before = pa.Table.from_batches([batch.slice(start, _TEXTS_AT_ONCE)])
+            after = before
+            for target in task.targets:
+                after = provider.fill(after, target, reembed_all=task.reembed_all)
+            yield rows_without(after, equal_ids(after.select(names), before.select(names)))
+
+
+def _portions(parts: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    """Put rows together until they are worth a data file."""
+    group: list[pa.Table] = []
+    size = 0
+    for part in parts:
+        if part.num_rows:
+            group.append(part)
+            size += part.nbytes
+        if size >= _WRITE_BYTES:
+            yield pa.concat_tables(group)
+            group, size = [], 0
+    if group:
+        yield pa.concat_tables(group)
+
+
+@dataclass(kw_only=True)
+class _KeptVectors:
+    """Vectors of texts, asked for once."""
+
+    scratch: Scratch
+    config: EmbedConfig
+    given: int = 0
+
+    def fill(self, rows: pa.Table, target: Target, *, reembed_all: bool) -> pa.Table:
+        """Set the pending vectors of one property."""
+        texts, old = rows[target.embed.source].combine_chunks(), rows[target.name].combine_chunks()
+        wants = pc.fill_null(pc.not_equal(pc.utf8_trim_whitespace(texts), ""), fill_value=False)
+        if not reembed_all:
+            wants = pc.and_(wants, pc.is_null(old))
+        asked = texts.filter(wants)
+        if len(asked) == 0:
+            return rows
+        self.given += len(asked)
+        distinct = asked.unique()
+        vectors = self._vectors(distinct, target.dimension)
+        at = pc.index_in(texts, value_set=distinct)
+        new = vectors.take(pc.if_else(wants, at, pa.scalar(None, at.type))).cast(old.type)
+        column = pc.if_else(wants, new, old)
+        return rows.set_column(rows.schema.get_field_index(target.name), rows.schema.field(target.name), column)
+
+    def _vectors(self, texts: pa.Array, dimension: int) -> pa.Array:
+        spelled = texts.to_pylist()
+        digest = hashlib.blake2b(repr((dimension, spelled)).encode(), digest_size=16).hexdigest()
+        name = f"vectors-{digest}"
+        kept = self.scratch.find_table(name)
+        if kept is None:
+            kept = pa.table({"vector": embed_texts(self.config, spelled, dimension=dimension)})
+            self.scratch.write_table(name, kept)
+        return kept["vector"].combine_chunks()
+
+
+@dataclass(kw_only=True)
+class WorkersEmbedWriter:
+    """The description of an embed run on workers for the write protocol."""
+
+    engine: Engine
+    operation_id: str
+    targets: tuple[Target, ...]
+    config: EmbedConfig
+    reembed_all: bool
+    ir_hash: str
+    branch: str
+    actor_id: str | None
+    events: Events
+    expected_head: str | None = None
+    kind: SidecarKind = SidecarKind.EMBED
+    commit_kind: CommitKind = CommitKind.EMBED
+    embedded: int = field(default=0)
+
+    @property
+    def is_strict(self) -> bool:
+        """A vector belongs to its text whatever else has happened, so a moved head is no error."""
+        return False
+
+    def prepare(self, capture: Capture, identity: WriteIdentity) -> PreparedWrite | None:
+        """Have workers fetch what is missing in the captured state, and plan the transactions of what they wrote."""
+        capture.expect(ir_hash=self.ir_hash)
+        tasks = self._tasks(capture)
+        outcomes = self.engine.map(embed_tables, tasks, watch=self._watch(len(tasks)))
+        done = [part for parts in outcomes for part in parts]
+        self.embedded = sum(part.embedded for part in done)
+        changed = [part.rewritten for part in done if part.rewritten.fragments]
+        keys = sorted({part.table_key for part in changed})
+        tables = tuple(self._prepared(capture, identity, key, changed) for key in keys)
+        return PreparedWrite(tables=tables) if tables else None
+
+    def _watch(self, total: int) -> Watch:
+        return lambda done: self.events(Advanced(phase="embed", done=done, total=total, unit="tasks"))
+
+    def _tasks(self, capture: Capture) -> list[tuple[EmbedTask, ...]]:
+        """Give each worker about as much text as the others; there are never more of them than requests at once."""
+        pending = pending_texts(capture, self.targets, reembed_all=self.reembed_all)
+        parts = [
+            (key, fragment, size)
+            for key, sizes in sorted(pending.bytes_by_fragment.items())
+            for fragment, size in sorted(sizes.items())
+        ]
+        workers = min(self.engine.slots, self.config.requests_at_once, len(parts))
+        share = pending.bytes / max(workers, 1)
+        groups: dict[int, dict[TableKey, list[int]]] = defaultdict(lambda: defaultdict(list))
+        before = 0
+        for key, fragment, size in parts:
+            groups[min(int(before // max(share, 1)), workers - 1)][key].append(fragment)
+            before += size
+        config = self.config.shared_by(max(len(groups), 1))
+        return [
+            tuple(self._task(capture, key, fragments, config) for key, fragments in tables.items())
+            for tables in groups.values()
+        ]
+
+    def _task(self, capture: Capture, key: TableKey, fragments: Sequence[int], config: EmbedConfig) -> EmbedTask:
+        targets = tuple(target for target in self.targets if target.node.table_key == key)
+        return EmbedTask(
+            uri=capture.context.store.uri,
+            operation_id=self.operation_id,
+            node=targets[0].node,
+            targets=targets,
+            place=self._place(capture, key),
+            fragments=tuple(fragments),
+            reembed_all=self.reembed_all,
+            config=config,
+        )
+
+    def _place(self, capture: Capture, key: TableKey) -> TablePlace:
+        pin = capture.snapshot.pins[key]
+        return TablePlace(address=pin.address, version=pin.version, target=capture.target(key))
+
+    def _prepared(
+        self, capture: Capture, identity: WriteIdentity, key: TableKey, changed: Sequence[Rewritten]
+    ) -> PreparedTable:
+        parts = [part for part in changed if part.table_key == key]
+        staged = stage_written(
+            capture.table(key),
+            capture.target(key),
+            [fragment for part in parts for fragment in part.fragments],
+            removed_addresses=pa.concat_arrays([part.addresses() for part in parts]),
+            properties=identity.transaction_properties,
+        )
+        return PreparedTable(
+            pin=capture.snapshot.pins[key],
+            target=capture.target(key),
+            chain=with_strip(capture.table(key), staged, identity),
+        )

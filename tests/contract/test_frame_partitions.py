@@ -1,0 +1,141 @@
+"""Partitions that workers keep: attempts that do not count, pieces of a partition, and batches that come twice."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import omnigraph
+from omnigraph.base.events import ignore_events
+from omnigraph.engine.local import LocalEngine
+from omnigraph.errors import ConstraintViolation, OmniError, Usage
+from omnigraph.graph import Graph
+from omnigraph.manifest.commits import Commit
+from omnigraph.pipeline.load.bulk import partitions
+from omnigraph.pipeline.load.bulk.partitions import PARTITIONS_MAX, PartitionKept, keep_partition
+from omnigraph.pipeline.load.frames import FrameLoad
+from omnigraph.pipeline.load.once import StreamBatch
+from omnigraph.storage.store import GraphStore
+from omnigraph.writes.context import GraphContext
+
+SCHEMA = "node Port { code: String @key  depth: I32? }"
+
+
+@pytest.fixture
+def graph(local_root: str) -> Graph:
+    return omnigraph.init(local_root, SCHEMA)
+
+
+def context_of(graph: Graph) -> GraphContext:
+    return GraphContext.over(GraphStore.open(graph.uri), LocalEngine())
+
+
+def begin(graph: Graph, mode: str = "append") -> FrameLoad:
+    return FrameLoad.begin(
+        context_of(graph),
+        type_name="Port",
+        names=["code", "depth"],
+        mode=mode,
+        branch="main",
+        actor_id=None,
+        max_errors=20,
+    )
+
+
+def batches(*codes: str, size: int = 1) -> list[pa.RecordBatch]:
+    rows = pa.table({"code": list(codes), "depth": pa.array([len(code) for code in codes], pa.int32())})
+    return rows.to_batches(max_chunksize=size)
+
+
+def commit(load: FrameLoad, graph: Graph, *kept: PartitionKept, batch: StreamBatch | None = None) -> Commit | None:
+    return load.commit(context_of(graph), kept, ignore_events, batch=batch)
+
+
+def codes(graph: Graph) -> list[str]:
+    return sorted(graph.snapshot().table("Port").to_arrow()["id"].to_pylist())
+
+
+@pytest.mark.parametrize("mode", ["append", "merge", "overwrite"])
+def test_only_the_attempts_that_are_committed_count(graph, mode):
+    load = begin(graph, mode)
+    keep_partition(load.task, 0, batches("lost", "a"))
+    keep_partition(load.task, 1, batches("b"))
+    kept = [keep_partition(load.task, 1, batches("c")), keep_partition(load.task, 0, batches("a", "d"))]
+
+    commit(load, graph, *kept)
+
+    assert codes(graph) == ["a", "c", "d"]
+    assert len(graph.commits()) == 2
+    assert not Path(graph.uri, "__staging").exists()
+
+
+@pytest.mark.parametrize("mode", ["append", "merge"])
+def test_a_large_partition_is_kept_in_several_pieces_with_rows_counted_over_all(graph, mode, monkeypatch):
+    monkeypatch.setattr(partitions, "PIECE_BYTES", 5)
+    load = begin(graph, mode)
+    first = keep_partition(load.task, 0, batches("a", "b", "c"))
+    second = keep_partition(load.task, 7, batches("d", "b"))
+
+    assert [len(kept.outcomes) for kept in (first, second)] == [3, 2]
+    with pytest.raises(ConstraintViolation, match=r"Port 'b' occurs at <frame>:2 and again at <frame>:5"):
+        commit(load, graph, second, first)
+    assert (codes(graph), Path(graph.uri, "__staging").exists()) == ([], False)
+
+
+def test_an_attempt_that_fails_leaves_nothing_behind(graph):
+    load = begin(graph, "merge")
+
+    def broken() -> Iterable[pa.RecordBatch]:
+        yield from batches("a")
+        raise OSError("the network is gone")
+
+    with pytest.raises(OSError, match="the network is gone"):
+        keep_partition(load.task, 0, broken())
+    kept = keep_partition(load.task, 0, batches("a"))
+
+    assert [path.name for path in Path(graph.uri, "__staging", load.task.load.operation_id).iterdir()] == [
+        kept.folder.rstrip("/")
+    ]
+    load.clear(GraphStore.open(graph.uri))
+    assert not Path(graph.uri, "__staging").exists()
+
+
+def test_a_frame_that_is_cut_too_fine_is_refused(graph, monkeypatch):
+    load = begin(graph)
+    with pytest.raises(Usage, match="coalesce"):
+        keep_partition(load.task, PARTITIONS_MAX, batches("a"))
+    monkeypatch.setattr(partitions, "PIECE_BYTES", 1)
+    monkeypatch.setattr(partitions, "PIECES_PER_PARTITION", 2)
+    with pytest.raises(Usage, match="repartition"):
+        keep_partition(load.task, 0, batches("a", "b", "c"))
+
+
+def test_a_schema_that_changed_meanwhile_refuses_the_commit(graph):
+    load = begin(graph)
+    kept = keep_partition(load.task, 0, batches("a"))
+    graph.apply_schema(f"{SCHEMA}\nnode Buoy {{ name: String }}")
+
+    with pytest.raises(OmniError, match="schema"):
+        commit(load, graph, kept)
+
+    assert codes(graph) == []
+
+
+def test_a_batch_that_two_drivers_hold_is_committed_once(graph):
+    batch = StreamBatch(query_id="q", batch_id=4)
+    first, second = begin(graph), begin(graph)
+    kept, repeated = (keep_partition(load.task, 0, batches("a")) for load in (first, second))
+
+    done = commit(first, graph, kept, batch=batch)
+    again = commit(second, graph, repeated, batch=batch)
+
+    assert done is not None
+    assert StreamBatch.of(done) == batch
+    assert again is None
+    assert len(graph.commits()) == 2
+    following = begin(graph)
+    assert commit(
+        following, graph, keep_partition(following.task, 0, batches("b")), batch=StreamBatch(query_id="q", batch_id=5)
+    )
+    assert codes(graph) == ["a", "b"]
