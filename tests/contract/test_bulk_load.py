@@ -163,12 +163,21 @@ def test_pieces_reach_a_graph_wherever_it_lies(tmp_path, store_root, tiny_pieces
     assert graph._context.store.objects.list("__staging/") == ()
 
 
-def test_pieces_are_read_from_a_bucket(tmp_path, s3_root, tiny_pieces):
+def test_pieces_are_read_from_a_bucket(tmp_path, s3_root, tiny_pieces, monkeypatch):
     graph = omnigraph.init(str(tmp_path / "g.omni"), SCHEMA)
     for name in ("a", "b"):
         records = "\n".join(json.dumps(node("Port", code=f"{name}{n}")) for n in range(9))
         omnigraph.init(f"{s3_root}/{name}.omni", SCHEMA)._context.store.objects.put("ports.jsonl", records.encode())
 
+    cut: list[int] = []
+    monkeypatch.setattr(inputs, "plan_pieces", lambda *given, **options: _counted(cut, *given, **options))
     loaded = local_in_pieces(graph, f"{s3_root}/*.omni/ports.jsonl", mode="append")
 
     assert loaded.total_rows == 18
+    assert cut[0] > 2, "objects are cut like files"
+
+
+def _counted(cut, *given, **options):
+    planned = pieces.plan_pieces(*given, **options)
+    cut.append(len(planned))
+    return planned

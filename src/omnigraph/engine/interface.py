@@ -52,9 +52,8 @@ class Engine(Protocol):
         """How many tasks run at the same time, as far as the engine knows."""
         ...
 
-    @property
-    def task_threads(self) -> int:
-        """How many threads a task may use for a relational step of its own."""
+    def threads_each(self, tasks: int) -> int:
+        """How many threads each of so many tasks may use for a relational step of its own, if nothing else runs."""
         ...
 
     def sql(self, relations: Relations, statement: str) -> pa.Table:

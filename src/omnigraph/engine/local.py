@@ -34,10 +34,9 @@ class LocalEngine:
         """As many as this process may use cores."""
         return len(os.sched_getaffinity(0))
 
-    @property
-    def task_threads(self) -> int:
-        """A statement uses all cores by itself."""
-        return self.slots
+    def threads_each(self, tasks: int) -> int:
+        """Divide the cores among the tasks that run at the same time."""
+        return self.slots // min(tasks, self.slots)
 
     def sql(self, relations: Relations, statement: str) -> pa.Table:
         """Run one statement over the given relations."""

@@ -56,9 +56,10 @@ class SparkEngine:
             context = getattr(self._session, "_sc", None)
             return int(context.defaultParallelism) if context is not None else 8
 
-    @property
-    def task_threads(self) -> int:
-        """What Spark reserves for a task; a Connect session does not tell, so it is one."""
+    def threads_each(self, tasks: int) -> int:
+        """Divide one machine among few tasks; on a cluster, take what Spark reserves for a task; over Connect, one."""
+        if self._is_one_process:
+            return self.slots // min(tasks, self.slots)
         context = getattr(self._session, "_sc", None)
         return int(context.getConf().get("spark.task.cpus", "1")) if context is not None else 1
 
@@ -129,9 +130,7 @@ class SparkEngine:
         self._drop(self._views)
 
     def _lone(self, relations: SmallRelations, statement: str) -> LoneStatement:
-        # Nothing else runs meanwhile, so on one machine the statement may have all of it.
-        threads = self.slots if self._is_one_process else self.task_threads
-        return LoneStatement(relations=relations, text=statement, threads=threads)
+        return LoneStatement(relations=relations, text=statement, threads=self.threads_each(1))
 
     @contextmanager
     def _query(self, relations: Relations, statement: str) -> Iterator[Any]:

@@ -15,7 +15,7 @@ from omnigraph.manifest.commits import Commit, check_actor
 from omnigraph.pipeline.load.bulk.buckets import Buckets
 from omnigraph.pipeline.load.bulk.partitions import FrameTask, PartitionKept, kept_frame
 from omnigraph.pipeline.load.bulk.reading import KeptPieces, LoadTask
-from omnigraph.pipeline.load.bulk.writer import BulkLoadWriter, load_task
+from omnigraph.pipeline.load.bulk.writer import BulkLoadWriter, load_task, stored_rows
 from omnigraph.pipeline.load.once import OnceWriter, StreamBatch
 from omnigraph.pipeline.load.tables import ColumnMap
 from omnigraph.pipeline.load.writer import LoadMode
@@ -69,8 +69,7 @@ class FrameLoad:
     ) -> "FrameLoad":
         """Look at the graph and at the frame's columns; raise before anything is computed if they do not fit."""
         capture = capture_branch(context, branch)
-        engine = context.engine
-        buckets = Buckets.for_input(None, slots=engine.slots, task_threads=engine.task_threads)
+        buckets = Buckets.for_input(None, stored_rows=stored_rows(capture), slots=context.engine.slots)
         load = load_task(capture, ids.new_ulid(), mode=mode, max_errors=max_errors, buckets=buckets)
         return cls(
             task=FrameTask.of(load, type_name, ColumnMap(), names),

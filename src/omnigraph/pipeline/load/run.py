@@ -17,7 +17,7 @@ from omnigraph.engine.opening import open_engine
 from omnigraph.errors import BranchNotFound, InvalidTarget
 from omnigraph.manifest.commits import Commit, check_actor
 from omnigraph.pipeline.load.bulk.buckets import Buckets
-from omnigraph.pipeline.load.bulk.writer import BulkLoadWriter, load_task, read_pieces
+from omnigraph.pipeline.load.bulk.writer import BulkLoadWriter, load_task, read_pieces, stored_rows
 from omnigraph.pipeline.load.frames import FrameInput
 from omnigraph.pipeline.load.inputs import AnyInput, LoadInput, PieceableInput
 from omnigraph.pipeline.load.writer import IncomingTable, LoadMode, LoadWriter
@@ -213,7 +213,7 @@ def _bulk_writer(
     """Have workers read the input."""
     pieces = () if isinstance(found, FrameInput) else found.pieces(scratch, slots=engine.slots)
     size_bytes = None if isinstance(found, FrameInput) else sum(piece.input_bytes for piece in pieces)
-    buckets = Buckets.for_input(size_bytes, slots=engine.slots, task_threads=engine.task_threads)
+    buckets = Buckets.for_input(size_bytes, stored_rows=stored_rows(capture), slots=engine.slots)
     task = load_task(capture, scratch.operation_id, mode=mode, max_errors=max_errors, buckets=buckets)
     kept = found.read(task) if isinstance(found, FrameInput) else read_pieces(engine, task, pieces, events)
     return BulkLoadWriter.of(

@@ -25,6 +25,8 @@ Side = Literal["i", "s"]
 
 _BUCKET_INPUT_BYTES = 512 << 20
 """Input whose keys one bucket holds: a check of them needs a few hundred megabytes."""
+_STORED_ROW_BYTES = 100
+"""The input that a stored row once was, at a guess."""
 _BUCKETS_MAX = 4096
 _FRAME_BYTES = 8 << 30
 """What a frame is taken to hold: more makes larger buckets, less makes needlessly many files."""
@@ -90,10 +92,15 @@ class Buckets:
     mark: int
 
     @classmethod
-    def for_input(cls, size_bytes: int | None, *, slots: int, task_threads: int) -> "Buckets":
-        """Choose enough buckets to keep every slot busy and each of them small; the size of a frame is not known."""
-        size_bytes = _FRAME_BYTES if size_bytes is None else size_bytes
-        count = min(max(-(-slots // task_threads), -(-size_bytes // _BUCKET_INPUT_BYTES)), _BUCKETS_MAX)
+    def for_input(cls, size_bytes: int | None, *, stored_rows: int, slots: int) -> "Buckets":
+        """Choose buckets of bounded size, equally many for every slot if they are many; a frame's size is not known.
+
+        Few keys stay together: to cut them would take longer than to look at them on one worker.
+        """
+        size_bytes = (_FRAME_BYTES if size_bytes is None else size_bytes) + stored_rows * _STORED_ROW_BYTES
+        count = max(-(-size_bytes // _BUCKET_INPUT_BYTES), 1)
+        if count > slots:
+            count = min(-(-count // slots) * slots, _BUCKETS_MAX)
         return cls(count=count, mark=_mark() if count > 1 else 0)
 
     def keep(self, scratch: Scratch, name: str, side: Side, keys: Iterable[tuple[Facet, pa.Table]]) -> None:

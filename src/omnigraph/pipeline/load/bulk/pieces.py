@@ -96,7 +96,7 @@ class Piece:
 
 
 def plan_pieces(files: Sequence[InputFile], *, slots: int) -> tuple[Piece, ...]:
-    """Cut plain files of this machine into ranges of useful size; others are read from beginning to end."""
+    """Cut plain files into ranges of useful size; compressed ones are read from beginning to end."""
     files = [_anywhere(file) for file in files]
     size = piece_bytes(sum(file.size_bytes or 0 for file in files), slots=slots)
     ranges = [(file, start, end) for file in files for start, end in _ranges(file, size)]
@@ -167,8 +167,7 @@ class Places:
 
 
 def _ranges(file: InputFile, size: int) -> Iterator[tuple[int, int | None]]:
-    is_whole = file.codec is not None or is_bucket_uri(file.path)
-    if is_whole or file.size_bytes is None or file.size_bytes <= size:
+    if file.codec is not None or file.size_bytes is None or file.size_bytes <= size:
         yield 0, None
         return
     count = -(-file.size_bytes // size)
@@ -186,7 +185,7 @@ class _Range(LocalInputs):
 
     def open(self, path: str) -> BinaryIO:
         """Open a file at the first line that begins in the range."""
-        raw = super().open(path)
+        raw = store_of(path).open(path)
         if self._start:
             # From one byte before: if that byte ends a line, the range begins with a line of its own.
             raw.seek(self._start - 1)

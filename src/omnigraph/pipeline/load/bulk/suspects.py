@@ -85,7 +85,7 @@ def count_all_suspects(
             kept=kept,
             schema_by_relation=screening.schema_by_relation,
             statement=screening.statement,
-            threads=engine.task_threads,
+            threads=engine.threads_each(load.buckets.count),
         )
         for bucket in range(load.buckets.count)
     ]

@@ -52,6 +52,11 @@ def table_places(capture: Capture) -> dict[TableKey, TablePlace]:
     }
 
 
+def stored_rows(capture: Capture) -> int:
+    """Return how many rows a captured branch holds, as far as checks may have to look at them."""
+    return sum(pin.row_count for pin in capture.snapshot.pins.values())
+
+
 def load_task(capture: Capture, operation_id: str, *, mode: LoadMode, max_errors: int, buckets: Buckets) -> LoadTask:
     """Return what the workers of a load into a captured branch need to know."""
     return LoadTask(
