@@ -36,7 +36,6 @@ demo: $(STAMP) ## create a small graph, load it, read it, travel in it
 
 bench: $(STAMP) ## measure against the raw libraries and refresh the table in the README
 	$(BIN)/python -m benchmarks --update-readme
-	$(BIN)/python -m benchmarks.optimize
 	$(BIN)/python -m benchmarks.merge
 	$(BIN)/python -m benchmarks.changes
 

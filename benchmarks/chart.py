@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from benchmarks.figures import Figure, spell_seconds
+from benchmarks.figures import Figure
 
 _OURS, _GOAL, _INK, _FAINT = "#2f6f8f", "#c8553d", "#22313a", "#d5dde1"
 
@@ -22,7 +22,7 @@ def draw(figures: list[Figure], path: Path) -> None:
     for place, (figure, ratio) in zip(places, compared, strict=True):
         is_slower = ratio >= 1
         axes.annotate(
-            f"{ratio:.2f}× ({spell_seconds(figure.ours)})",
+            f"{ratio:.2f}× ({figure.spell(figure.ours)})",
             (ratio, place),
             xytext=(5 if is_slower else -5, 0),
             textcoords="offset points",
@@ -44,7 +44,7 @@ def draw(figures: list[Figure], path: Path) -> None:
     axes.tick_params(axis="x", labelsize=8, colors=_INK)
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
-    axes.set_xlabel("time of OmniGraph ÷ time of what it is compared with (red: the goal)", fontsize=8, color=_INK)
+    axes.set_xlabel("OmniGraph ÷ what it is compared with, by time (red: the goal)", fontsize=8, color=_INK)
     canvas.tight_layout()
     path.parent.mkdir(parents=True, exist_ok=True)
     canvas.savefig(path, metadata={"Software": None})

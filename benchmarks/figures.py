@@ -9,30 +9,49 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from enum import StrEnum
 from multiprocessing import get_context
 from typing import TypeVar
 
 Result = TypeVar("Result")
 
 
+class Unit(StrEnum):
+    """What the numbers of a figure are."""
+
+    SECONDS = "s"
+    MEBIBYTES = "MiB"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """One line of the table: a time of ours, beside the time of what it is compared with or beside a limit."""
+    """One line of the table: a number of ours, beside that of what it is compared with or beside a limit."""
 
     what: str
     ours: float
     other: float | None = None
     compared: str = ""
-    """What the other time was spent on."""
+    """What the other number was spent on."""
     rows: int | None = None
     """How many rows ours handled, where rows per second mean something."""
     goal: float | None = None
-    """The share of the other's time that ours should stay below; without another, the seconds."""
+    """The share of the other's number that ours should stay below; without another, the number itself."""
+    note: str = ""
+    """What else to say of ours."""
+    unit: Unit = Unit.SECONDS
 
     @property
     def ratio(self) -> float | None:
-        """How much of the other's time ours takes: below 1 is faster."""
+        """How much of the other's number ours is: below 1 is better."""
         return self.ours / self.other if self.other is not None else None
+
+    def spell(self, value: float) -> str:
+        """Write a number with as many digits as it deserves."""
+        if self.unit is Unit.MEBIBYTES:
+            return f"{value:,.0f} MiB"
+        if value < 1:
+            return f"{value * 1000:.0f} ms"
+        return f"{value:.2f} s" if value < 10 else f"{value:.0f} s"
 
 
 def seconds(work: Callable[[], object], *, repeat: int = 3) -> float:
@@ -53,27 +72,22 @@ def apart(work: Callable[..., Result], *arguments: object) -> Result:
         return pool.submit(work, *arguments).result()
 
 
-def spell_seconds(value: float) -> str:
-    """Write a time with as many digits as it deserves."""
-    if value < 1:
-        return f"{value * 1000:.0f} ms"
-    return f"{value:.2f} s" if value < 10 else f"{value:.0f} s"
-
-
 def spell_table(figures: list[Figure]) -> str:
     """Write figures as a Markdown table."""
-    lines = ["| what | OmniGraph | compared with | ratio of times | goal |", "|---|---|---|---|---|"]
+    lines = ["| what | OmniGraph | compared with | ratio | goal |", "|---|---|---|---|---|"]
     lines += [_spell_line(figure) for figure in figures]
     return "\n".join(lines)
 
 
 def _spell_line(figure: Figure) -> str:
-    ours = spell_seconds(figure.ours)
+    ours = figure.spell(figure.ours)
     if figure.rows is not None:
         ours += f" ({figure.rows / figure.ours / 1000:,.0f}k rows/s)"
+    if figure.note:
+        ours += f", {figure.note}"
     if figure.other is None:
-        other, ratio, goal = "", "", spell_seconds(figure.goal) if figure.goal is not None else None
+        other, ratio, goal = "", "", figure.spell(figure.goal) if figure.goal is not None else None
     else:
-        other, ratio = f"{spell_seconds(figure.other)}, {figure.compared}", f"{figure.ours / figure.other:.2f}×"
+        other, ratio = f"{figure.spell(figure.other)}, {figure.compared}", f"{figure.ours / figure.other:.2f}×"
         goal = f"{figure.goal:.2f}×" if figure.goal is not None else None
     return f"| {figure.what} | {ours} | {other} | {ratio} | {f'≤ {goal}' if goal is not None else ''} |"

@@ -1,108 +1,176 @@
-"""`python -m benchmarks.optimize`: optimize against raw `compact_files` and `optimize_indices`, table by table.
+"""Optimize and cleanup against the raw calls of Lance, table by table.
 
-Both start from byte-identical copies: small fragments, half of them unknown to the indexes, some rows deleted. Times of
-ours include everything that the raw calls do not do: planning, checking counts, the recovery record, one commit for
-all tables and the compaction of the graph's own tables.
+Ours and the raw calls start from byte-identical copies: small fragments, half of them unknown to the indexes, some rows
+deleted. Times of ours include everything that the raw calls do not do: planning, checking counts, the recovery record,
+one commit for all tables and the compaction of the graph's own tables.
 """
 
-import argparse
 import io
 import json
-import resource
 import shutil
-import tempfile
-import time
 from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import lance
 
 import omnigraph
+from benchmarks.figures import Figure, apart, once
+from omnigraph.maintenance.cleanup.policy import CleanupPolicy
 from omnigraph.storage import staging
 
-SCHEMA = """
+PEOPLE = """
 node Person { name: String @key  age: I32 @index  city: String  bio: String }
 node Place { name: String @key  note: String @index }
 edge Lives: Person -> Place { since: I32 }
 """
+_SMALL_TABLES = 40
+_SMALL_FRAGMENTS = 60
+_KEPT_VERSIONS = 3
+_LARGE_ROWS = 300_000
+_SPARK_ROWS = 2_000_000
+"""Enough for more than ten seconds of rewriting."""
 
 
-def records(first: int, last: int) -> io.BytesIO:
+def people(first: int, last: int) -> io.BytesIO:
     """Make people, places and edges between them."""
     lines = []
     for number in range(first, last):
         person = {"name": f"p{number}", "age": number % 90, "city": f"city{number % 500}", "bio": "x" * (number % 40)}
         lines.append(json.dumps({"type": "Person", "data": person}))
-        lines.append(
-            json.dumps({"type": "Place", "data": {"name": f"q{number}", "note": f"words about {number % 97}"}})
-        )
+        place = {"name": f"q{number}", "note": f"words about {number % 97}"}
+        lines.append(json.dumps({"type": "Place", "data": place}))
         ends = {"from": f"p{number}", "to": f"q{first + number % (last - first)}"}
         lines.append(json.dumps({"edge": "Lives", **ends, "data": {"id": f"e{number}", "since": number % 100}}))
     return io.BytesIO(("\n".join(lines) + "\n").encode())
 
 
-def fragmented_graph(uri: Path, *, rows: int, fragments: int) -> None:
+def three_large_tables(uri: Path, *, rows_each: int, fragments: int = 100) -> None:
     """Lay a graph out as many small writes would have: indexes know the first half only."""
-    staging._FRAGMENT_ROWS_MAX = max(1, rows // fragments)  # noqa: SLF001 - one load instead of hundreds
-    graph = omnigraph.init(str(uri), SCHEMA)
-    graph.load(records(0, rows // 2), mode="append")
+    staging._FRAGMENT_ROWS_MAX = max(1, rows_each // fragments)  # noqa: SLF001 - one load instead of hundreds
+    graph = omnigraph.init(str(uri), PEOPLE)
+    graph.load(people(0, rows_each // 2), mode="append")
     graph.optimize(max_bytes=1)
-    graph.load(records(rows // 2, rows), mode="append")
+    graph.load(people(rows_each // 2, rows_each), mode="append")
     with graph.write() as batch:
-        batch.delete("Person", ids=[f"p{number}" for number in range(0, rows, 1_000)])
+        batch.delete("Person", ids=[f"p{number}" for number in range(0, rows_each, 1_000)])
 
 
-def timed(work: Callable[[], object]) -> float:
-    """Return how long a piece of work takes."""
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
+def many_small_tables(uri: Path, *, rows_each: int) -> None:
+    """Lay out forty tables of sixty fragments: indexes know the first half only."""
+    staging._FRAGMENT_ROWS_MAX = max(1, rows_each // _SMALL_FRAGMENTS)  # noqa: SLF001 - as above
+    kinds = [f"T{number}" for number in range(_SMALL_TABLES)]
+    graph = omnigraph.init(str(uri), "\n".join(f"node {kind} {{ size: I32 @index  label: String }}" for kind in kinds))
+    for first, last in ((0, rows_each // 2), (rows_each // 2, rows_each)):
+        records = [
+            json.dumps({"type": kind, "data": {"id": f"{kind}-{number}", "size": number % 97, "label": f"l{number}"}})
+            for kind in kinds
+            for number in range(first, last)
+        ]
+        graph.load(io.BytesIO("\n".join(records).encode()), mode="append")
+        if not first:
+            graph.optimize(max_bytes=1)
+
+
+def raw_tables(uri: Path) -> list[str]:
+    """Return the data tables of a graph as somebody sees them who knows nothing of it."""
+    return sorted(str(path) for path in (*uri.glob("nodes/*"), *uri.glob("edges/*")))
 
 
 def raw_optimize(uri: Path) -> None:
     """Compact and fold every table on its own, as one would without a graph."""
-    for table in sorted([*uri.glob("nodes/*"), *uri.glob("edges/*")]):
-        lance.dataset(str(table)).optimize.compact_files()
-        lance.dataset(str(table)).optimize.optimize_indices()
+    for path in raw_tables(uri):
+        lance.dataset(path).optimize.compact_files()
+        lance.dataset(path).optimize.optimize_indices()
+
+
+def raw_cleanup(uri: Path) -> None:
+    """Remove the old versions of every table on its own."""
+    for path in raw_tables(uri):
+        lance.dataset(path).cleanup_old_versions(retain_versions=_KEPT_VERSIONS, older_than=timedelta(0))
 
 
 def fragment_count(uri: Path) -> int:
     """Count the fragments of all data tables at their newest version."""
-    tables = [*uri.glob("nodes/*"), *uri.glob("edges/*")]
-    return sum(len(lance.dataset(str(table)).get_fragments()) for table in tables)
+    return sum(len(lance.dataset(path).get_fragments()) for path in raw_tables(uri))
 
 
-def main() -> None:
-    """Measure and print a Markdown table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=300_000, help="of each of three tables")
-    parser.add_argument("--fragments", type=int, default=100, help="of each of three tables")
-    parser.add_argument("--engine", choices=["local", "spark"], default="local", help="where ours does its work")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as directory:
-        ours, raw = Path(directory, "ours.omni"), Path(directory, "raw.omni")
-        fragmented_graph(ours, rows=options.rows, fragments=options.fragments)
-        shutil.copytree(ours, raw)
-        before = fragment_count(ours)
-        graph = omnigraph.open(str(ours))
-        raw_seconds, raw_again = timed(lambda: raw_optimize(raw)), timed(lambda: raw_optimize(raw))
-        results = []
-        our_seconds = timed(lambda: results.append(graph.optimize(engine=options.engine)))
-        our_again = timed(lambda: results.append(graph.optimize()))
-        ratio = f"{our_seconds / raw_seconds:.2f}× the time"
-        lines = [
-            f"3 tables of {options.rows:,} rows, {before} fragments, half of them unknown to the 10 indexes.",
-            "",
-            "| what | OmniGraph | raw Lance, table by table | ratio |",
-            "|---|---|---|---|",
-            f"| optimize, engine {options.engine} | {our_seconds:.2f} s | {raw_seconds:.2f} s | {ratio} |",
-            f"| a second run | {our_again:.3f} s, nothing to do | {raw_again:.3f} s | |",
-            f"| fragments left | {fragment_count(ours)} | {fragment_count(raw)} | |",
-            f"| writers had to wait | {results[0].pause_ms / 1000:.2f} s | – | |",
-        ]
-        print("\n".join(lines))
-        print(f"\npeak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.1f} GiB")
+def compared(what: str, directory: Path, lay_out: Callable[[Path], None]) -> list[Figure]:
+    """Optimize, do it again and clean up: ours on one copy, the raw calls on the other."""
+    ours, raw = directory / "ours.omni", directory / "raw.omni"
+    lay_out(ours)
+    shutil.copytree(ours, raw)
+    before = fragment_count(ours)
+    graph = omnigraph.open(str(ours))
+    raw_seconds, raw_again = once(lambda: raw_optimize(raw)), once(lambda: raw_optimize(raw))
+    our_seconds = once(lambda: graph.optimize(engine="local"))
+    our_again = once(graph.optimize)
+    left, raw_left = fragment_count(ours), fragment_count(raw)
+    policy = CleanupPolicy(keep_versions=_KEPT_VERSIONS)
+    raw_cleaned = once(lambda: raw_cleanup(raw))
+    our_cleaned = once(lambda: graph.cleanup(policy, confirm=True))
+    shutil.rmtree(ours)
+    shutil.rmtree(raw)
+    return [
+        Figure(
+            what=f"optimize {what}, engine local",
+            ours=our_seconds,
+            note=f"{before:,} → {left} fragments",
+            other=raw_seconds,
+            compared=f"compact_files and optimize_indices, table by table → {raw_left} fragments",
+            goal=0.7,
+        ),
+        Figure(
+            what=f"optimize {what}, a second run",
+            ours=our_again,
+            note="nothing to do",
+            other=raw_again,
+            compared="the same raw calls again",
+        ),
+        Figure(
+            what=f"cleanup of {what}, all protections looked up",
+            ours=our_cleaned,
+            other=raw_cleaned,
+            compared="cleanup_old_versions, table by table",
+        ),
+    ]
 
 
-if __name__ == "__main__":
-    main()
+def spark_figure(directory: Path, rows_each: int = _SPARK_ROWS) -> Figure:
+    """Optimize one copy in this process and one on a session that is warm, with enough to rewrite."""
+    copies = {engine: directory / f"{engine}.omni" for engine in ("warm", "local", "spark")}
+    three_large_tables(copies["warm"], rows_each=10_000)
+    three_large_tables(copies["local"], rows_each=rows_each)
+    shutil.copytree(copies["local"], copies["spark"])
+    omnigraph.open(str(copies["warm"])).optimize(engine="spark")
+    times = {
+        engine: once(partial(omnigraph.open(str(copies[engine])).optimize, engine=engine))
+        for engine in ("local", "spark")
+    }
+    for copy in copies.values():
+        shutil.rmtree(copy)
+    return Figure(
+        what=f"optimize three tables of {rows_each:,} rows on a warm Spark session",
+        ours=times["spark"],
+        other=times["local"],
+        compared="the engine of this process",
+        goal=1.3,
+    )
+
+
+def measure(directory: Path) -> list[Figure]:
+    """Measure many small tables and few large ones, then Spark beside the engine of this process."""
+    return [
+        *compared(
+            f"{_SMALL_TABLES} tables of {_SMALL_FRAGMENTS} small fragments",
+            directory,
+            lambda uri: many_small_tables(uri, rows_each=_SMALL_FRAGMENTS * 100),
+        ),
+        *compared(
+            f"three tables of {_LARGE_ROWS:,} rows with full-text indexes",
+            directory,
+            lambda uri: three_large_tables(uri, rows_each=_LARGE_ROWS),
+        ),
+        apart(spark_figure, directory),
+    ]

@@ -9,12 +9,15 @@ from crash.cases import Case
 from crash.test_interference import paused_child, publish_note, resume
 from crash.test_writer_matrix import _sweep_until_free, run_child
 from omnigraph.graph import Graph
+from soak.leftovers import clean_up, find_leftovers
 from support import harbor
 from support.failpoints import Died, armed
 from support.writer_child import BRANCH_KINDS, CHANGES
 
 TARGETS = {
     "branch_merge": "main",
+    "branch_merge_bulk": "main",
+    "branch_merge_bulk_first_touch": "trial",
     "branch_merge_first_touch": "trial",
     "branch_merge_pointer": "review",
 }
@@ -44,6 +47,21 @@ KILLED = [
         Case(row=51, point="write.after_effects", action="kill", outcome="new", settled="rolled_forward"),
     ),
     (
+        "local",
+        "branch_merge_bulk",
+        Case(row=49, point="write.between_tables", action="kill", skip=1, outcome="old", settled="rolled_back"),
+    ),
+    (
+        "local",
+        "branch_merge_bulk",
+        Case(row=50, point="write.after_effects", action="kill", outcome="new", settled="rolled_forward"),
+    ),
+    (
+        "local",
+        "branch_merge_bulk_first_touch",
+        Case(row=32, point="fork.after_commit", action="kill", skip=1, outcome="old", settled="rolled_back"),
+    ),
+    (
         "s3",
         "branch_merge",
         Case(row=49, point="write.between_tables", action="kill", skip=2, outcome="old", settled="rolled_back"),
@@ -56,6 +74,8 @@ KILLED = [
 ]
 
 BROKEN = [
+    ("branch_merge_bulk", Case(row=2, point="write.after_gates", action="error", outcome="old")),
+    ("branch_merge_bulk", Case(row=49, point="write.between_tables", action="error", skip=1, outcome="old")),
     ("branch_merge", Case(row=2, point="write.after_gates", action="error", outcome="old")),
     ("branch_merge", Case(row=49, point="write.between_tables", action="error", outcome="old")),
     ("branch_merge", Case(row=49, point="write.between_tables", action="error", skip=2, outcome="old")),
@@ -143,6 +163,22 @@ def _check(graph: Graph, kind: str, case: Case, *, before: str, after: str, sour
     (merge,) = [commit for commit in graph.commits(target) if commit.kind == "branch_merge"]
     assert merge.merged_parent_commit_id == source
     assert merge.actor_id == "act-test"
+
+
+def test_row_1_files_of_a_bulk_merge_that_was_killed_belong_to_nobody_and_cleanup_removes_them(local_root: str) -> None:
+    graph = two_sides(local_root)
+    before = set(find_leftovers(graph))
+
+    status, said = run_child(local_root, "branch_merge_bulk", "write.after_stage:kill:0")
+
+    assert status == -signal.SIGKILL, said
+    written = set(find_leftovers(graph)) - before
+    assert any("/data/" in path for path in written)
+    assert harbor.pending(graph) == []
+    graph.branches.delete("trial")
+    graph.branches.delete("review")
+    clean_up(graph)
+    assert find_leftovers(graph) == []
 
 
 def test_row_51_pins_that_only_move_are_published_with_the_changed_tables(local_root: str) -> None:

@@ -3,7 +3,8 @@
     python -m soak.merging --branches 200
 
 Every branch adds a ship and puts its number onto the badge of a sailor whose badge others write on too: a merge that
-meets such a conflict is given up and done again on a new branch. In the end every ship and every number is there.
+meets such a conflict is given up and done again on a new branch. In the end every ship and every number is there, and
+after a cleanup no branch, ref or tree of a branch, and no file that no version refers to.
 """
 
 import argparse
@@ -20,6 +21,7 @@ from random import Random
 from omnigraph.base import clock
 from omnigraph.errors import BranchBusy, MergeConflicts, PublishContended, StaleView
 from omnigraph.graph import Graph
+from soak.leftovers import clean_up, find_leftovers
 from support import harbor
 
 TESTS = Path(__file__).parents[1]
@@ -53,6 +55,12 @@ class Merging:
             "pending operations": (harbor.pending(self.graph), []),
         }
         return [f"{what}: {found} instead of {wanted}" for what, (found, wanted) in facts.items() if found != wanted]
+
+    def leftovers(self) -> tuple[int, list[str]]:
+        """Count what is there that nobody needs, clean up, and say what is there still."""
+        before = len(find_leftovers(self.graph))
+        clean_up(self.graph)
+        return before, find_leftovers(self.graph)
 
 
 def run(uri: str, *, branches: int, processes: int = PROCESSES) -> Merging:
@@ -128,10 +136,12 @@ def main() -> None:
         started = clock.monotonic_seconds()
         merging = run(f"{directory}/graph.omni", branches=arguments.branches)
         findings = merging.findings(arguments.branches)
+        unneeded, left = merging.leftovers()
         seconds = clock.monotonic_seconds() - started
     print(f"{merging.merged} branches merged by {PROCESSES} processes in {seconds:.0f} s; refused: {merging.refused}")
-    print("\n".join(findings) or "nothing lost, no branch left behind")
-    sys.exit(1 if findings else 0)
+    print(f"{unneeded} files, refs and trees that nobody needs, {len(left)} of them after a cleanup")
+    print("\n".join(findings + left) or "nothing lost; no branch, ref, tree or file left behind")
+    sys.exit(1 if findings or left else 0)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import pytest
 
 import omnigraph
 from omnigraph.base import clock, ids
-from omnigraph.errors import DriftNeedsRepair, HistoricalVersionReclaimed, RecoveryRequired
+from omnigraph.errors import DriftNeedsRepair, HistoricalVersionReclaimed, OmniError, RecoveryRequired
 from omnigraph.graph import Graph
 from omnigraph.maintenance.admission import sole_maintainer
 from omnigraph.maintenance.cleanup.policy import CleanupPolicy
@@ -188,6 +188,22 @@ def test_an_interrupted_write_is_refused_before_anything_goes(graph: Graph) -> N
 
     with pytest.raises(RecoveryRequired):
         graph.cleanup(NEWEST_ONLY, confirm=True)
+
+    assert bytes_of_tables(graph) == before
+
+
+def test_a_branch_that_cannot_be_read_is_refused_before_anything_goes(graph: Graph) -> None:
+    graph.branches.create("review")
+    graph.load(harbor.lines([harbor.sailor("Moe")]), mode="append", branch="review")
+    for age in (70, 71):
+        with graph.write() as batch:
+            batch.update("Sailor", {"age": age}, ids=["Bo"])
+    newest = min((Path(graph.uri) / "__manifest" / "tree" / "review" / "_versions").iterdir())
+    newest.write_bytes(b"no manifest")
+    before = bytes_of_tables(graph)
+
+    with pytest.raises(OmniError):
+        omnigraph.open(graph.uri).cleanup(NEWEST_ONLY, confirm=True)
 
     assert bytes_of_tables(graph) == before
 

@@ -52,6 +52,21 @@ def new_column(dataset: Any) -> None:
     dataset.add_columns({"extra": "1"})
 
 
+def column_dropped(dataset: Any) -> None:
+    dataset.drop_columns(["age"])
+
+
+def column_added_and_dropped(dataset: Any) -> None:
+    new_column(dataset)
+    dataset.drop_columns(["extra"])
+
+
+def upsert(dataset: Any) -> None:
+    row = dataset.to_table(filter="id = 'Ana'").to_pylist()[0] | {"age": 7}
+    rows = pa.Table.from_pylist([row], schema=dataset.schema)
+    dataset.merge_insert("id").when_matched_update_all().when_not_matched_insert_all().execute(rows)
+
+
 def overwrite(dataset: Any) -> None:
     lance.write_dataset(
         dataset.to_table(), dataset.uri, mode="overwrite", storage_options=dataset._storage_options or None
@@ -97,7 +112,10 @@ FORGERIES: dict[Callable[[Any], None], tuple[str, str, str, str]] = {
     append: SUSPICIOUS,
     delete: SUSPICIOUS,
     update: SUSPICIOUS,
+    upsert: SUSPICIOUS,
     new_column: UNFIT,
+    column_dropped: UNFIT,
+    column_added_and_dropped: SUSPICIOUS,
     overwrite: SUSPICIOUS,
     index: SUSPICIOUS,
     restore: SUSPICIOUS,

@@ -8,6 +8,7 @@ import omnigraph
 from omnigraph.base import clock
 from omnigraph.base.events import Event, Warned
 from omnigraph.embedding.config import EmbedConfig
+from omnigraph.engine.choice import EngineChoice, EngineName
 from omnigraph.errors import OmniError, RecoveryRequired
 from omnigraph.pipeline.load import inputs
 from omnigraph.pipeline.load.bulk import pieces
@@ -104,12 +105,21 @@ def branch_mutate(graph: omnigraph.Graph) -> object:
     return batch.result.commit
 
 
+IN_BULK = EngineChoice(engine=EngineName.LOCAL, spark_min_bytes=0)
+"""However little a merge has to do, it is done as a large one."""
+
 BRANCH_KINDS = {
     "branch_load": lambda graph: (
         graph.load(harbor.lines(CHANGES), mode="merge", branch="review", actor="act-test", events=collect).commit
     ),
     "branch_mutation": branch_mutate,
     "branch_merge": lambda graph: graph.branches.merge("review", actor="act-test", events=collect).commit,
+    "branch_merge_bulk": lambda graph: (
+        graph.branches.merge("review", actor="act-test", engine=IN_BULK, events=collect).commit
+    ),
+    "branch_merge_bulk_first_touch": lambda graph: (
+        graph.branches.merge("review", into="trial", actor="act-test", engine=IN_BULK, events=collect).commit
+    ),
     "branch_merge_first_touch": lambda graph: (
         graph.branches.merge("review", into="trial", actor="act-test", events=collect).commit
     ),

@@ -13,10 +13,10 @@ from omnigraph.manifest.commits import Commit
 from omnigraph.manifest.root import refuse_moved
 from omnigraph.manifest.rows import MANIFEST
 from omnigraph.manifest.state import ManifestState
-from omnigraph.reads.holding import hold_versions
 from omnigraph.storage.refs import create_ref, drop_leftover_tree, list_refs
 from omnigraph.storage.tables import Table
 from omnigraph.writes.context import GraphContext
+from omnigraph.writes.holding import hold_versions
 from omnigraph.writes.recovery.sweep import settle_branch
 
 

@@ -4,7 +4,9 @@ Pins are compared first: a table whose pins agree is not opened. The rest is fou
 first asked for, and images are read for one chunk of entities at a time.
 """
 
+import logging
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -22,6 +24,9 @@ from omnigraph.changes.tokens import TokenUse, refuse_other, seal, unseal
 from omnigraph.errors import ChangeCursorRejected
 from omnigraph.manifest.snapshot import GraphSnapshot
 from omnigraph.writes.context import GraphContext
+from omnigraph.writes.holding import hold_if_possible
+
+_log = logging.getLogger(__name__)
 
 _CHUNK_ROWS_FIRST = 64
 _CHUNK_ROWS_MAX = 4_096
@@ -55,13 +60,15 @@ class Diff:
 
     def __iter__(self) -> Iterator[EntityChange]:
         """Yield every change; memory holds the ids of one type's changes and one chunk of images."""
-        for change, _ in self._changes_behind(None):
-            yield change
+        with self._held():
+            for change, _ in self._changes_behind(None):
+                yield change
 
     def counts(self) -> tuple[TableCounts, ...]:
         """Count the changes of every type that has any, in order; reads no images."""
-        found = ((pair.table_key, self._changes_of(pair)["op"]) for pair in self._pairs)
-        return tuple(_counted(table_key, ops) for table_key, ops in found if len(ops))
+        with self._held():
+            found = ((pair.table_key, self._changes_of(pair)["op"]) for pair in self._pairs)
+            return tuple(_counted(table_key, ops) for table_key, ops in found if len(ops))
 
     def page(self, *, page_token: str | None = None, limits: PageLimits | None = None) -> ChangePage:
         """Return one page: the first, or the one that a token of this very answer names."""
@@ -79,6 +86,10 @@ class Diff:
 
     def slice_behind(self, behind: Position | None, limits: PageLimits) -> ChangeSlice:
         """Return the changes behind a position, as many as fit, at least one if there is any."""
+        with self._held():
+            return self._slice_behind(behind, limits)
+
+    def _slice_behind(self, behind: Position | None, limits: PageLimits) -> ChangeSlice:
         taken: list[EntityChange] = []
         reached: TableIdentity | None = None
         size_bytes = 0
@@ -89,6 +100,14 @@ class Diff:
             taken.append(change)
             reached = identity
         return ChangeSlice(changes=tuple(taken), position=None)
+
+    def _held(self) -> AbstractContextManager[None]:
+        """Keep a cleanup from the compared versions; without a difference no table is opened."""
+        states = [state for pair in self._pairs for state in (pair.before, pair.after)]
+        pins = [state.pin for state in states if state is not None]
+        if not pins:
+            return nullcontext()
+        return hold_if_possible(self._context, pins, operation="diff", warn=_log.warning)
 
     @cached_property
     def _pairs(self) -> tuple[TypePair, ...]:

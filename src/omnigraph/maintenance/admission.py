@@ -7,9 +7,9 @@ from omnigraph.base import clock
 from omnigraph.base.events import Events, ignore_events
 from omnigraph.base.units import counted
 from omnigraph.errors import BranchBusy, MaintenanceLocked, RecoveryRequired
-from omnigraph.reads.holding import MAINTENANCE_LOCK
 from omnigraph.storage.locks import HeldLock
 from omnigraph.writes.context import GraphContext
+from omnigraph.writes.holding import MAINTENANCE_LOCK
 from omnigraph.writes.sidecar import PendingOperation, SidecarKind, list_pending
 
 _PATIENCE_SECONDS = 10.0

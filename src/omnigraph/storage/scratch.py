@@ -4,6 +4,7 @@ They are written once, read by whoever needs them and removed when the operation
 need not survive a crash of the machine and are not synced.
 """
 
+import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -87,12 +88,20 @@ class Scratch:
             self.store.objects.put(self._path(name), memory.getvalue().to_pybytes())
             return
         path = self.store.root.local_path / self._path(name)
-        path.parent.mkdir(parents=True, exist_ok=True)
         # A task that runs twice replaces its file in one step, under the eyes of a reader.
         unfinished = path.with_name(f".{path.name}.{ids.new_ulid()}")
-        with pa.OSFile(str(unfinished), "wb") as file:
-            yield file
-        unfinished.replace(path)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with pa.OSFile(str(unfinished), "wb") as file:
+                yield file
+            unfinished.replace(path)
+        except OSError as exc:
+            raise StorageError(
+                f"Keeping intermediate data in {path.parent} failed: {_reason(exc)}. Nothing was committed; make room "
+                "there and run it again.",
+                storage_kind="unknown",
+                uri=self.store.uri,
+            ) from exc
 
     def _open(self, name: str) -> pa.NativeFile:
         if self.store.root.is_local:
@@ -108,3 +117,8 @@ class Scratch:
 
     def _path(self, name: str) -> str:
         return f"{SCRATCH_DIRECTORY}/{self.operation_id}/{name}"
+
+
+def _reason(exc: OSError) -> str:
+    # Arrow puts the system's words behind its own.
+    return os.strerror(exc.errno) if exc.errno else str(exc)

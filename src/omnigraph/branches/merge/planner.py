@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from omnigraph.base import ids
-from omnigraph.base.events import EngineChosen, Events
+from omnigraph.base.events import EngineChosen, Events, Warned
 from omnigraph.branches.merge.bulk.plan import plan_in_bulk
 from omnigraph.branches.merge.plan import MergePlan, plan_in_process
 from omnigraph.branches.merge.routes import Route, route
@@ -19,6 +19,7 @@ from omnigraph.changes.compare import change_bytes
 from omnigraph.engine.choice import EngineChoice
 from omnigraph.engine.opening import open_engine
 from omnigraph.storage.worker_files import shared_with_workers
+from omnigraph.writes.holding import hold_if_possible
 
 
 @dataclass(kw_only=True)
@@ -34,7 +35,16 @@ class MergePlanner:
     reason: str = field(default="", init=False)
 
     def plan(self, sides: MergeSides) -> MergePlan:
-        """Plan the merge of these sides."""
+        """Plan the merge of these sides; what they compare is kept from a cleanup meanwhile."""
+        states = (sides.source, *sides.bases)
+        pins = {(pin.address, pin.version): pin for state in states for pin in state.pins.values()}
+        with hold_if_possible(sides.target.context, pins.values(), operation="merge", warn=self._warn):
+            return self._plan(sides)
+
+    def _warn(self, message: str) -> None:
+        self.events(Warned(message=message))
+
+    def _plan(self, sides: MergeSides) -> MergePlan:
         context = sides.target.context
         routes = _routes(sides)
         if not routes:

@@ -16,12 +16,11 @@ from omnigraph.engine.choice import EngineChoice
 from omnigraph.errors import HistoricalVersionReclaimed, InvalidTarget, OmniError, ReadSetConflict, StorageError
 from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId, check_actor
 from omnigraph.manifest.rows import MANIFEST
-from omnigraph.manifest.snapshot import GraphSnapshot
 from omnigraph.manifest.state import ManifestState
-from omnigraph.storage.locks import LeaseKeeper, PinnedVersion, put_reader_lease
 from omnigraph.storage.refs import list_refs
 from omnigraph.writes.authority import capture_branch
 from omnigraph.writes.context import GraphContext
+from omnigraph.writes.holding import hold_versions
 from omnigraph.writes.protocol import run_write
 from omnigraph.writes.recovery.sweep import settle_branch
 
@@ -107,16 +106,12 @@ def _preview(context: GraphContext, source: ManifestState, target: str, planner:
 
 
 def _carry_out(context: GraphContext, writer: MergeWriter, events: Events) -> tuple[MergePlan, Commit | None]:
-    with _keep_readable(context, writer.source.snapshot):
+    # The source may move on, and a pointer may come to pin what it has now.
+    pins = writer.source.snapshot.pins.values()
+    with hold_versions(context, pins, operation=f"branch merge {writer.source.branch.name}"):
         commit = run_write(context, writer, events)
     assert writer.plan is not None
     return writer.plan, commit
-
-
-def _keep_readable(context: GraphContext, source: GraphSnapshot) -> LeaseKeeper:
-    """Keep a running cleanup from the source's state: the source may move on, and a pointer may come to pin it."""
-    pins = [PinnedVersion(location=pin.location, ref=pin.ref, version=pin.version) for pin in source.pins.values()]
-    return put_reader_lease(context.store.objects, pins, operation=f"branch merge {source.branch}")
 
 
 @contextmanager

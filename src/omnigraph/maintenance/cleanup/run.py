@@ -16,7 +16,6 @@ from omnigraph.maintenance.journal import record_run
 from omnigraph.maintenance.repair.drift import Classification, find_lasting_drift
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.manifest.rows import MANIFEST
-from omnigraph.reads.holding import CLEANUP_OPERATION
 from omnigraph.storage.leftovers import drop_scratch, stale_scratch
 from omnigraph.storage.locks import Lease, StoreClock, forget_dead_readers, list_reader_leases
 from omnigraph.storage.refs import Ref, list_refs
@@ -24,6 +23,7 @@ from omnigraph.storage.removal import remove_table
 from omnigraph.storage.retention import Removal, preview_drop, preview_ref_drop, preview_removal, remove_versions
 from omnigraph.storage.scratch import SCRATCH_DIRECTORY
 from omnigraph.writes.context import GraphContext
+from omnigraph.writes.holding import CLEANUP_OPERATION
 
 RECOVERY_FLOOR = 3
 

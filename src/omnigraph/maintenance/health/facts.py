@@ -16,13 +16,13 @@ from omnigraph.maintenance.repair.drift import Classification, TableDrift, find_
 from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitKind
 from omnigraph.manifest.log import ACTORS, COMMITS
 from omnigraph.manifest.rows import MANIFEST
-from omnigraph.reads.holding import MAINTENANCE_LOCK
 from omnigraph.storage.filters import Comparison, all_of
 from omnigraph.storage.layout import TableLayout, read_layout
 from omnigraph.storage.locks import Holder
 from omnigraph.storage.retention import stored_versions
 from omnigraph.writes.authority import Capture, capture_branch
 from omnigraph.writes.context import GraphContext
+from omnigraph.writes.holding import MAINTENANCE_LOCK
 from omnigraph.writes.sidecar import PendingOperation, list_pending
 
 DEFAULT_POLICY = CleanupPolicy(keep_versions=10)

@@ -16,10 +16,10 @@ from omnigraph.changes.feed import Feed
 from omnigraph.errors import Io, OutputReplaced
 from omnigraph.pipeline.export.run import run_export
 from omnigraph.pipeline.outputs import appearing_file
-from omnigraph.reads.holding import hold_versions
 from omnigraph.reads.snapshot import Snapshot
 from omnigraph.storage.flock import flock_within
 from omnigraph.writes.context import GraphContext
+from omnigraph.writes.holding import hold_versions
 
 _TURN_SECONDS = 600.0
 

@@ -4,8 +4,7 @@ A stream and a single file get everything in order from this process. A director
 the engine writes side by side.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
@@ -13,15 +12,15 @@ from typing import BinaryIO
 from omnigraph.base.events import Advanced, EngineChosen, Events, Warned
 from omnigraph.catalog.model import TableKey
 from omnigraph.engine.choice import EngineChoice, EngineName
-from omnigraph.errors import EngineUnavailable, MaintenanceLocked, NotConfirmed, StorageError, Usage
+from omnigraph.errors import EngineUnavailable, NotConfirmed, Usage
 from omnigraph.pipeline.export.parts import ExportFormat
 from omnigraph.pipeline.export.side_by_side import PartsExport, TableExported
 from omnigraph.pipeline.outputs import appearing_file
-from omnigraph.reads.holding import hold_versions
 from omnigraph.reads.snapshot import Snapshot
 from omnigraph.records.rendering import render_lines
 from omnigraph.storage.uris import is_bucket_uri
 from omnigraph.writes.context import GraphContext
+from omnigraph.writes.holding import hold_if_possible
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,13 +61,17 @@ def export_snapshot(
     """
     uri = context.store.uri
     keys = snapshot.table_keys(types or [pin.table_key for pin in snapshot.tables])
+
+    def warn(message: str) -> None:
+        events(Warned(message=message))
+
     if not isinstance(out, (str, Path)):
         if form is not ExportFormat.JSONL:
             raise Usage(f"An export as {form} needs a directory to write to: --out DIR.", flag="--out")
         _refuse_spark(choice)
-        with _kept_from_cleanup(context, snapshot, events):
+        with hold_if_possible(context, snapshot.tables, operation="export", warn=warn):
             return _told(run_export(snapshot, out, uri=uri, types=types, events=events), events)
-    with _kept_from_cleanup(context, snapshot, events):
+    with hold_if_possible(context, snapshot.tables, operation="export", warn=warn):
         if form is ExportFormat.JSONL and not _means_directory(str(out)):
             _refuse_spark(choice)
             tables = _write_file(snapshot, keys, Path(out), overwrite=overwrite, events=events)
@@ -123,17 +126,6 @@ def _result(
         engine="local",
         engine_reason=f"{sum(table.rows for table in tables)} rows",
     )
-
-
-@contextmanager
-def _kept_from_cleanup(context: GraphContext, snapshot: Snapshot, events: Events) -> Iterator[None]:
-    """Put a reader lease, if this reader may write one: a graph that can only be read can still be exported."""
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(hold_versions(context, snapshot.tables, operation="export"))
-        except (MaintenanceLocked, StorageError) as error:
-            events(Warned(message=f"the export is not protected from a cleanup that runs meanwhile: {error}"))
-        yield
 
 
 def _write_file(

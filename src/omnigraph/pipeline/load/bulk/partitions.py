@@ -5,13 +5,12 @@ in the scratch, and only the outcome that comes back says which folder counts.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pyarrow as pa
 
-from omnigraph.base import ids
 from omnigraph.errors import Usage
-from omnigraph.pipeline.load.bulk.reading import KeptPieces, LoadTask, PieceOutcome, keep_piece
+from omnigraph.pipeline.load.bulk.reading import KeptPieces, LoadTask, PieceOutcome, keep_piece, new_folder
 from omnigraph.pipeline.load.sources import InputFile
 from omnigraph.pipeline.load.tables import ColumnMap, RowsOfType, find_entity
 from omnigraph.storage.scratch import Scratch
@@ -45,9 +44,8 @@ class FrameTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionKept:
-    """What became of one partition, and the folder that its files are in."""
+    """What became of one partition."""
 
-    folder: str
     outcomes: tuple[PieceOutcome, ...]
 
 
@@ -61,13 +59,9 @@ class PartitionPiece:
 
 def kept_frame(load: LoadTask, partitions: Sequence[PartitionKept]) -> KeptPieces:
     """Put the partitions of a frame together, as a load goes on with them."""
-    folders = {outcome.ordinal: kept.folder for kept in partitions for outcome in kept.outcomes}
     outcomes = [outcome for kept in partitions for outcome in kept.outcomes]
-    return KeptPieces.of(
-        replace(load, folder_by_piece=folders),
-        [PartitionPiece(ordinal=ordinal) for ordinal in sorted(folders)],
-        outcomes,
-    )
+    ordinals = sorted(outcome.ordinal for outcome in outcomes)
+    return KeptPieces.of(load, [PartitionPiece(ordinal=ordinal) for ordinal in ordinals], outcomes)
 
 
 def keep_partition(task: FrameTask, partition: int, batches: Iterable[pa.RecordBatch]) -> PartitionKept:
@@ -77,14 +71,14 @@ def keep_partition(task: FrameTask, partition: int, batches: Iterable[pa.RecordB
     """
     if partition >= PARTITIONS_MAX:
         raise Usage(f"The frame has more than {PARTITIONS_MAX} partitions; coalesce it to fewer.")
-    folder = f"{ids.new_ulid()}/"
+    folder = new_folder()
     scratch = Scratch(worker_store(task.load.uri, task.load.operation_id), task.load.operation_id)
     try:
         outcomes = tuple(_keep_each(task, scratch, folder, partition * PIECES_PER_PARTITION, batches))
     except BaseException:
         scratch.clear(folder)
         raise
-    return PartitionKept(folder=folder, outcomes=outcomes)
+    return PartitionKept(outcomes=outcomes)
 
 
 def _keep_each(
@@ -98,7 +92,7 @@ def _keep_each(
         ordinal = first + number
         # Columns are checked once, by who knows the frame's schema.
         chunks = rows.parse(group, file_index=ordinal, max_errors=load.max_errors, is_start=False)
-        yield keep_piece(replace(load, folder_by_piece={ordinal: folder}), scratch, ordinal, chunks)
+        yield keep_piece(load, scratch, ordinal, chunks, folder=folder)
 
 
 def _groups(batches: Iterable[pa.RecordBatch]) -> Iterator[Sequence[pa.RecordBatch]]:

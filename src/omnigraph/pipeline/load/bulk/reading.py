@@ -2,10 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
+from omnigraph.base import ids
 from omnigraph.catalog.model import Catalog, EdgeType, EntityType, TableKey
 from omnigraph.pipeline.load.bulk.buckets import Buckets, Facet, incoming_facets
 from omnigraph.pipeline.load.bulk.keys import incoming_keys
@@ -34,7 +35,7 @@ class LoadTask:
     max_errors: int
     buckets: Buckets
     folder_by_piece: Mapping[int, str] = field(default_factory=dict)
-    """Where in the scratch the files of a piece are, if they have a folder of their own."""
+    """Where in the scratch the files of a piece are: the folder of the attempt that counts."""
 
     def rows_name(self, ordinal: int, entity: EntityType) -> str:
         """Name the rows of a type in a piece."""
@@ -49,7 +50,7 @@ class LoadTask:
         return f"{self._folder(ordinal)}facets-{ordinal}-{part}"
 
     def _folder(self, ordinal: int) -> str:
-        return self.folder_by_piece.get(ordinal, "")
+        return self.folder_by_piece[ordinal]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +82,8 @@ class PieceOutcome:
     lines: int
     findings: Findings
     tables: tuple[PieceTable, ...] = field(default=())
+    folder: str = ""
+    """Where in the scratch this attempt kept its files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +98,8 @@ class KeptPieces:
     def of(cls, load: LoadTask, pieces: Iterable[PlacedPiece], outcomes: Iterable[PieceOutcome]) -> "KeptPieces":
         """Put what workers returned into the order of the input."""
         in_order = sorted(outcomes, key=lambda outcome: outcome.ordinal)
-        return cls(load=load, pieces=tuple(pieces), outcomes=tuple(in_order))
+        folders = {outcome.ordinal: outcome.folder for outcome in in_order}
+        return cls(load=replace(load, folder_by_piece=folders), pieces=tuple(pieces), outcomes=tuple(in_order))
 
 
 def read_piece(task: PieceTask) -> PieceOutcome:
@@ -103,12 +107,19 @@ def read_piece(task: PieceTask) -> PieceOutcome:
     load = task.load
     scratch = Scratch(worker_store(load.uri, load.operation_id), load.operation_id)
     chunks = task.piece.parse(load.catalog, scratch, max_errors=load.max_errors)
-    return keep_piece(load, scratch, task.piece.ordinal, chunks)
+    return keep_piece(load, scratch, task.piece.ordinal, chunks, folder=new_folder())
 
 
-def keep_piece(load: LoadTask, scratch: Scratch, ordinal: int, chunks: Iterable[ParsedChunk]) -> PieceOutcome:
+def new_folder() -> str:
+    """Return a folder for one attempt: the ids that two of them mint differ, and only one of them counts."""
+    return f"{ids.new_ulid()}/"
+
+
+def keep_piece(
+    load: LoadTask, scratch: Scratch, ordinal: int, chunks: Iterable[ParsedChunk], *, folder: str
+) -> PieceOutcome:
     """Keep the records of one piece, unless one of them is wrong."""
-    keeper = _Keeper(load, scratch, ordinal)
+    keeper = _Keeper(replace(load, folder_by_piece={ordinal: folder}), scratch, ordinal)
     findings = FindingCollector(limit=load.max_errors)
     lines = 0
     for parsed in chunks:
@@ -119,7 +130,7 @@ def keep_piece(load: LoadTask, scratch: Scratch, ordinal: int, chunks: Iterable[
         else:
             keeper.add(parsed.tables)
     tables = () if findings else keeper.finish()
-    return PieceOutcome(ordinal=ordinal, lines=lines, findings=findings.result(), tables=tables)
+    return PieceOutcome(ordinal=ordinal, lines=lines, findings=findings.result(), tables=tables, folder=folder)
 
 
 def looks_for_meaning(entity: EntityType, mode: LoadMode) -> bool:

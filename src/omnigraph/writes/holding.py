@@ -4,11 +4,11 @@ The lease is put first and cleanup is looked for afterwards; cleanup takes its l
 So one of the two always sees the other.
 """
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 
 from omnigraph.base import clock
-from omnigraph.errors import MaintenanceLocked
+from omnigraph.errors import MaintenanceLocked, StorageError
 from omnigraph.manifest.snapshot import TablePin
 from omnigraph.storage.locks import PinnedVersion, StoreClock, put_reader_lease
 from omnigraph.writes.context import GraphContext
@@ -29,6 +29,19 @@ def hold_versions(context: GraphContext, pins: Iterable[TablePin], *, operation:
     with put_reader_lease(context.store.objects, versions, operation=operation):
         if _cleanup_runs(context, None):
             _wait_for_cleanup(context, operation)
+        yield
+
+
+@contextmanager
+def hold_if_possible(
+    context: GraphContext, pins: Iterable[TablePin], *, operation: str, warn: Callable[[str], None]
+) -> Iterator[None]:
+    """Do the same for a read that goes on without: a graph that one may only read can still be read."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(hold_versions(context, pins, operation=operation))
+        except (MaintenanceLocked, StorageError) as error:
+            warn(f"the {operation} is not protected from a cleanup that runs meanwhile: {error}")
         yield
 
 

@@ -1,0 +1,166 @@
+"""Bulk loads in trouble: bad input far inside, full disks, tasks that run twice. All or nothing, one clear error."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+import omnigraph
+from omnigraph.base import clock
+from omnigraph.errors import InvalidRecord, StorageError
+from omnigraph.pipeline.load import inputs
+from omnigraph.pipeline.load.bulk import pieces, writer
+from support import troubled_pieces
+
+SCHEMA = """
+node Port { code: String @key }
+edge Route: Port -> Port
+"""
+TESTS = Path(__file__).parents[1]
+ENGINES = ["local", pytest.param("spark", marks=[pytest.mark.slow, pytest.mark.timeout(900)])]
+
+
+def port(code):
+    return json.dumps({"type": "Port", "data": {"code": code}})
+
+
+@pytest.fixture
+def graph(tmp_path):
+    return omnigraph.init(str(tmp_path / "g.omni"), SCHEMA)
+
+
+@pytest.fixture
+def in_pieces(monkeypatch):
+    monkeypatch.setattr(inputs, "IN_MEMORY_BYTES_MAX", -1)
+    monkeypatch.setattr(pieces, "PIECE_BYTES_MIN", 4_000)
+    monkeypatch.setattr(pieces, "PIECE_BYTES_MAX", 4_000)
+
+
+def assert_untouched(graph):
+    """Nothing is visible, pinned or staged."""
+    assert [commit.kind.value for commit in graph.commits()] == ["genesis"]
+    assert [pin.version for pin in graph.snapshot().tables] == [1, 1]
+    assert graph.snapshot().table("Port").to_arrow().num_rows == 0
+    assert graph.pending_operations() == []
+    assert not Path(graph.uri, "__staging").exists()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_one_bad_record_far_inside_is_named_by_file_and_line_and_nothing_else_remains(
+    graph, tmp_path, in_pieces, engine
+):
+    data = tmp_path / "input"
+    data.mkdir()
+    for name in ("a", "b"):
+        lines = [port(f"{name}{number}") for number in range(600)]
+        if name == "b":
+            lines[417] = '{"type": "Port", "data": {"code": 7}}'
+        (data / f"{name}.jsonl").write_text("\n".join(lines))
+
+    with pytest.raises(InvalidRecord) as refused:
+        graph.load(data, mode="append", engine=engine)
+
+    found = refused.value.document()["invalid_record"]
+    assert (found["file"], found["line"], found["total_errors"]) == ("b.jsonl", 418, 1)
+    assert_untouched(graph)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_full_disk_is_one_clear_error_and_the_load_can_be_repeated(graph, tmp_path, engine, monkeypatch):
+    monkeypatch.setattr(inputs, "IN_MEMORY_BYTES_MAX", -1)
+    monkeypatch.setenv("PYTHONPATH", str(TESTS))  # for the workers, who must find the trouble
+    data = tmp_path / "ports.jsonl"
+    data.write_text("\n".join(port(f"p{number:060}") for number in range(200)))
+
+    with monkeypatch.context() as full:
+        full.setattr(writer, "read_piece", troubled_pieces.on_a_full_disk)
+        with pytest.raises(
+            StorageError, match=r"__staging.* failed: File too large\. Nothing was committed; make room"
+        ):
+            graph.load(data, mode="append", engine=engine)
+    assert_untouched(graph)
+
+    assert graph.load(data, mode="append", engine=engine).total_rows == 200
+
+
+@pytest.fixture
+def two_machines(tmp_path) -> Iterator[str]:
+    """A cluster whose two workers have addresses of their own: Spark copies no slow task to the same host."""
+    import pyspark
+
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path]),
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_NO_DAEMONIZE": "1",
+        troubled_pieces.ATTEMPTS_VARIABLE: str(tmp_path / "attempts"),
+    }
+    (tmp_path / "attempts").mkdir()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"spark://127.0.0.1:{free.getsockname()[1]}"
+    spark_class = str(Path(pyspark.__file__).parent / "bin" / "spark-class")
+    commands = [["Master", "--host", "127.0.0.1", "--port", address.rpartition(":")[2], "--webui-port", "0"]]
+    for host in ("127.0.0.2", "127.0.0.3"):
+        work = ["--cores", "1", "--memory", "700m", "--webui-port", "0", "--work-dir", str(tmp_path / host)]
+        commands.append(["Worker", "--host", host, *work, address])
+    log = tmp_path / "cluster.log"
+    with ExitStack() as ending:
+        output = ending.enter_context(log.open("ab"))
+        for name, *arguments in commands:
+            started = subprocess.Popen(
+                [spark_class, f"org.apache.spark.deploy.{name.lower()}.{name}", *arguments],
+                env=environment,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+            ending.callback(started.wait)
+            ending.callback(os.killpg, started.pid, signal.SIGKILL)
+        is_up = clock.wait_until(
+            lambda: log.read_text().count("Successfully registered with master") == 2,
+            timeout_seconds=300,
+            pause_seconds=0.3,
+        )
+        assert is_up, log.read_text()[-3000:]
+        yield address
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_task_that_spark_runs_twice_counts_once(graph, tmp_path, two_machines):
+    data = tmp_path / "input"
+    data.mkdir()
+    for part in range(3):
+        (data / f"{part}.jsonl").write_text("\n".join(port(f"p{part}-{number}") for number in range(50)))
+    settings = {
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.executor.memory": "500m",
+        "spark.speculation": "true",
+        "spark.speculation.interval": "100ms",
+        "spark.speculation.quantile": "0.5",
+        "spark.speculation.minTaskRuntime": "100ms",
+    }
+    flags = [flag for key, value in settings.items() for flag in ("--spark-conf", f"{key}={value}")]
+
+    command = ["load", graph.uri, "--data", str(data), "--mode", "append", "--json", "--spark-master", two_machines]
+    done = subprocess.run(
+        [sys.executable, "-m", "support.troubled_load", *command, *flags],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert len(list((tmp_path / "attempts").iterdir())) == 2, "the slow task must have been copied"
+    codes = graph.snapshot().table("Port").to_arrow()["code"].to_pylist()
+    assert sorted(codes) == sorted(f"p{part}-{number}" for part in range(3) for number in range(50))
+    assert not Path(graph.uri, "__staging").exists()
