@@ -100,7 +100,7 @@ def test_an_attempt_that_fails_leaves_nothing_behind(graph):
     kept = keep_partition(load.task, 0, batches("a"))
 
     assert [path.name for path in Path(graph.uri, "__staging", load.task.load.operation_id).iterdir()] == [
-        kept.folder.rstrip("/")
+        kept.outcomes[0].folder.rstrip("/")
     ]
     load.clear(GraphStore.open(graph.uri))
     assert not Path(graph.uri, "__staging").exists()
