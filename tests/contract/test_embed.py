@@ -10,10 +10,20 @@ import pytest
 import omnigraph
 from contract.bulk_story import row_ids
 from contract.graphs import graph_of, load, node, refusal, rows
+from omnigraph.base import ids
+from omnigraph.base.events import ignore_events
 from omnigraph.embedding.config import EmbedConfig
 from omnigraph.embedding.mock import mock_vector
+from omnigraph.engine.local import LocalEngine
 from omnigraph.errors import EmbeddingConfig, EmbeddingProvider, EntityNotFound, InvalidTarget
+from omnigraph.pipeline.embed.targets import find_targets
+from omnigraph.pipeline.embed.workers import WorkersEmbedWriter
 from omnigraph.pipeline.load.bulk import pieces
+from omnigraph.storage.scratch import Scratch
+from omnigraph.storage.store import GraphStore
+from omnigraph.writes.authority import capture_branch
+from omnigraph.writes.context import GraphContext
+from omnigraph.writes.protocol import run_write
 from support.embedding_server import KEY, embedding_server
 
 SCHEMA = """
@@ -221,6 +231,64 @@ def test_workers_of_spark_embed_files_into_the_same_bytes(tmp_path, monkeypatch)
         with read(tmp_path / "here" / name) as left, read(tmp_path / "there" / name) as right:
             assert left.read() == right.read()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["here", "in", "there"]
+
+
+def embed_on_workers(graph, config, *, branch="main", reembed_all=False):
+    """Embed as on a cluster, on threads of this process."""
+    context = GraphContext.over(GraphStore.open(graph.uri), LocalEngine())
+    capture = capture_branch(context, branch)
+    scratch = Scratch(context.store, ids.new_ulid())
+    writer = WorkersEmbedWriter(
+        engine=context.engine,
+        operation_id=scratch.operation_id,
+        targets=find_targets(capture.catalog, ["Doc"]),
+        config=config,
+        reembed_all=reembed_all,
+        ir_hash=capture.snapshot.schema.ir_hash,
+        branch=branch,
+        actor_id=None,
+        events=ignore_events,
+    )
+    try:
+        return run_write(context, writer, ignore_events), writer.embedded
+    finally:
+        scratch.clear()
+
+
+def test_workers_embed_a_branch_and_leave_main_alone(docs):
+    load(docs, "append", *(node("Doc", slug=f"s{number}", title=f"t{number}") for number in range(5)))
+    docs.branches.create("review")
+
+    _, embedded = embed_on_workers(docs, MOCK, branch="review")
+    again, _ = embed_on_workers(docs, MOCK, branch="review", reembed_all=True)
+
+    assert embedded == 7
+    assert rows(docs, "Doc", branch="review")["s3"]["vec"] == mock("t3", 4)
+    assert rows(docs, "Doc", branch="review")["a"]["photo"] == b"Hi"
+    assert rows(docs, "Doc")["s3"]["vec"] is None
+    assert again is not None  # the vector that somebody gave by hand is made again, the others stay
+    assert rows(docs, "Doc", branch="review")["b"]["vec"] == mock("beta", 4)
+    assert embed_on_workers(docs, MOCK, branch="review", reembed_all=True)[0] is None
+
+
+def test_workers_ask_again_only_for_what_a_race_changed(docs, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    load(docs, "append", node("Doc", slug="e", title="epsilon"))  # a fragment of its own
+    with embedding_server() as server:
+        plain, other = server.vector_of, omnigraph.open(docs.uri)
+
+        def vector_of(text: str, dimension: int) -> list[float]:
+            server.vector_of = plain
+            with other.write() as batch:
+                batch.update("Doc", {"title": "delta"}, ids=["a"])
+            return plain(text, dimension)
+
+        server.vector_of = vector_of
+        commit, embedded = embed_on_workers(docs, EmbedConfig.from_environ(server.environ()))
+
+    assert (commit is not None, embedded) == (True, 3)
+    assert sorted(server.texts) == ["alpha", "delta", "epsilon", "long"]
+    assert rows(docs, "Doc")["a"]["title"] == "delta"
 
 
 def test_the_bound_on_requests_is_shared_by_all_workers():

@@ -1,5 +1,9 @@
 """Partitions that workers keep: attempts that do not count, pieces of a partition, and batches that come twice."""
 
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -18,6 +22,7 @@ from omnigraph.pipeline.load.frames import FrameLoad
 from omnigraph.pipeline.load.once import StreamBatch
 from omnigraph.storage.store import GraphStore
 from omnigraph.writes.context import GraphContext
+from support import batch_child
 
 SCHEMA = "node Port { code: String @key  depth: I32? }"
 
@@ -95,7 +100,7 @@ def test_an_attempt_that_fails_leaves_nothing_behind(graph):
     kept = keep_partition(load.task, 0, batches("a"))
 
     assert [path.name for path in Path(graph.uri, "__staging", load.task.load.operation_id).iterdir()] == [
-        kept.folder.rstrip("/")
+        kept.outcomes[0].folder.rstrip("/")
     ]
     load.clear(GraphStore.open(graph.uri))
     assert not Path(graph.uri, "__staging").exists()
@@ -139,3 +144,24 @@ def test_a_batch_that_two_drivers_hold_is_committed_once(graph):
         following, graph, keep_partition(following.task, 0, batches("b")), batch=StreamBatch(query_id="q", batch_id=5)
     )
     assert codes(graph) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "point", ["write.after_stage", "write.after_arm", "write.after_effects", "write.after_publish", "write.after_log"]
+)
+def test_a_batch_is_there_once_wherever_its_process_died(graph, point):
+    child = subprocess.run(
+        [sys.executable, Path(batch_child.__file__), graph.uri, "4", "a", "b"],
+        env=os.environ | {"OMNIGRAPH_FAILPOINT": f"{point}:kill"},
+        capture_output=True,
+        check=False,
+    )
+    assert child.returncode == -signal.SIGKILL
+
+    batch_child.load_batch(graph.uri, 4, ["a", "b"])
+    batch_child.load_batch(graph.uri, 5, ["c"])
+
+    assert codes(graph) == ["a", "b", "c"]
+    found = [StreamBatch.of(commit) for commit in graph.commits()]
+    assert [batch.batch_id for batch in found if batch is not None] == [5, 4]
+    assert graph.pending_operations() == []

@@ -16,6 +16,7 @@ import omnigraph
 from omnigraph.base import clock
 from omnigraph.graph import Graph
 from omnigraph.pipeline.load.once import StreamBatch
+from omnigraph.storage.bucket import Bucket
 from support import harbor, library
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -151,9 +152,9 @@ def test_a_load_and_a_merge_run_on_a_spark_connect_server(graph, data, environme
     ]
 
 
-def written_by_child(environment, directory: Path, session: str, *steps: str) -> Graph:
+def written_by_child(environment, uri: str, directory: Path, session: str, *steps: str) -> Graph:
     """Have a process of its own write from frames, and return the graph."""
-    graph = omnigraph.init(str(directory / "people.omni"), PEOPLE_SCHEMA)
+    graph = omnigraph.init(uri, PEOPLE_SCHEMA)
     (directory / "in").mkdir()
     for name in ("a", "b"):
         (directory / "in" / f"{name}.json").write_text(json.dumps({"name": name}))
@@ -165,7 +166,6 @@ def written_by_child(environment, directory: Path, session: str, *steps: str) ->
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert not Path(graph.uri, "__staging").exists()
     return graph
 
 
@@ -174,18 +174,23 @@ def row_counts(graph: Graph, *types: str) -> list[int]:
 
 
 def test_frames_and_streams_write_from_a_spark_connect_server(environment, tmp_path, connect_server):
-    graph = written_by_child(environment, tmp_path, connect_server, "load", "write", "stream")
+    uri = str(tmp_path / "people.omni")
+    graph = written_by_child(environment, uri, tmp_path, connect_server, "load", "write", "stream")
 
     assert row_counts(graph, "Person", "Knows", "Event") == [90, 80, 2]
     assert [StreamBatch.of(commit) is not None for commit in graph.commits()] == [True, True, False, False, False]
+    assert not Path(graph.uri, "__staging").exists()
 
 
-def test_frames_write_from_executors_in_other_processes(environment, tmp_path):
+@pytest.mark.s3
+def test_frames_write_to_a_bucket_from_executors_in_other_processes(environment, tmp_path, s3_root):
+    settings = {name: value for name, value in os.environ.items() if name.startswith("AWS_")}
     with _own_work_directory():
-        graph = written_by_child(environment, tmp_path, "local-cluster[2,1,1024]", "load", "write")
+        graph = written_by_child(environment | settings, s3_root, tmp_path, "local-cluster[2,1,1024]", "load", "write")
 
     assert row_counts(graph, "Person", "Knows") == [90, 80]
     assert len(graph.commits()) == 3
+    assert not [found.uri for found in Bucket(s3_root).list(s3_root) if "__staging" in found.uri]
 
 
 def test_a_load_survives_the_loss_of_an_executor(graph, data, environment):

@@ -160,14 +160,3 @@ def test_a_write_that_is_refused_says_which_records_and_leaves_nothing(spark: An
     assert "load rejected: 80 errors" in str(orphans.value)
     assert str(orphans.value).count("<frame>:") == 21
     assert_nothing_left(graph, commits=1)
-
-
-@pytest.mark.s3
-def test_frames_write_to_a_bucket(spark: Any, s3_root: str) -> None:
-    from omnigraph.storage.bucket import Bucket
-
-    graph = omnigraph.init(s3_root, SCHEMA)
-    graph.load_dataframe(spark.sql(PEOPLE).drop("tags"), type="Person", mode="merge")
-
-    assert len(stored(graph, "Person", "name")) == 60
-    assert not [found.uri for found in Bucket(s3_root).list(s3_root) if "__staging" in found.uri]

@@ -14,7 +14,6 @@ from omnigraph.storage.store import GraphStore
 from omnigraph.storage.tables import Table, TableAddress
 from omnigraph.writes.context import GraphContext
 
-OPTIONS = ("graph", "type", "branch", "commit", "version", "columns")
 PARTITION_ROWS = 1 << 20
 
 

@@ -23,7 +23,6 @@ from omnigraph.pipeline.load.writer import LoadMode
 from omnigraph.storage.store import GraphStore
 from omnigraph.writes.context import GraphContext
 
-OPTIONS = ("graph", "type", "loadMode", "branch", "actor", "maxErrors")
 _MAX_ERRORS = 20
 
 

@@ -1,0 +1,33 @@
+"""Loads one batch of a stream, as the sink does, without Spark: a process for tests to kill.
+
+    python batch_child.py GRAPH BATCH CODE…
+
+prints the commit id, or nothing if the batch was there.
+"""
+
+import sys
+
+import pyarrow as pa
+
+from omnigraph.base.events import ignore_events
+from omnigraph.engine.local import LocalEngine
+from omnigraph.pipeline.load.bulk.partitions import keep_partition
+from omnigraph.pipeline.load.frames import FrameLoad
+from omnigraph.pipeline.load.once import StreamBatch
+from omnigraph.storage.store import GraphStore
+from omnigraph.writes.context import GraphContext
+
+
+def load_batch(uri: str, batch_id: int, codes: list[str]) -> str | None:
+    context = GraphContext.over(GraphStore.open(uri), LocalEngine())
+    load = FrameLoad.begin(
+        context, type_name="Port", names=["code"], mode="append", branch="main", actor_id=None, max_errors=20
+    )
+    kept = keep_partition(load.task, 0, pa.table({"code": codes}).to_batches())
+    batch = StreamBatch(query_id="q", batch_id=batch_id)
+    commit = load.commit(context, [kept], ignore_events, batch=batch)
+    return commit.graph_commit_id if commit is not None else None
+
+
+if __name__ == "__main__":
+    sys.stdout.write(load_batch(sys.argv[1], int(sys.argv[2]), sys.argv[3:]) or "")
