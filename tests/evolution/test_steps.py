@@ -427,3 +427,16 @@ def test_the_first_write_of_a_branch_fits_a_table_whose_columns_came_and_went(gr
     if mode == "merge":
         assert [on_review[row["id"]] for row in on_main[1:]] == on_main[1:]
     assert rows(graph, "Task") == on_main
+
+
+def test_data_given_up_for_good_goes_from_all_versions_but_those_that_somebody_has_tagged(graph: Graph) -> None:
+    pin = next(pin for pin in graph.snapshot().tables if pin.type_name == "Job")
+    raw = graph._context.store.tables.fresh_head(pin.address).dataset
+    raw.tags.create("audit", pin.version - 1)
+
+    graph.apply_schema(FIRST.replace("    note: String?\n", ""), allow_data_loss=True)
+
+    kept = {entry["version"] for entry in graph._context.store.tables.fresh_head(pin.address).dataset.versions()}
+    assert {version for version in kept if version <= pin.version} == {pin.version - 1}
+    assert "note" not in rows(graph, "Job")[0]
+    assert harbor.pending(graph) == []

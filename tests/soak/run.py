@@ -41,13 +41,14 @@ class Fleet:
     uri: str
     directory: Path
     chance: Random
+    maintains: bool
     kills: Counter[str] = field(default_factory=Counter)
     findings: list[str] = field(default_factory=list)
 
     def sail(self, seconds: float) -> None:
-        """Keep one writer per crew and the maintainer alive, and kill them, until the time is up."""
+        """Keep one writer per crew, and maybe the maintainer, alive, and kill them, until the time is up."""
         deadline = clock.monotonic_seconds() + seconds
-        afloat = {crew: self._launch(crew) for crew in (*CREWS, MAINTAINER)}
+        afloat = {crew: self._launch(crew) for crew in (*CREWS, *([MAINTAINER] if self.maintains else []))}
         try:
             while clock.monotonic_seconds() < deadline:
                 clock.sleep_seconds(0.05)
@@ -116,7 +117,7 @@ class Report:
 
     def lines(self) -> list[str]:
         return [
-            f"soak: {self.seconds:.0f} s, {len(CREWS)} writers and optimize and cleanup, {self.rounds} graphs",
+            f"soak: {self.seconds:.0f} s, {len(CREWS)} writers, {self.rounds} graphs",
             f"  kills                   {_spell(self.kills)}",
             f"  audited recoveries      {_spell(self.recoveries)}",
             f"  commits acknowledged    {self.acknowledged}",
@@ -134,22 +135,22 @@ def _spell(counts: Counter[str]) -> str:
     return f"{counts.total()} ({parts})" if parts else "0"
 
 
-def soak(seconds: float, *, seed: int) -> Report:
-    """Run rounds until the time is up."""
+def soak(seconds: float, *, seed: int, maintains: bool) -> Report:
+    """Run rounds until the time is up, with optimize and cleanup beside the writers if asked for."""
     chance = Random(seed)
     report = Report()
     start = clock.monotonic_seconds()
     while (left := seconds - (clock.monotonic_seconds() - start)) > 1:
         with tempfile.TemporaryDirectory() as directory:
-            _run_round(Path(directory), min(left, ROUND_SECONDS), chance, report)
+            _run_round(Path(directory), min(left, ROUND_SECONDS), chance, report, maintains=maintains)
     report.seconds = clock.monotonic_seconds() - start
     return report
 
 
-def _run_round(directory: Path, seconds: float, chance: Random, report: Report) -> None:
+def _run_round(directory: Path, seconds: float, chance: Random, report: Report, *, maintains: bool) -> None:
     uri = str(directory / "graph.omni")
     omnigraph.init(uri, SCHEMA)
-    fleet = Fleet(uri=uri, directory=directory, chance=chance)
+    fleet = Fleet(uri=uri, directory=directory, chance=chance, maintains=maintains)
     checker = Checker(uri=uri, directory=directory)
     sailing = threading.Thread(target=fleet.sail, args=(seconds,))
     sailing.start()
@@ -167,7 +168,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=Random().randrange(1_000_000))
     options = parser.parse_args()
     print(f"seed {options.seed}", flush=True)
-    report = soak(options.seconds, seed=options.seed)
+    report = soak(options.seconds, seed=options.seed, maintains=True)
     print("\n".join(report.lines()))
     sys.exit(bool(report.findings))
 

@@ -515,3 +515,15 @@ def test_a_live_holder_is_waited_for_as_long_as_was_asked_and_not_longer(s3_root
         assert [note.message.partition(":")[0] for note in notes] == ["waiting for branch main"]
         other.tell("check")
         assert other.hear() == "ours"
+
+
+@pytest.mark.s3
+def test_who_would_not_wait_at_all_still_outlives_a_holder_that_missed_its_renewal(s3_root):
+    locks = locks_at(s3_root)
+    with holder(s3_root) as other:
+        acquire_in(other)
+        other.kill()
+    assert clock.wait_until(lambda: locks._locks.seconds_to_outlive(MAIN) is not None, timeout_seconds=30)
+
+    with locks.acquire(MAIN, operation="optimize", wait_seconds=0) as held:
+        assert held.expired_seconds_ago >= 0

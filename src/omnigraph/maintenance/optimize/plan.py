@@ -25,6 +25,8 @@ from omnigraph.storage.layout import FragmentLayout, IndexLayout, TableLayout
 
 TAIL_SECONDS_MAX = 20.0
 """A writer waits 30 seconds for its gate; the tail must be over well before."""
+PUBLISH_SECONDS = 0.1
+"""What a run does under the gates whatever it commits: checks, the recovery record, the publish."""
 _COMMIT_SECONDS = 0.03
 """All commits of one table, beside other tables."""
 _REMAP_SECONDS_PER_ROW = 0.8e-6
@@ -249,7 +251,7 @@ def _admit(plans: tuple[TablePlan, ...], options: OptimizeOptions) -> tuple[Tabl
     """Keep the groups that fit, those first that remove the most fragments per byte."""
     certain = {plan.table_key for plan in plans if not plan.skipped and plan.has_index_work}
     fixed = sum(plan.fixed_seconds for plan in plans if plan.table_key in certain)
-    budget = _Budget(bytes_left=options.max_bytes, tail_left=TAIL_SECONDS_MAX - fixed)
+    budget = _Budget(bytes_left=options.max_bytes, tail_left=TAIL_SECONDS_MAX - PUBLISH_SECONDS - fixed)
     offered = sorted(
         ((plan, group) for plan in plans if not plan.skipped for group in plan.groups),
         key=lambda offer: (offer[1].bytes / len(offer[1].fragments), offer[0].table_key, offer[1].fragment_ids),

@@ -111,8 +111,8 @@ def as_document(result: OptimizeResult) -> dict[str, Any]:
     }
 
 
-def report_preview(plan: TablePlan) -> TableReport:
-    """Say what a run would do to one table."""
+def report_preview(plan: TablePlan, *, publish_seconds: float) -> TableReport:
+    """Say what a run would do to one table; `publish_seconds` is its share of what the publish of all of them takes."""
     facts = plan.facts
     before = facts.coverage()
     return TableReport(
@@ -130,7 +130,7 @@ def report_preview(plan: TablePlan) -> TableReport:
         indexes_updated=_columns(column for index in plan.folds for column in index.columns),
         coverage_before=before,
         coverage_after=before if plan.skipped or plan.pending or not plan.reindex else 1.0,
-        pause_ms=round(plan.tail_seconds * 1_000),
+        pause_ms=_milliseconds(plan.tail_seconds + publish_seconds if plan.has_work else 0.0),
     )
 
 

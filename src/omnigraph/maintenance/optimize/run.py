@@ -16,7 +16,7 @@ from omnigraph.maintenance.journal import record_run
 from omnigraph.maintenance.optimize.facts import TableFacts, observe_tables
 from omnigraph.maintenance.optimize.internal import compact_internal, internal_tables, preview_internal
 from omnigraph.maintenance.optimize.options import OptimizeOptions, concurrency_from
-from omnigraph.maintenance.optimize.plan import DRIFT, TablePlan, plan_tables
+from omnigraph.maintenance.optimize.plan import DRIFT, PUBLISH_SECONDS, TablePlan, plan_tables
 from omnigraph.maintenance.optimize.replan import plan_again
 from omnigraph.maintenance.optimize.report import (
     Contention,
@@ -94,7 +94,8 @@ class _Run:
     def preview(self) -> OptimizeResult:
         capture, facts = self._look()
         plans = self._plan(facts)
-        reports = [report_preview(plan) for plan in plans]
+        share = PUBLISH_SECONDS / max(1, sum(plan.has_work for plan in plans))
+        reports = [report_preview(plan, publish_seconds=share) for plan in plans]
         for address in self._internal_tables():
             previewed = preview_internal(self._context.store.tables, address, self._options)
             if previewed is not None:
