@@ -30,3 +30,15 @@ def test_several_tables_under_one_name_come_back_as_they_were(store_root: str) -
 
     assert scratch.read_tables("both") == tables
     assert scratch.read_tables("neither") == {}
+
+
+def test_a_table_is_found_if_it_was_kept(store_root: str) -> None:
+    scratch = Scratch(harbor.new_graph(store_root)._context.store, ids.new_ulid())
+    rows = pa.table({"s": ["x", None]})
+
+    scratch.write_table("folder/kept", rows)
+
+    assert scratch.find_table("folder/kept") == rows
+    assert scratch.find_table("folder/other") is None
+    scratch.clear_for_good()
+    assert scratch.find_table("folder/kept") is None

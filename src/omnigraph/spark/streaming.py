@@ -55,7 +55,7 @@ class StreamSink(DataSourceStreamArrowWriter):
         """Remove what the workers have kept; one that failed has removed its own."""
         del batchId
         for message in _messages(messages):
-            message.load.clear(self._options.context().store)
+            message.load.abandon(self._options.context().store)
 
 
 def _messages(messages: list[WriterCommitMessage | None]) -> list[BatchMessage]:

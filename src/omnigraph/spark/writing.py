@@ -112,7 +112,7 @@ class FrameWriter(DataSourceArrowWriter):
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Remove what the workers have kept."""
         del messages
-        self._load.clear(self._options.context().store)
+        self._load.abandon(self._options.context().store)
 
 
 @contextmanager

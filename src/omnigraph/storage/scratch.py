@@ -12,12 +12,14 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from omnigraph.base import ids
+from omnigraph.base import clock, ids
 from omnigraph.errors import StorageError
 from omnigraph.storage.store import GraphStore
 
 SCRATCH_DIRECTORY = "__staging"
 _TABLE_NAME = b"omnigraph_table"
+_QUIET_SECONDS = 0.3
+_STRAGGLERS_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +47,7 @@ class Scratch:
 
     def read_tables(self, name: str) -> dict[str, pa.Table]:
         """Return the tables that were kept under a name."""
-        source = self._open(name)
-        found = {}
-        while source.tell() < source.size():
-            rows = pa.ipc.open_stream(source).read_all()
-            found[rows.schema.metadata[_TABLE_NAME].decode()] = rows.replace_schema_metadata()
-        return found
+        return _tables_in(self._open(name))
 
     def find_table(self, name: str) -> pa.Table | None:
         """Return the rows that were kept under a name, None if there are none."""
@@ -58,7 +55,7 @@ class Scratch:
             is_there = (self.store.root.local_path / self._path(name)).exists()
             return self.read_table(name) if is_there else None
         found = self.store.objects.read(self._path(name))
-        return pa.ipc.open_file(pa.BufferReader(found.content)).read_all() if found is not None else None
+        return _tables_in(pa.BufferReader(found.content))[""] if found is not None else None
 
     def write(self, name: str, content: pa.Buffer | bytes) -> None:
         """Keep bytes under a name."""
@@ -79,6 +76,16 @@ class Scratch:
             return
         for path in self.store.objects.list(f"{SCRATCH_DIRECTORY}/{self.operation_id}/{folder}".rstrip("/")):
             self.store.objects.delete(path)
+
+    def clear_for_good(self) -> None:
+        """Remove everything, also what workers still write that nobody has told to stop; they end within moments."""
+
+        def is_quiet() -> bool:
+            self.clear()
+            clock.sleep_seconds(_QUIET_SECONDS)
+            return not self.store.objects.list(f"{SCRATCH_DIRECTORY}/{self.operation_id}/")
+
+        clock.wait_until(is_quiet, timeout_seconds=_STRAGGLERS_SECONDS)
 
     @contextmanager
     def _sink(self, name: str) -> Iterator[pa.NativeFile]:
@@ -117,6 +124,14 @@ class Scratch:
 
     def _path(self, name: str) -> str:
         return f"{SCRATCH_DIRECTORY}/{self.operation_id}/{name}"
+
+
+def _tables_in(source: pa.NativeFile) -> dict[str, pa.Table]:
+    found = {}
+    while source.tell() < source.size():
+        rows = pa.ipc.open_stream(source).read_all()
+        found[rows.schema.metadata[_TABLE_NAME].decode()] = rows.replace_schema_metadata()
+    return found
 
 
 def _reason(exc: OSError) -> str:

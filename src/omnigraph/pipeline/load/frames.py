@@ -110,3 +110,7 @@ class FrameLoad:
     def clear(self, store: GraphStore) -> None:
         """Remove what the partitions have kept."""
         Scratch(store, self.task.load.operation_id).clear()
+
+    def abandon(self, store: GraphStore) -> None:
+        """Remove what the partitions have kept while some of them may still be at work."""
+        Scratch(store, self.task.load.operation_id).clear_for_good()
