@@ -106,7 +106,7 @@ class ManifestReader:
         handle = self.resolve(branch)
         with self._lock:
             cached = self._states.get(branch)
-        if cached is not None and cached.branch == handle and cached.table.latest_version() == cached.table.version:
+        if cached is not None and cached.branch == handle and self._tables.is_newest(cached.table):
             return cached
         state = self._read(handle, cached)
         with self._lock:

@@ -8,6 +8,7 @@ the main line, so nothing above this module ever sees a Lance URI or passes a da
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from threading import Lock
 from typing import Any, Final, NewType
 
@@ -17,6 +18,7 @@ import pyarrow.compute as pc
 from omnigraph.errors import HistoricalVersionReclaimed
 from omnigraph.storage import filters
 from omnigraph.storage.config_keys import AUTO_CLEANUP_PREFIX
+from omnigraph.storage.known_heads import KnownHeads
 from omnigraph.storage.lance_errors import LanceFailure, classify, storage_error, translated
 from omnigraph.storage.uris import GraphRoot
 
@@ -253,6 +255,7 @@ class TableStore:
         self._storage_options = dict(storage_options) if storage_options else None
         self._session: Any = None
         self._handles: OrderedDict[tuple[TableAddress, int], Table] = OrderedDict()
+        self._heads: KnownHeads[Table] = KnownHeads()
         self._lock = Lock()
 
     @property
@@ -286,12 +289,25 @@ class TableStore:
 
     def head(self, address: TableAddress) -> Table | None:
         """Open the newest version on a ref; None when there is no table."""
+        versions = self._versions(address)
+        if versions is not None and (known := self._heads.find(versions)) is not None:
+            return known
         try:
-            return self.remember(Table(address, self._dataset(address, None)))
+            table = self.remember(Table(address, self._dataset(address, None)))
         except (OSError, ValueError, RuntimeError) as error:
             if classify(error) is LanceFailure.NOT_FOUND:
                 return None
             raise storage_error(error, doing=f"opening {address.path}", uri=address.path) from error
+        if versions is not None:
+            self._heads.remember(versions, table.version, table)
+        return table
+
+    def is_newest(self, table: Table) -> bool:
+        """Whether a state is still the newest on its ref."""
+        versions = self._versions(table.address)
+        if versions is not None and self._heads.find(versions) is table:
+            return True
+        return table.latest_version() == table.version
 
     def fresh_head(self, address: TableAddress) -> Table:
         """Open the newest version on a handle of its own, which a commit may move on; raise when there is no table."""
@@ -315,12 +331,22 @@ class TableStore:
         with self._lock:
             for key in [key for key in self._handles if key[0] == address]:
                 del self._handles[key]
+        self._forget_heads(address.path)
 
     def forget_table(self, location: str) -> None:
         """Close all states of a table, on every ref: some of them, or all, are being removed."""
         with self._lock:
             for key in [key for key in self._handles if key[0].location == location]:
                 del self._handles[key]
+        self._forget_heads(location)
+
+    def _forget_heads(self, path: str) -> None:
+        if self._root.is_local:
+            self._heads.forget(self._root.local_path / path)
+
+    def _versions(self, address: TableAddress) -> Path | None:
+        """Return the directory of a table's versions; None on S3, where a listing begins with the newest."""
+        return self._root.local_path / address.path / "_versions" if self._root.is_local else None
 
     def _dataset(self, address: TableAddress, version: int | None) -> Any:
         import lance

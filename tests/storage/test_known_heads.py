@@ -1,0 +1,91 @@
+"""The newest state of a table is found without listing its versions, and never taken for one that it is not."""
+
+import shutil
+from pathlib import Path
+
+import lance
+import pyarrow as pa
+import pytest
+
+from omnigraph.storage.store import GraphStore
+from omnigraph.storage.tables import TableAddress, TableStore
+
+ADDRESS = TableAddress("nodes/t")
+
+
+@pytest.fixture
+def store(local_root: str) -> TableStore:
+    return GraphStore.open(local_root).tables
+
+
+def write(store: TableStore, *numbers: int, mode: str = "append") -> None:
+    lance.write_dataset(pa.table({"n": numbers}), store.uri(ADDRESS), mode=mode)
+
+
+def numbers(store: TableStore) -> list[int]:
+    head = store.head(ADDRESS)
+    assert head is not None
+    return sorted(head.read()["n"].to_pylist())
+
+
+def test_a_state_that_is_still_the_newest_is_not_opened_again(store: TableStore) -> None:
+    write(store, 1, mode="create")
+
+    first = store.head(ADDRESS)
+
+    assert first is not None
+    assert store.head(ADDRESS) is first
+    assert store.is_newest(first)
+
+
+def test_a_commit_of_somebody_else_is_seen_at_once(store: TableStore) -> None:
+    write(store, 1, mode="create")
+    first = store.head(ADDRESS)
+    assert first is not None
+
+    write(store, 2)
+
+    assert not store.is_newest(first)
+    assert numbers(store) == [1, 2]
+    for more in range(3, 9):
+        write(store, more)
+        assert numbers(store)[-1] == more
+
+
+def test_a_commit_on_a_ref_is_seen_there_and_nowhere_else(store: TableStore) -> None:
+    write(store, 1, mode="create")
+    review = TableAddress(ADDRESS.location, "review")
+    branch = lance.dataset(store.uri(ADDRESS)).create_branch("review")
+    main, before = store.head(ADDRESS), store.head(review)
+    assert before is not None
+
+    branch.insert(pa.table({"n": [2]}))
+
+    after = store.head(review)
+    assert after is not None
+    assert (before.count_rows(), after.count_rows()) == (1, 2)
+    assert store.head(ADDRESS) is main
+
+
+def test_a_table_that_went_is_gone_and_one_that_came_back_is_another(store: TableStore) -> None:
+    write(store, 1, mode="create")
+    assert numbers(store) == [1]
+
+    shutil.rmtree(Path(store.uri(ADDRESS)))
+    assert store.head(ADDRESS) is None
+    write(store, 7, mode="create")
+
+    assert numbers(store) == [7]
+    shutil.rmtree(Path(store.uri(ADDRESS)))
+    write(store, 8, mode="create")
+    assert numbers(store) == [8]
+
+
+def test_lance_names_manifests_downwards_without_gaps(store: TableStore) -> None:
+    write(store, 1, mode="create")
+    for more in range(2, 5):
+        write(store, more)
+
+    names = {path.name for path in Path(store.uri(ADDRESS), "_versions").glob("*.manifest")}
+
+    assert names == {f"{2**64 - 1 - version:020}.manifest" for version in range(1, 5)}
