@@ -81,6 +81,17 @@ def test_a_table_that_went_is_gone_and_one_that_came_back_is_another(store: Tabl
     assert numbers(store) == [8]
 
 
+def test_a_newer_version_is_seen_over_a_gap(store: TableStore) -> None:
+    write(store, 1, mode="create")
+    assert numbers(store) == [1]
+
+    write(store, 2)
+    write(store, 3)
+    Path(store.uri(ADDRESS), "_versions", f"{2**64 - 3:020}.manifest").unlink()
+
+    assert numbers(store) == [1, 2, 3]
+
+
 def test_lance_names_manifests_downwards_without_gaps(store: TableStore) -> None:
     write(store, 1, mode="create")
     for more in range(2, 5):

@@ -1,16 +1,18 @@
 """Which states were the newest of their tables when somebody last looked, and whether they still are.
 
 Asking Lance for the newest version lists all versions of a table, which takes longer the more there are. On a local
-disk two questions to the file system answer it: the version's manifest is the file that it was, and the next version
-has none. Lance numbers versions without gaps and never writes a manifest twice.
+disk three questions to the file system answer it: the directory of versions has not changed since it was listed, the
+version's manifest is the file that it was, and the next version has none. The last one alone would not do, because a
+cleanup leaves gaps; the first one alone would not do, because a directory's time stands still for some milliseconds.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Generic, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 State = TypeVar("State")
+Identity: TypeAlias = tuple[int, int, int]
 
 _VERSIONS_MAX = 2**64 - 1
 """Lance counts the names of manifests down from here, so that the newest is listed first."""
@@ -21,11 +23,14 @@ class _Known(Generic[State]):
     state: State
     versions: Path
     version: int
-    identity: tuple[int, int, int]
+    directory: Identity
+    manifest: Identity
 
     def is_newest(self) -> bool:
-        return _identity(self.versions, self.version) == self.identity and (
-            _identity(self.versions, self.version + 1) is None
+        return (
+            identity(self.versions) == self.directory
+            and identity(_manifest(self.versions, self.version)) == self.manifest
+            and identity(_manifest(self.versions, self.version + 1)) is None
         )
 
 
@@ -42,12 +47,12 @@ class KnownHeads(Generic[State]):
             known = self._by_directory.get(versions)
         return known.state if known is not None and known.is_newest() else None
 
-    def remember(self, versions: Path, version: int, state: State) -> None:
-        """Remember a state that was just found to be the newest."""
-        identity = _identity(versions, version)
-        if identity is not None:
+    def remember(self, versions: Path, version: int, state: State, *, listed: Identity | None) -> None:
+        """Remember a state that was found to be the newest in a directory as it was right before."""
+        manifest = identity(_manifest(versions, version))
+        if listed is not None and manifest is not None:
             with self._lock:
-                self._by_directory[versions] = _Known(state, versions, version, identity)
+                self._by_directory[versions] = _Known(state, versions, version, listed, manifest)
 
     def forget(self, directory: Path) -> None:
         """Forget everything that lies in or below a directory."""
@@ -56,10 +61,14 @@ class KnownHeads(Generic[State]):
                 del self._by_directory[versions]
 
 
-def _identity(versions: Path, version: int) -> tuple[int, int, int] | None:
-    """Tell one file from another that has its name; None when there is no file."""
+def identity(path: Path) -> Identity | None:
+    """Tell a file or directory from another of its name, and from itself after a change; None when there is none."""
     try:
-        found = (versions / f"{_VERSIONS_MAX - version:020}.manifest").stat()
+        found = path.stat()
     except FileNotFoundError:
         return None
     return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def _manifest(versions: Path, version: int) -> Path:
+    return versions / f"{_VERSIONS_MAX - version:020}.manifest"

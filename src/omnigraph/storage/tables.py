@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from omnigraph.errors import HistoricalVersionReclaimed
 from omnigraph.storage import filters
 from omnigraph.storage.config_keys import AUTO_CLEANUP_PREFIX
-from omnigraph.storage.known_heads import KnownHeads
+from omnigraph.storage.known_heads import KnownHeads, identity
 from omnigraph.storage.lance_errors import LanceFailure, classify, storage_error, translated
 from omnigraph.storage.uris import GraphRoot
 
@@ -292,6 +292,7 @@ class TableStore:
         versions = self._versions(address)
         if versions is not None and (known := self._heads.find(versions)) is not None:
             return known
+        listed = identity(versions) if versions is not None else None
         try:
             table = self.remember(Table(address, self._dataset(address, None)))
         except (OSError, ValueError, RuntimeError) as error:
@@ -299,7 +300,7 @@ class TableStore:
                 return None
             raise storage_error(error, doing=f"opening {address.path}", uri=address.path) from error
         if versions is not None:
-            self._heads.remember(versions, table.version, table)
+            self._heads.remember(versions, table.version, table, listed=listed)
         return table
 
     def is_newest(self, table: Table) -> bool:
