@@ -135,7 +135,7 @@ def embed_files(
         types=types,
         select=select,
         config=lambda: config or EmbedConfig.from_environ(os.environ),
-        choice=engine if isinstance(engine, EngineChoice) else EngineChoice.named(engine, os.environ),
+        choice=EngineChoice.named(engine, os.environ),
         events=events,
     )
 
@@ -250,7 +250,7 @@ class Graph:
             from_branch=from_branch,
             actor_id=actor,
             max_errors=max_errors,
-            choice=engine if isinstance(engine, EngineChoice) else EngineChoice.named(engine, os.environ),
+            choice=EngineChoice.named(engine, os.environ),
             events=events,
         )
 
@@ -369,7 +369,7 @@ class Graph:
             types=types,
             form=ExportFormat(format),
             overwrite=overwrite,
-            choice=engine if isinstance(engine, EngineChoice) else EngineChoice.named(engine, os.environ),
+            choice=EngineChoice.named(engine, os.environ),
             events=events,
         )
 
@@ -400,7 +400,7 @@ class Graph:
             reembed_all=reembed_all,
             actor_id=actor,
             config=config or EmbedConfig.from_environ(os.environ),
-            choice=engine if isinstance(engine, EngineChoice) else EngineChoice.named(engine, os.environ),
+            choice=EngineChoice.named(engine, os.environ),
             events=events,
         )
 
@@ -525,7 +525,7 @@ class Graph:
             dry_run=dry_run,
             wait_seconds=wait_seconds,
         )
-        choice = engine if isinstance(engine, EngineChoice) else EngineChoice.named(engine, os.environ)
+        choice = EngineChoice.named(engine, os.environ)
         return run_optimize(self._context, branch=branch, options=options, choice=choice, events=events)
 
     def repair(

@@ -1,6 +1,5 @@
 """The Spark data source: the rows of one snapshot, filters that Lance applies, frames for graph algorithms."""
 
-import os
 from datetime import date
 from typing import Any
 
@@ -29,14 +28,6 @@ PEOPLE: list[dict[str, Any]] = [
     {"name": "Bob", "age": 40, "seen": "2020-01-02T03:04:05.678Z"},
     {"name": "Cid", "tags": []},
 ]
-
-
-@pytest.fixture(scope="module")
-def spark() -> Any:
-    from omnigraph.engine.choice import EngineChoice, EngineName
-    from omnigraph.engine.spark.session import open_session
-
-    return open_session(EngineChoice(engine=EngineName.SPARK), os.environ, {})
 
 
 @pytest.fixture

@@ -23,17 +23,6 @@ SCHEMA = "node Event { name: String  n: I64? }"
 CHILD = Path(__file__).parents[1] / "support" / "spark_child.py"
 
 
-@pytest.fixture(scope="module")
-def spark() -> Any:
-    from omnigraph.engine.choice import EngineChoice, EngineName
-    from omnigraph.engine.spark.session import open_session
-    from omnigraph.spark import register
-
-    session = open_session(EngineChoice(engine=EngineName.SPARK), os.environ, {})
-    register(session)
-    return session
-
-
 @pytest.fixture
 def graph(local_root: str) -> Graph:
     return omnigraph.init(local_root, SCHEMA)

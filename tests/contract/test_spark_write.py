@@ -1,6 +1,5 @@
 """Data frames as input: one commit each, the same checks as any load, and nothing left of what is refused."""
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -27,17 +26,6 @@ KNOWS = """
     SELECT concat('p', id) AS `from`, concat('p', id + 1) AS `to`, DATE '2020-01-02' AS since
     FROM range(0, 40, 1, 2)
 """
-
-
-@pytest.fixture(scope="module")
-def spark() -> Any:
-    from omnigraph.engine.choice import EngineChoice, EngineName
-    from omnigraph.engine.spark.session import open_session
-    from omnigraph.spark import register
-
-    session = open_session(EngineChoice(engine=EngineName.SPARK), os.environ, {})
-    register(session)
-    return session
 
 
 @pytest.fixture

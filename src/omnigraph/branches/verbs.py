@@ -78,7 +78,7 @@ class Branches:
             message=message,
             show_values=show_values,
             actor_id=actor,
-            choice=engine if isinstance(engine, EngineChoice) else EngineChoice.named(engine, os.environ),
+            choice=EngineChoice.named(engine, os.environ),
             events=events,
         )
 

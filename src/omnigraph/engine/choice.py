@@ -47,8 +47,10 @@ class EngineChoice:
     """Whether a local session may write its log to stderr instead of a file."""
 
     @classmethod
-    def named(cls, engine: str | None, environ: Mapping[str, str]) -> "EngineChoice":
-        """Read the choice of a Python caller: a name, or the environment where there is none."""
+    def named(cls, engine: "str | EngineChoice | None", environ: Mapping[str, str]) -> "EngineChoice":
+        """Read the choice of a Python caller: one that is made already, a name, or the environment without either."""
+        if isinstance(engine, EngineChoice):
+            return engine
         setting = "engine" if engine else f"${ENGINE_VARIABLE}"
         return cls(
             engine=read_engine_name(engine or environ.get(ENGINE_VARIABLE) or EngineName.AUTO, setting),

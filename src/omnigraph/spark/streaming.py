@@ -54,8 +54,8 @@ class StreamSink(DataSourceStreamArrowWriter):
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 — Spark's name
         """Remove what the workers have kept; one that failed has removed its own."""
         del batchId
-        for message in _messages(messages):
-            message.load.abandon(self._options.context().store)
+        for first in _messages(messages)[:1]:
+            first.load.abandon(self._options.context().store)
 
 
 def _messages(messages: list[WriterCommitMessage | None]) -> list[BatchMessage]:

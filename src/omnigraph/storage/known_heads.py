@@ -6,53 +6,47 @@ version's manifest is the file that it was, and the next version has none. The l
 cleanup leaves gaps; the first one alone would not do, because a directory's time stands still for some milliseconds.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Generic, TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias
 
-State = TypeVar("State")
 Identity: TypeAlias = tuple[int, int, int]
 
 _VERSIONS_MAX = 2**64 - 1
 """Lance counts the names of manifests down from here, so that the newest is listed first."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Known(Generic[State]):
-    state: State
-    versions: Path
+class _Known(NamedTuple):
     version: int
     directory: Identity
     manifest: Identity
 
-    def is_newest(self) -> bool:
-        return (
-            identity(self.versions) == self.directory
-            and identity(_manifest(self.versions, self.version)) == self.manifest
-            and identity(_manifest(self.versions, self.version + 1)) is None
-        )
 
-
-class KnownHeads(Generic[State]):
-    """Remembers the newest state by the directory that holds a table's versions; several threads may share it."""
+class KnownHeads:
+    """Remembers the newest version by the directory that holds a table's versions; several threads may share it."""
 
     def __init__(self) -> None:
-        self._by_directory: dict[Path, _Known[State]] = {}
+        self._by_directory: dict[Path, _Known] = {}
         self._lock = Lock()
 
-    def find(self, versions: Path) -> State | None:
-        """Return the state that is known as the newest, if it still is."""
+    def find(self, versions: Path) -> int | None:
+        """Return the version that is known as the newest, if it still is."""
         with self._lock:
             known = self._by_directory.get(versions)
-        return known.state if known is not None and known.is_newest() else None
+        is_newest = (
+            known is not None
+            and identity(versions) == known.directory
+            and identity(_manifest(versions, known.version)) == known.manifest
+            and identity(_manifest(versions, known.version + 1)) is None
+        )
+        return known.version if known is not None and is_newest else None
 
-    def remember(self, versions: Path, version: int, state: State, *, listed: Identity | None) -> None:
-        """Remember a state that was found to be the newest in a directory as it was right before."""
+    def remember(self, versions: Path, version: int, *, listed: Identity | None) -> None:
+        """Remember a version that was found to be the newest in a directory as it was right before."""
         manifest = identity(_manifest(versions, version))
         if listed is not None and manifest is not None:
             with self._lock:
-                self._by_directory[versions] = _Known(state, versions, version, listed, manifest)
+                self._by_directory[versions] = _Known(version, listed, manifest)
 
     def forget(self, directory: Path) -> None:
         """Forget everything that lies in or below a directory."""

@@ -51,11 +51,8 @@ class Scratch:
 
     def find_table(self, name: str) -> pa.Table | None:
         """Return the rows that were kept under a name, None if there are none."""
-        if self.store.root.is_local:
-            is_there = (self.store.root.local_path / self._path(name)).exists()
-            return self.read_table(name) if is_there else None
-        found = self.store.objects.read(self._path(name))
-        return _tables_in(pa.BufferReader(found.content))[""] if found is not None else None
+        found = self._find(name)
+        return _tables_in(found)[""] if found is not None else None
 
     def write(self, name: str, content: pa.Buffer | bytes) -> None:
         """Keep bytes under a name."""
@@ -111,16 +108,23 @@ class Scratch:
             ) from exc
 
     def _open(self, name: str) -> pa.NativeFile:
-        if self.store.root.is_local:
-            return pa.memory_map(str(self.store.root.local_path / self._path(name)))
-        found = self.store.objects.read(self._path(name))
+        found = self._find(name)
         if found is None:
             raise StorageError(
                 f"Intermediate data of operation {self.operation_id} is gone; nothing was committed, run it again.",
                 storage_kind="not_found",
                 uri=self.store.uri,
             )
-        return pa.BufferReader(found.content)
+        return found
+
+    def _find(self, name: str) -> pa.NativeFile | None:
+        if not self.store.root.is_local:
+            found = self.store.objects.read(self._path(name))
+            return pa.BufferReader(found.content) if found is not None else None
+        try:
+            return pa.memory_map(str(self.store.root.local_path / self._path(name)))
+        except FileNotFoundError:
+            return None
 
     def _path(self, name: str) -> str:
         return f"{SCRATCH_DIRECTORY}/{self.operation_id}/{name}"

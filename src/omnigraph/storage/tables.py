@@ -255,7 +255,7 @@ class TableStore:
         self._storage_options = dict(storage_options) if storage_options else None
         self._session: Any = None
         self._handles: OrderedDict[tuple[TableAddress, int], Table] = OrderedDict()
-        self._heads: KnownHeads[Table] = KnownHeads()
+        self._heads = KnownHeads()
         self._lock = Lock()
 
     @property
@@ -291,7 +291,10 @@ class TableStore:
         """Open the newest version on a ref; None when there is no table."""
         versions = self._versions(address)
         if versions is not None and (known := self._heads.find(versions)) is not None:
-            return known
+            with self._lock:
+                cached = self._handles.get((address, known))
+            if cached is not None:
+                return cached
         listed = identity(versions) if versions is not None else None
         try:
             table = self.remember(Table(address, self._dataset(address, None)))
@@ -300,15 +303,14 @@ class TableStore:
                 return None
             raise storage_error(error, doing=f"opening {address.path}", uri=address.path) from error
         if versions is not None:
-            self._heads.remember(versions, table.version, table, listed=listed)
+            self._heads.remember(versions, table.version, listed=listed)
         return table
 
     def is_newest(self, table: Table) -> bool:
         """Whether a state is still the newest on its ref."""
         versions = self._versions(table.address)
-        if versions is not None and self._heads.find(versions) is table:
-            return True
-        return table.latest_version() == table.version
+        newest = self._heads.find(versions) if versions is not None else None
+        return (newest if newest is not None else table.latest_version()) == table.version
 
     def fresh_head(self, address: TableAddress) -> Table:
         """Open the newest version on a handle of its own, which a commit may move on; raise when there is no table."""
