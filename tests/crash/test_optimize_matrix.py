@@ -26,19 +26,23 @@ CASES = [
     Case(row=38, point="optimize.after_index_build", action="error", outcome="new", succeeds=True),
     Case(row=38, point="optimize.after_rewrite", action="kill", outcome="new", settled="rolled_forward"),
     Case(row=38, point="optimize.after_rewrite", action="kill", outcome="new", settled="rolled_forward", skip=1),
+    Case(row=38, point="optimize.after_address_fold", action="kill", outcome="new", settled="rolled_forward"),
     Case(row=39, point="optimize.before_publish", action="kill", outcome="new", settled="rolled_forward"),
     Case(row=39, point="optimize.before_publish", action="error", outcome="new", succeeds=True),
     Case(row=9, point="write.publish_ack_lost", action="kill", outcome="new", settled="finished"),
     Case(row=11, point="write.after_publish", action="kill", outcome="new", settled="finished"),
     Case(row=42, point="optimize.internal_rewritten", action="kill", outcome="new"),
 ]
-ON_S3 = {"optimize.after_index_build", "optimize.before_publish"}
+ON_S3 = {"optimize.after_rewrite", "optimize.after_index_build", "optimize.before_publish"}
 
 
 def stale_library(uri: str) -> Graph:
     """A graph with every kind of work for optimize: indexes to fold and to rebuild, a setting to strip, fragments."""
     graph = library.library(uri, loads=2)
     graph.optimize()
+    books = graph._context.store.tables.fresh_head(_address(graph, BOOK)).dataset
+    books.create_scalar_index("title", "NGRAM", name="made_by_hand")
+    graph.repair(confirm=True, force=True)
     graph.load(
         harbor.lines([library.book(50), library.book(51), harbor.edge("Cites", "b50", "b0", id="c50")]), mode="append"
     )

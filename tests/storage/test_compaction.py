@@ -14,7 +14,6 @@ from omnigraph.storage.compaction import (
     commit_rewrites,
     is_unchanged,
     new_files,
-    rewrite_task,
     run_rewrite,
 )
 from omnigraph.storage.indexing import IndexTask, btree_parameters, run_index_build, vector_parameters
@@ -32,13 +31,11 @@ def pinned(graph: Graph) -> Table:
 
 def task_for(graph: Graph, *, verify: bool = False, not_after_us: int | None = None) -> RewriteTask:
     table, layout = pinned(graph), library.layout(graph)
-    return rewrite_task(
-        table,
-        TableAccess.to(graph._context.store, table),
-        [fragment.fragment_id for fragment in layout.fragments],
+    return RewriteTask(
         key="all",
+        access=TableAccess.to(graph._context.store, table),
+        fragment_ids=tuple(fragment.fragment_id for fragment in layout.fragments),
         live_rows=layout.rows,
-        has_btree=True,
         batch_rows=100,
         verify=verify,
         not_after_us=not_after_us,
@@ -123,7 +120,7 @@ def test_a_rewrite_is_refused_once_a_row_of_it_was_deleted(local_root):
 
     assert not is_unchanged(result, table)
     with pytest.raises(CommitInterleaved):
-        commit_rewrites(graph._context.store.tables, table.address, [result])
+        commit_rewrites(graph._context.store.tables.fresh_head(table.address), [result])
 
     assert graph._context.store.tables.fresh_head(table.address).version == table.version
 

@@ -3,13 +3,17 @@
 A rewrite that is committed with its read version moved forward switches off Lance's own conflict check: committed
 after a delete, it brings the deleted row back. `commit_rewrites` is therefore the only way to commit one, and it
 compares every original fragment with HEAD first.
+
+Indexes that hold row addresses (BTREE) either follow a rewrite inside its commit, entry by entry, or lose what it
+replaced and are folded afterwards, which takes half the time.
 """
 
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple
+from threading import Lock
+from typing import Any, Literal, NamedTuple
 
 from omnigraph.base import clock
 from omnigraph.errors import OmniError
@@ -17,12 +21,13 @@ from omnigraph.storage.access import TableAccess
 from omnigraph.storage.lance_errors import LanceFailure, classify, storage_error
 from omnigraph.storage.row_comparison import changed_columns
 from omnigraph.storage.staging import CommitInterleaved
-from omnigraph.storage.tables import Table, TableAddress, TableStore
+from omnigraph.storage.tables import Table
 
 LANCE_SUPPORTS_BLOB_COMPACTION = True
 """Whether the pinned Lance keeps blobs byte for byte through a compaction; proven by tests/guards/test_blobs.py."""
 
 _VERIFY_BATCH_ROWS = 1_024
+_ASKING = Lock()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,9 +37,13 @@ class RewriteTask:
     key: str
     """Names the group to whoever asked; comes back with the outcome."""
     access: TableAccess
-    task: str
-    """Lance's own description of the work, as JSON."""
+    fragment_ids: tuple[int, ...]
     live_rows: int
+    batch_rows: int
+    copy_pages: bool = True
+    """Whether to copy what is written instead of encoding it anew, where nothing is deleted."""
+    follow_addresses: bool = False
+    """Whether indexes with row addresses get the new ones in the commit; they lose what was rewritten otherwise."""
     verify: bool = False
     not_after_us: int | None = None
     """A worker that gets to this task later leaves it alone."""
@@ -53,51 +62,14 @@ class RewriteOutcome:
     error: str | None = None
 
 
-def rewrite_task(
-    table: Table,
-    access: TableAccess,
-    fragment_ids: Sequence[int],
-    *,
-    key: str,
-    live_rows: int,
-    has_btree: bool,
-    batch_rows: int,
-    verify: bool,
-    not_after_us: int | None,
-) -> RewriteTask:
-    """Describe the rewrite of a group of fragments into one.
-
-    `has_btree` says whether the table will have a BTREE when the rewrite is committed; a task that was told otherwise
-    takes the coverage of everything it rewrote from the index.
-    """
-    fragments = [table.dataset.get_fragment(number).metadata.to_json() for number in fragment_ids]
-    options = {
-        **_planner_options(),
-        "target_rows_per_fragment": max(live_rows, 1),
-        "batch_size": batch_rows,
-        "has_eager_remappable_index": has_btree,
-    }
-    document = {"task": {"fragments": fragments}, "read_version": table.version, "options": options}
-    return RewriteTask(
-        key=key,
-        access=access,
-        task=json.dumps(document),
-        live_rows=live_rows,
-        verify=verify,
-        not_after_us=not_after_us,
-    )
-
-
 def run_rewrite(task: RewriteTask) -> RewriteOutcome:
     """Write the new files of one group and check them against what was read; commits nothing."""
-    from lance.optimize import CompactionTask
-
     if task.not_after_us is not None and clock.now_us() > task.not_after_us:
         return RewriteOutcome(key=task.key)
     started = clock.monotonic_seconds()
     try:
         dataset = task.access.open()
-        result = CompactionTask.from_json(task.task).execute(dataset).json()  # type: ignore[attr-defined]  # not in its stub
+        result = _as_lance_says(task, dataset).execute(dataset).json()
         made = json.loads(result)
         problem = _problem(task, dataset, made)
     except (OmniError, OSError, ValueError, RuntimeError) as error:
@@ -110,6 +82,21 @@ def run_rewrite(task: RewriteTask) -> RewriteOutcome:
         seconds=clock.monotonic_seconds() - started,
         error=problem,
     )
+
+
+def _as_lance_says(task: RewriteTask, dataset: Any) -> Any:
+    """Make a task of Lance's own for the fragments of our choice; its planner would choose others."""
+    from lance.optimize import CompactionTask
+
+    options = {
+        **_planner_options("try_binary_copy" if task.copy_pages else "reencode"),
+        "target_rows_per_fragment": max(task.live_rows, 1),
+        "batch_size": task.batch_rows,
+        "has_eager_remappable_index": task.follow_addresses,
+    }
+    fragments = [dataset.get_fragment(number).metadata.to_json() for number in task.fragment_ids]
+    document = {"task": {"fragments": fragments}, "read_version": dataset.version, "options": options}
+    return CompactionTask.from_json(json.dumps(document))  # type: ignore[attr-defined]  # not in its stub
 
 
 def _problem(task: RewriteTask, dataset: Any, made: Mapping[str, Any]) -> str | None:
@@ -129,14 +116,12 @@ def new_files(result: str) -> tuple[str, ...]:
     return tuple(file["path"] for new in json.loads(result)["new_fragments"] for file in new["files"])
 
 
-def originals_of(result: str) -> tuple[int, ...]:
-    """Return the ids of the fragments that a result replaces."""
-    return tuple(old["id"] for old in json.loads(result)["original_fragments"])
-
-
 def is_unchanged(result: str, head: Table) -> bool:
     """Whether every original fragment is in HEAD with the same data files and the same deletion file."""
-    made = json.loads(result)
+    return _is_unchanged(json.loads(result), head)
+
+
+def _is_unchanged(made: Mapping[str, Any], head: Table) -> bool:
     if made["read_version"] == head.version:
         return True  # A version never changes, so there is nothing to compare.
     originals = {old["id"]: _recorded_state(old) for old in made["original_fragments"]}
@@ -153,22 +138,27 @@ def same_files(older: Table, newer: Table, fragment_ids: frozenset[int]) -> bool
     return files[0] == files[1]
 
 
-def commit_rewrites(store: TableStore, address: TableAddress, results: Sequence[str]) -> Table:
-    """Commit finished rewrites on HEAD, or raise `CommitInterleaved` and leave HEAD's content as it is."""
+def commit_rewrites(head: Table, results: Sequence[str]) -> None:
+    """Commit finished rewrites on HEAD, or raise `CommitInterleaved` and leave HEAD's content as it is.
+
+    `head` has a handle of its own, which moves on to the new version.
+    """
     from lance.optimize import Compaction, RewriteResult
 
-    head = store.fresh_head(address)
-    if not all(is_unchanged(result, head) for result in results):
-        raise CommitInterleaved(f"fragments of {address.path} changed after they were rewritten")
-    spelled = [json.dumps({**json.loads(result), "read_version": head.version}) for result in results]
-    moved = [RewriteResult.from_json(text) for text in spelled]  # type: ignore[attr-defined]  # not in its stub
+    path = head.address.path
+    moved = []
+    for result in results:
+        made = json.loads(result)
+        if not _is_unchanged(made, head):
+            raise CommitInterleaved(f"fragments of {path} changed after they were rewritten")
+        at_head = result if made["read_version"] == head.version else json.dumps(made | {"read_version": head.version})
+        moved.append(RewriteResult.from_json(at_head))  # type: ignore[attr-defined]  # not in its stub
     try:
         Compaction.commit(head.dataset, moved)
     except (OSError, ValueError, RuntimeError) as error:
         if classify(error) in {LanceFailure.CONFLICT, LanceFailure.INCOMPATIBLE}:
-            raise CommitInterleaved(f"{address.path} moved past version {head.version}") from error
-        raise storage_error(error, doing=f"committing rewrites of {address.path}", uri=address.path) from error
-    return store.fresh_head(address)
+            raise CommitInterleaved(f"{path} moved past version {head.version}") from error
+        raise storage_error(error, doing=f"committing rewrites of {path}", uri=path) from error
 
 
 class _State(NamedTuple):
@@ -207,14 +197,20 @@ def _recorded_state(fragment: Mapping[str, Any]) -> _State:
     )
 
 
+def _planner_options(mode: Literal["reencode", "try_binary_copy"]) -> Mapping[str, Any]:
+    """Return the options of a task in the planner's own spelling."""
+    with _ASKING:
+        return _ask_planner(mode)
+
+
 @cache
-def _planner_options() -> Mapping[str, Any]:
+def _ask_planner(mode: Literal["reencode", "try_binary_copy"]) -> Mapping[str, Any]:
     """Ask the planner how it spells its options, with a table of two fragments in memory."""
     import lance
     import pyarrow as pa
     from lance.optimize import Compaction
 
-    scratch = lance.write_dataset(pa.table({"x": [1, 2]}), "memory://omnigraph-compaction", max_rows_per_file=1)
-    plan = Compaction.plan(scratch, {"compaction_mode": "try_binary_copy"})
+    scratch = lance.write_dataset(pa.table({"x": [1, 2]}), f"memory://omnigraph-{mode}", max_rows_per_file=1)
+    plan = Compaction.plan(scratch, {"compaction_mode": mode})
     options: Mapping[str, Any] = json.loads(plan.tasks[0].json())["options"]  # type: ignore[attr-defined]  # not in its stub
     return options

@@ -14,7 +14,7 @@ from omnigraph.storage.access import TableAccess
 from omnigraph.storage.lance_errors import LanceFailure, classify, storage_error
 from omnigraph.storage.layout import IndexLayout
 from omnigraph.storage.staging import CommitInterleaved, StagedCommit
-from omnigraph.storage.tables import Table, TableAddress, TableStore
+from omnigraph.storage.tables import Table
 
 VECTORS_TO_TRAIN_MIN = 256
 """Fewer vectors than this are searched faster without an index than one could be trained on them."""
@@ -128,6 +128,11 @@ def may_be_built_in_pieces(lance_type: str) -> bool:
     return lance_type == "BTREE" or is_trained(lance_type)
 
 
+def is_whole_when_built(lance_type: str) -> bool:
+    """Whether an index of one piece can be read as it is built; merging a BTREE with nothing would double its cost."""
+    return lance_type == "BTREE"
+
+
 def is_trained(lance_type: str) -> bool:
     """Whether pieces of such an index need a common model."""
     return lance_type.startswith("IVF")
@@ -152,7 +157,7 @@ def run_training(task: TrainTask) -> TrainOutcome:
 
 
 def run_index_build(task: IndexTask) -> IndexOutcome:
-    """Build one index without committing it; a whole one is merged, since an unmerged full-text one cannot be read."""
+    """Build one index without committing it; a full-text one is merged, since unmerged it cannot be read."""
     if task.not_after_us is not None and clock.now_us() > task.not_after_us:
         return IndexOutcome(key=task.key)
     started = clock.monotonic_seconds()
@@ -167,7 +172,8 @@ def run_index_build(task: IndexTask) -> IndexOutcome:
             **task.parameters,
             **_trained(task.model),
         )
-        segment = built if task.is_piece else dataset.merge_existing_index_segments([built])
+        needs_merge = not task.is_piece and not is_whole_when_built(task.lance_type)
+        segment = dataset.merge_existing_index_segments([built]) if needs_merge else built
     except (OmniError, OSError, ValueError, RuntimeError) as error:
         return IndexOutcome(key=task.key, error=_failed(task.column, error))
     return IndexOutcome(key=task.key, segment=segment, seconds=clock.monotonic_seconds() - started)
@@ -225,9 +231,12 @@ def stage_indexes(
     )
 
 
-def fold_indexes(store: TableStore, address: TableAddress, indexes: Sequence[IndexLayout]) -> Table:
-    """Bring every fragment of HEAD into these indexes and leave each with one segment."""
-    head = store.fresh_head(address)
+def fold_indexes(head: Table, indexes: Sequence[IndexLayout]) -> None:
+    """Bring every fragment of HEAD into these indexes and leave each with one segment.
+
+    `head` has a handle of its own, which moves on to the new version.
+    """
+    path = head.address.path
     try:
         head.dataset.optimize.optimize_indices(
             index_names=[index.name for index in indexes],
@@ -235,6 +244,5 @@ def fold_indexes(store: TableStore, address: TableAddress, indexes: Sequence[Ind
         )
     except (OSError, ValueError, RuntimeError) as error:
         if classify(error) in {LanceFailure.CONFLICT, LanceFailure.INCOMPATIBLE}:
-            raise CommitInterleaved(f"{address.path} moved past version {head.version}") from error
-        raise storage_error(error, doing=f"folding indexes of {address.path}", uri=address.path) from error
-    return store.fresh_head(address)
+            raise CommitInterleaved(f"{path} moved past version {head.version}") from error
+        raise storage_error(error, doing=f"folding indexes of {path}", uri=path) from error

@@ -12,6 +12,8 @@ import pyarrow as pa
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.tables import Table
 
+_KINDS_WITH_ADDRESSES = frozenset({"BTree", "ZoneMap", "BloomFilter"})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FragmentLayout:
@@ -58,8 +60,13 @@ class IndexLayout:
 
     @property
     def is_btree(self) -> bool:
-        """Whether the index stores row addresses, so that a rewrite has to remap it."""
+        """Whether the index answers equality, ranges and prefixes."""
         return self.kind == "BTree"
+
+    @property
+    def holds_addresses(self) -> bool:
+        """Whether the index knows rows by where they lie; all others know them by their id, which a rewrite keeps."""
+        return self.kind in _KINDS_WITH_ADDRESSES
 
     @property
     def is_full_text(self) -> bool:
@@ -93,6 +100,10 @@ class TableLayout:
     def index_by_name(self) -> dict[str, IndexLayout]:
         """The indexes by name."""
         return {index.name: index for index in self.indexes}
+
+    def is_stale(self, index: IndexLayout) -> bool:
+        """Whether an index has something to fold: fragments that it does not know, or several segments."""
+        return bool(self.uncovered(index)) or len(index.segments) > 1
 
     def uncovered(self, index: IndexLayout) -> tuple[FragmentLayout, ...]:
         """Return the fragments that an index does not know."""

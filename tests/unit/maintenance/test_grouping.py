@@ -49,6 +49,14 @@ def rewritten(fragments: list[FragmentLayout], groups: tuple[RewriteGroup, ...])
     return kept + new
 
 
+def test_tiny_fragments_are_encoded_anew_and_all_others_copied():
+    tiny = RewriteGroup(fragments=tuple(fragment(number, 100) for number in range(60)))
+    wide = RewriteGroup(fragments=tuple(fragment(number, 5, width=4 << 20) for number in range(3)))
+    long = RewriteGroup(fragments=tuple(fragment(number, 10_000) for number in range(3)))
+
+    assert [group.pays_to_copy for group in (tiny, wide, long)] == [False, True, True]
+
+
 @given(layouts, options)
 def test_every_group_pays_and_no_fragment_is_in_two(fragments, wanted):
     groups = groups_of(fragments, wanted)

@@ -11,7 +11,7 @@ from omnigraph.maintenance.optimize.facts import TableFacts
 from omnigraph.maintenance.optimize.grouping import RewriteGroup
 from omnigraph.maintenance.optimize.options import OptimizeOptions, concurrency_from
 from omnigraph.maintenance.optimize.plan import TAIL_SECONDS_MAX, plan_table, plan_tables
-from omnigraph.maintenance.optimize.work import batch_rows
+from omnigraph.maintenance.optimize.work import TableWork, batch_rows, staying
 from omnigraph.manifest.snapshot import TablePin
 from omnigraph.storage.layout import FragmentLayout, IndexLayout, SegmentLayout, TableLayout
 
@@ -135,13 +135,30 @@ def test_a_btree_that_takes_too_long_to_fold_is_built_before_the_gates():
     assert [build.name for build in plan.builds] == ["og_btree_id"]
 
 
-@pytest.mark.parametrize(("rows", "is_rebuilt"), [((5, 5), True), ((5_000_000,), False)])
-def test_an_inherited_btree_is_built_anew_only_when_a_rewrite_needs_it(rows, is_rebuilt):
-    covered = set(range(len(rows)))
+def test_a_btree_of_a_table_that_is_rewritten_is_folded_however_long_it_takes():
+    plan = plan_table(facts(index(BY_ID, {0}), rows=(20_000_000, 5, 5)), OptimizeOptions())
 
-    plan = plan_table(facts(index(BY_ID, covered, is_inherited=True), rows=rows), OptimizeOptions())
+    assert ([found.name for found in plan.folds], plan.builds) == (["og_btree_id"], ())
+    assert [group.fragment_ids for group in plan.groups] == [(1, 2)]
 
-    assert [build.name for build in plan.builds] == (["og_btree_id"] if is_rebuilt else [])
+
+def test_a_rewrite_costs_a_fold_of_every_btree_even_of_those_that_knew_all_rows():
+    rewritten = plan_table(facts(index(BY_ID, {0, 1, 2}), rows=(4_000_000, 5, 5)), OptimizeOptions())
+    as_it_is = plan_table(facts(index(BY_ID, {0}), rows=(4_000_000,)), OptimizeOptions())
+
+    assert (rewritten.folds, rewritten.builds, as_it_is.tail_seconds) == ((), (), 0.0)
+    assert rewritten.tail_seconds == pytest.approx(0.03 + 4_000_010 * 0.15e-6 + 10 * 0.35e-6)
+
+
+@pytest.mark.parametrize(
+    ("rows", "built_on"), [((2_000_000, 5, 5), [0]), ((5, 3, 4), [1])], ids=["one stays", "all are rewritten"]
+)
+def test_a_new_btree_is_built_over_what_stays_and_takes_in_the_rest_in_the_tail(rows, built_on):
+    plan = plan_table(facts(index(BY_TEXT, {0, 1, 2}), rows=rows, intents=(BY_ID,)), OptimizeOptions())
+    work = TableWork.of(plan, pinned=None)
+
+    assert [build.name for build in plan.builds] == ["og_btree_id"]
+    assert [fragment.fragment_id for fragment in staying(work)] == built_on
 
 
 def test_without_reindexing_groups_follow_the_coverage_and_spare_inherited_btrees():
@@ -156,7 +173,7 @@ def test_without_reindexing_groups_follow_the_coverage_and_spare_inherited_btree
 
 
 def test_the_tail_is_bounded_and_what_does_not_fit_is_left():
-    """Each table has one group of a million rows, and 0.8 seconds to remap it."""
+    """Each table has one group of a million rows, and half a second to fold them into its index."""
     many = [
         facts(index(BY_ID, {0, 1}), rows=(500_000, 500_000), name=f"node:T{number}", intents=(BY_ID,))
         for number in range(40)

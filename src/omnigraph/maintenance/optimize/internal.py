@@ -11,10 +11,10 @@ from omnigraph.engine.interface import Engine
 from omnigraph.maintenance.optimize.grouping import RewriteGroup, group_fragments
 from omnigraph.maintenance.optimize.options import OptimizeOptions
 from omnigraph.maintenance.optimize.report import Contention, TableReport
-from omnigraph.maintenance.optimize.work import batch_rows
+from omnigraph.maintenance.optimize.work import rewrite_task
 from omnigraph.manifest.log import ACTORS, COMMITS
 from omnigraph.storage.access import TableAccess
-from omnigraph.storage.compaction import RewriteOutcome, commit_rewrites, rewrite_task, run_rewrite
+from omnigraph.storage.compaction import RewriteOutcome, commit_rewrites, run_rewrite
 from omnigraph.storage.layout import TableLayout, read_layout
 from omnigraph.storage.staging import CommitInterleaved, commit_staged, stage_auto_cleanup_strip
 from omnigraph.storage.store import GraphStore
@@ -84,9 +84,8 @@ def _attempt(store: GraphStore, engine: Engine, head: Table, options: OptimizeOp
     if failed is not None:
         return replace(_untouched(head.address, layout), error=failed)
     faults.reach("optimize.internal_rewritten")
-    after = commit_rewrites(
-        store.tables, head.address, [outcome.result for outcome in outcomes if outcome.result is not None]
-    )
+    after = store.tables.fresh_head(head.address)
+    commit_rewrites(after, [outcome.result for outcome in outcomes if outcome.result is not None])
     return replace(
         _planned(head.address, layout, groups),
         committed=True,
@@ -101,18 +100,7 @@ def _rewrite(
 ) -> list[RewriteOutcome]:
     access = TableAccess.to(store, head)
     tasks = [
-        rewrite_task(
-            head,
-            access,
-            group.fragment_ids,
-            key=str(number),
-            live_rows=group.live_rows,
-            has_btree=False,
-            batch_rows=batch_rows(group, options, has_blobs=False),
-            verify=options.verify,
-            not_after_us=None,
-        )
-        for number, group in enumerate(groups)
+        rewrite_task(group, access, options, key=str(number), has_blobs=False) for number, group in enumerate(groups)
     ]
     return list(engine.map(run_rewrite, tasks))
 

@@ -1,8 +1,9 @@
 """Decide: facts and options in, one plan per table out. Pure: the preview prints the very plan that a run carries out.
 
 Cost of a run: every group is read and written once, without a lock. Under the gates of the branch only metadata moves,
-except that Lance remaps each BTREE for a rewrite and rewrites an index when it folds into it; `tail_seconds` estimates
-that from measured speeds, and groups are admitted only while the sum stays bearable for waiting writers.
+except that Lance rewrites an index when it folds into it, and that every BTREE of a rewritten table is folded, because
+it holds addresses of rows. `tail_seconds` estimates that from measured speeds, and groups are admitted only while the
+sum stays bearable for waiting writers.
 """
 
 from collections.abc import Hashable, Iterable, Mapping
@@ -29,8 +30,10 @@ PUBLISH_SECONDS = 0.1
 """What a run does under the gates whatever it commits: checks, the recovery record, the publish."""
 _COMMIT_SECONDS = 0.03
 """All commits of one table, beside other tables."""
-_REMAP_SECONDS_PER_ROW = 0.8e-6
-_FOLD_SECONDS_PER_ROW = 0.2e-6
+_KEEP_SECONDS_PER_ENTRY = 0.15e-6
+_ADD_SECONDS_PER_ENTRY = 0.35e-6
+"""What folding a BTREE takes: it is written whole, and what is new to it is read and sorted as well."""
+_FOLLOW_SECONDS_PER_ENTRY = 0.8e-6
 _FOLD_SECONDS_PER_VECTOR = 4e-6
 _FOLD_SECONDS_PER_TEXT = 7e-6
 _FOLD_SECONDS_MAX = 2.0
@@ -43,13 +46,18 @@ CONTENDED = "Contended"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexBuild:
-    """Build one index over all fragments of the pin; it replaces an index of the same name."""
+    """Build one index over the fragments of the pin; it replaces an index of the same name."""
 
     name: str
     column: str
     lance_type: str
     parameters: Mapping[str, Any]
     is_new: bool
+
+    @property
+    def holds_addresses(self) -> bool:
+        """Whether a rewrite takes what it replaced out of the index: building over that would be for nothing."""
+        return self.lance_type == "BTREE"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,26 +108,35 @@ class TablePlan:
         return sum(group.bytes_after for group in self.groups)
 
     @property
-    def btrees_after(self) -> int:
-        """How many BTREEs a rewrite has to remap when it is committed."""
-        built = {build.name for build in self.builds if build.lance_type == "BTREE"}
-        return len(built | {index.name for index in self.facts.layout.indexes if index.is_btree})
+    def follows_addresses(self) -> bool:
+        """Whether indexes with row addresses follow each rewrite in its commit, as they are not going to be folded."""
+        return not self.reindex and any(index.holds_addresses for index in self.facts.layout.indexes)
 
     @property
     def tail_seconds(self) -> float:
         """How long the branch is closed for this table's commits, estimated."""
         if not self.has_work:
             return 0.0
-        return self.fixed_seconds + sum(self.remap_seconds(group) for group in self.groups)
+        rewriting = self.rewriting_seconds if self.groups else 0.0
+        return self.fixed_seconds + rewriting + sum(self.group_seconds(group) for group in self.groups)
 
     @property
     def fixed_seconds(self) -> float:
-        """The part of the tail that does not depend on the groups."""
+        """The part of the tail that does not depend on rewrites."""
         return _COMMIT_SECONDS + sum(_fold_seconds(self.facts.layout, index) for index in self.folds)
 
-    def remap_seconds(self, group: RewriteGroup) -> float:
+    @property
+    def rewriting_seconds(self) -> float:
+        """What the first rewrite adds to the tail, whatever its size: BTREEs that knew every row are folded as well."""
+        folded = {index.name for index in self.folds}
+        known = [index for index in self.facts.layout.indexes if index.is_btree and index.name not in folded]
+        return self.facts.layout.rows * len(known) * (_KEEP_SECONDS_PER_ENTRY if self.reindex else 0.0)
+
+    def group_seconds(self, group: RewriteGroup) -> float:
         """Estimate what committing one group adds to the tail."""
-        return group.live_rows * self.btrees_after * _REMAP_SECONDS_PER_ROW
+        built = {build.name for build in self.builds if build.holds_addresses}
+        btrees = len(built | {index.name for index in self.facts.layout.indexes if index.is_btree})
+        return group.live_rows * btrees * (_ADD_SECONDS_PER_ENTRY if self.reindex else _FOLLOW_SECONDS_PER_ENTRY)
 
 
 def plan_tables(facts: Iterable[TableFacts], options: OptimizeOptions) -> tuple[TablePlan, ...]:
@@ -144,7 +161,8 @@ def plan_table(facts: TableFacts, options: OptimizeOptions) -> TablePlan:
 def _groups_as_covered(layout: TableLayout, options: OptimizeOptions) -> tuple[RewriteGroup, ...]:
     """Group fragments that the same segments cover: without folding, Lance refuses any other mix.
 
-    Fragments under an inherited BTREE stay: rewriting them would leave the index pointing into the parent's files.
+    Fragments under an inherited BTREE stay: having it follow their rewrite would leave it pointing into the parent's
+    files.
     """
 
     def kind(fragment: FragmentLayout) -> Hashable:
@@ -220,31 +238,34 @@ def _stale_indexes(
     """Sort the existing indexes into those that Lance folds in the tail and those that are built anew before it."""
     folds: list[IndexLayout] = []
     rebuilds: list[IndexBuild] = []
-    rewritten = {number for group in groups for number in group.fragment_ids}
     for index in facts.layout.indexes:
-        is_stale = bool(facts.layout.uncovered(index)) or len(index.segments) > 1
+        if not facts.layout.is_stale(index):
+            continue
         intent = next((intent for intent in facts.intents if intent.name == index.name), None)
-        if index.is_full_text and is_stale and intent is not None:
-            # Folding full text costs as much as building it, and would happen under the gates.
+        if intent is not None and _is_better_rebuilt(facts.layout, index, is_rewritten=bool(groups)):
             rebuilds.append(_build(facts, intent, is_new=False))
-        elif index.is_btree and intent is not None and _must_be_rebuilt(facts.layout, index, rewritten, is_stale):
-            rebuilds.append(_build(facts, intent, is_new=False))
-        elif is_stale:
+        else:
             folds.append(index)
     return tuple(folds), tuple(rebuilds)
 
 
-def _must_be_rebuilt(layout: TableLayout, index: IndexLayout, rewritten: set[int], is_stale: bool) -> bool:
-    """Whether a BTREE is built anew: it is inherited and in the way of a rewrite, or too long to fold under a lock."""
-    if is_stale:
-        return _fold_seconds(layout, index) > _FOLD_SECONDS_MAX
-    return any(segment.is_inherited and rewritten & segment.fragment_ids for segment in index.segments)
+def _is_better_rebuilt(layout: TableLayout, index: IndexLayout, *, is_rewritten: bool) -> bool:
+    """Whether an index is built anew without a lock, rather than folded under the gates.
+
+    Folding full text costs as much as building it. A BTREE of a table that is rewritten has to be folded in any case.
+    """
+    if index.is_full_text:
+        return True
+    return index.is_btree and not is_rewritten and _fold_seconds(layout, index) > _FOLD_SECONDS_MAX
 
 
 def _fold_seconds(layout: TableLayout, index: IndexLayout) -> float:
+    new = sum(fragment.live_rows for fragment in layout.uncovered(index))
     if index.is_vector:
-        return sum(fragment.live_rows for fragment in layout.uncovered(index)) * _FOLD_SECONDS_PER_VECTOR
-    return layout.rows * (_FOLD_SECONDS_PER_TEXT if index.is_full_text else _FOLD_SECONDS_PER_ROW)
+        return new * _FOLD_SECONDS_PER_VECTOR
+    if index.is_full_text:
+        return layout.rows * _FOLD_SECONDS_PER_TEXT
+    return layout.rows * _KEEP_SECONDS_PER_ENTRY + new * _ADD_SECONDS_PER_ENTRY
 
 
 def _admit(plans: tuple[TablePlan, ...], options: OptimizeOptions) -> tuple[TablePlan, ...]:
@@ -258,8 +279,10 @@ def _admit(plans: tuple[TablePlan, ...], options: OptimizeOptions) -> tuple[Tabl
     )
     admitted: dict[TableKey, list[RewriteGroup]] = {plan.table_key: [] for plan in plans}
     for plan, group in offered:
-        is_first = not admitted[plan.table_key] and plan.table_key not in certain
-        if budget.take(group.bytes, plan.remap_seconds(group) + (plan.fixed_seconds if is_first else 0.0)):
+        seconds = plan.group_seconds(group)
+        if not admitted[plan.table_key]:
+            seconds += plan.rewriting_seconds + (0.0 if plan.table_key in certain else plan.fixed_seconds)
+        if budget.take(group.bytes, seconds):
             admitted[plan.table_key].append(group)
     return tuple(_keep(plan, admitted[plan.table_key]) for plan in plans)
 

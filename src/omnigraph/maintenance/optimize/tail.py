@@ -18,7 +18,7 @@ from omnigraph.maintenance.optimize.work import FinishedBuild, FinishedRewrite, 
 from omnigraph.manifest.commits import Commit, CommitKind
 from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
-from omnigraph.storage.compaction import commit_rewrites, is_unchanged, originals_of, same_files
+from omnigraph.storage.compaction import commit_rewrites, is_unchanged, same_files
 from omnigraph.storage.indexing import fold_indexes, stage_indexes
 from omnigraph.storage.layout import IndexLayout, TableLayout, read_layout
 from omnigraph.storage.locks import HeldLock, LeaseLost
@@ -218,7 +218,11 @@ def _commit_table(context: GraphContext, found: TableCommit, lock: HeldLock, pro
 
 
 def _advance(context: GraphContext, found: TableCommit, lock: HeldLock, properties: Mapping[str, str]) -> None:
-    """Make the commits of one table in the one order that converges within a run: strip, fold, replace, rewrite."""
+    """Make the commits of one table in the one order that converges within a run: strip, fold, replace, rewrite, fold.
+
+    Lance refuses a rewrite of fragments that an index by row ids knows in part, so these indexes come before it. Those
+    with row addresses lose what is rewritten, so they come after it: once is enough, and twice as fast as following it.
+    """
     store, address = context.store.tables, found.pin.address
     head = found.head
     strip = stage_auto_cleanup_strip(head, properties=properties)
@@ -227,31 +231,53 @@ def _advance(context: GraphContext, found: TableCommit, lock: HeldLock, properti
         lock.ensure_seconds_left()
         head = commit_staged(store, address, strip)
         faults.reach("optimize.after_strip")
-    folds = _folds(read_layout(head), found)
-    if folds:
+    layout = _layout(head, found)
+    stale = _stale(layout, found)
+    by_row_ids = [index for index in stale if not index.holds_addresses]
+    if by_row_ids:
+        head = store.fresh(address, head.version)
         lock.ensure_seconds_left()
-        head = fold_indexes(store, address, folds)
-        found.folded = tuple(sorted({column for index in folds for column in index.columns}))
+        fold_indexes(head, by_row_ids)
+        found.folded = _columns(by_row_ids)
         faults.reach("optimize.after_index_fold")
     if found.builds:
         names = {made.build.name for made in found.builds}
-        replaced = [index for index in read_layout(head).indexes if index.name in names]
+        replaced = [index for index in layout.indexes if index.name in names]
         lock.ensure_seconds_left()
         segments = [made.segment for made in found.builds]
         head = commit_staged(store, address, stage_indexes(head, segments, replaced, properties=properties))
         found.built = found.builds
         faults.reach("optimize.after_index_build")
-    layout = read_layout(head)
-    fitting = tuple(made for made in found.rewrites if _fits(made, layout))
+    head = store.fresh(address, head.version)
+    fitting = _fitting(found, head)
     if fitting:
         lock.ensure_seconds_left()
-        commit_rewrites(store, address, [made.result for made in fitting])
+        commit_rewrites(head, [made.result for made in fitting])
         found.rewritten = fitting
         faults.reach("optimize.after_rewrite")
+    by_addresses = [index for index in _stale(_layout(head, found), found) if index.holds_addresses]
+    if by_addresses:
+        lock.ensure_seconds_left()
+        fold_indexes(head, by_addresses)
+        # An index that only lost what was rewritten has taken in nothing new.
+        found.folded = _columns([*by_row_ids, *(index for index in stale if index.holds_addresses)])
+        faults.reach("optimize.after_address_fold")
 
 
-def _folds(layout: TableLayout, found: TableCommit) -> list[IndexLayout]:
-    """Return the indexes to fold at HEAD: those that were planned, and those that an append has made stale since."""
+def _layout(head: Table, found: TableCommit) -> TableLayout:
+    planned = found.work.plan.facts.layout
+    return planned if planned.version == head.version else read_layout(head)
+
+
+def _columns(indexes: Sequence[IndexLayout]) -> tuple[str, ...]:
+    return tuple(sorted({column for index in indexes for column in index.columns}))
+
+
+def _stale(layout: TableLayout, found: TableCommit) -> list[IndexLayout]:
+    """Return the indexes to fold: those that were planned, and those that an append or a rewrite has made stale since.
+
+    Full text takes as long to fold as to build; what an append added waits for the next run, which builds anew.
+    """
     if not found.work.plan.reindex:
         return []
     replaced = {made.build.name for made in found.builds}
@@ -259,23 +285,30 @@ def _folds(layout: TableLayout, found: TableCommit) -> list[IndexLayout]:
     return [
         index
         for index in layout.indexes
-        if index.name not in replaced
-        # Full text takes as long to fold as to build; what an append added waits for the next run, which builds anew.
+        if layout.is_stale(index)
+        and (index.name not in replaced or (index.holds_addresses and found.rewritten))
         and (index.name in planned or not index.is_full_text)
-        and (layout.uncovered(index) or len(index.segments) > 1)
     ]
 
 
-def _fits(made: FinishedRewrite, layout: TableLayout) -> bool:
+def _fitting(found: TableCommit, head: Table) -> tuple[FinishedRewrite, ...]:
+    layout = _layout(head, found)
+    return tuple(made for made in found.rewrites if _fits(made, layout, follows=found.work.plan.follows_addresses))
+
+
+def _fits(made: FinishedRewrite, layout: TableLayout, *, follows: bool) -> bool:
     """Whether Lance can commit a rewrite as the indexes are now: no segment covers only a part of its fragments.
 
-    A BTREE whose files lie with the parent would be left pointing there, and every lookup on the ref would fail.
+    Indexes with row addresses are in the way only if they are to follow it; one whose files lie with the parent would
+    be left pointing there, and every lookup on the ref would fail.
     """
-    originals = frozenset(originals_of(made.result))
+    originals = frozenset(made.group.fragment_ids)
     for index in layout.indexes:
+        if index.holds_addresses and not follows:
+            continue
         for segment in index.segments:
             shared = originals & segment.fragment_ids
-            if (shared and shared != originals) or (shared and index.is_btree and segment.is_inherited):
+            if (shared and shared != originals) or (shared and index.holds_addresses and segment.is_inherited):
                 return False
     return True
 

@@ -1,7 +1,7 @@
 """Act, first half: rewrite fragments and build indexes on new files, without a lock and without a commit."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from omnigraph.base import faults
@@ -12,8 +12,9 @@ from omnigraph.maintenance.optimize.grouping import RewriteGroup
 from omnigraph.maintenance.optimize.options import OptimizeOptions
 from omnigraph.maintenance.optimize.plan import IndexBuild, PendingIndex, TablePlan
 from omnigraph.storage.access import TableAccess
-from omnigraph.storage.compaction import RewriteOutcome, RewriteTask, new_files, rewrite_task, run_rewrite
+from omnigraph.storage.compaction import RewriteOutcome, RewriteTask, new_files, run_rewrite
 from omnigraph.storage.indexing import IndexOutcome, IndexTask, run_index_build
+from omnigraph.storage.layout import FragmentLayout
 from omnigraph.storage.objects import ControlStore
 from omnigraph.storage.store import GraphStore
 from omnigraph.storage.tables import Table
@@ -116,8 +117,9 @@ def carry_out_tasks(
 
 
 def _index_jobs(store: GraphStore, work: TableWork, *, slots: int) -> Iterator[IndexJob]:
-    fragments = work.plan.facts.layout.fragments
+    everything = work.plan.facts.layout.fragments
     for build in work.to_build:
+        fragments = staying(work) if build.holds_addresses else everything
         yield IndexJob(
             key=f"{work.plan.table_key} {build.name}",
             build=build,
@@ -126,22 +128,45 @@ def _index_jobs(store: GraphStore, work: TableWork, *, slots: int) -> Iterator[I
         )
 
 
+def staying(work: TableWork) -> Sequence[FragmentLayout]:
+    """Return the fragments that no rewrite replaces: an index with row addresses takes in the others in the tail.
+
+    If all are rewritten, the smallest stands for them: there has to be an index to fold the new ones into.
+    """
+    fragments = work.plan.facts.layout.fragments
+    groups = (*work.to_rewrite, *(made.group for made in work.rewrites))
+    rewritten = {number for group in groups for number in group.fragment_ids}
+    staying = [fragment for fragment in fragments if fragment.fragment_id not in rewritten]
+    return staying or [min(fragments, key=lambda fragment: fragment.live_rows)]
+
+
 def _rewrites(
     store: GraphStore, work: TableWork, options: OptimizeOptions, not_after_us: int | None
 ) -> Iterator[tuple[RewriteGroup, RewriteTask]]:
     for number, group in enumerate(work.to_rewrite):
         task = rewrite_task(
-            work.pinned,
+            group,
             TableAccess.to(store, work.pinned),
-            group.fragment_ids,
+            options,
             key=f"{work.plan.table_key} {number}",
-            live_rows=group.live_rows,
-            has_btree=work.plan.btrees_after > 0,
-            batch_rows=batch_rows(group, options, has_blobs=work.plan.facts.layout.has_blobs),
-            verify=options.verify,
-            not_after_us=not_after_us,
+            has_blobs=work.plan.facts.layout.has_blobs,
         )
-        yield group, task
+        yield group, replace(task, follow_addresses=work.plan.follows_addresses, not_after_us=not_after_us)
+
+
+def rewrite_task(
+    group: RewriteGroup, access: TableAccess, options: OptimizeOptions, *, key: str, has_blobs: bool
+) -> RewriteTask:
+    """Describe the rewrite of a group of fragments into one."""
+    return RewriteTask(
+        key=key,
+        access=access,
+        fragment_ids=group.fragment_ids,
+        live_rows=group.live_rows,
+        batch_rows=batch_rows(group, options, has_blobs=has_blobs),
+        copy_pages=group.pays_to_copy,
+        verify=options.verify,
+    )
 
 
 def batch_rows(group: RewriteGroup, options: OptimizeOptions, *, has_blobs: bool) -> int:
