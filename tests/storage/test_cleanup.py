@@ -11,6 +11,7 @@ import pytest
 
 import omnigraph
 from omnigraph.base import clock, ids
+from omnigraph.branches.gates import hold_branches
 from omnigraph.errors import DriftNeedsRepair, HistoricalVersionReclaimed, OmniError, RecoveryRequired
 from omnigraph.graph import Graph
 from omnigraph.maintenance.admission import sole_maintainer
@@ -320,6 +321,23 @@ def test_a_dropped_table_goes_whole_when_it_was_dropped_long_enough_ago(graph: G
     assert (done.table_key, done.removed.bytes > 0) == ("node:Note", True)
     assert graph._context.store.objects.list(f"{location}/") == ()
     assert not any(row.dropped and row.removed.bytes for row in graph.cleanup(age, confirm=True).rows)
+
+
+def test_a_dropped_table_waits_for_whoever_holds_the_branch_that_dropped_it(graph: Graph, monkeypatch) -> None:
+    location = next(pin.location for pin in graph.snapshot().tables if pin.type_name == "Note")
+    graph.apply_schema(harbor.SCHEMA.replace("node Note { text: String }", ""))
+    age = CleanupPolicy(keep_versions=1, older_than=timedelta(seconds=0))
+    monkeypatch.setattr("omnigraph.branches.gates._WAIT_SECONDS", 0.2)
+
+    with hold_branches(graph._context, ["main"], operation="somebody"):
+        preview = next(row for row in graph.cleanup(age).rows if row.dropped)
+        kept = next(row for row in graph.cleanup(age, confirm=True).rows if row.dropped)
+
+    assert (preview.error, kept.removed.bytes) == (None, 0)
+    assert "somebody" in kept.error
+    assert graph._context.store.objects.list(f"{location}/") != ()
+    done = next(row for row in graph.cleanup(age, confirm=True).rows if row.dropped)
+    assert (done.error, graph._context.store.objects.list(f"{location}/")) == (None, ())
 
 
 def test_the_base_of_a_branch_that_was_merged_and_moved_on_stays(graph: Graph) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from omnigraph.base import clock
 from omnigraph.base.events import Events, Warned
+from omnigraph.branches.gates import hold_branches
 from omnigraph.errors import DriftNeedsRepair, OmniError
 from omnigraph.maintenance.admission import require_settled, sole_maintainer
 from omnigraph.maintenance.cleanup.orphans import find_orphans, reclaim_orphans
@@ -17,7 +18,7 @@ from omnigraph.maintenance.repair.drift import Classification, find_lasting_drif
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.manifest.rows import MANIFEST
 from omnigraph.storage.leftovers import drop_scratch, stale_scratch
-from omnigraph.storage.locks import Lease, StoreClock, forget_dead_readers, list_reader_leases
+from omnigraph.storage.locks import HeldLock, Lease, StoreClock, forget_dead_readers, list_reader_leases
 from omnigraph.storage.refs import Ref, list_refs
 from omnigraph.storage.removal import remove_table
 from omnigraph.storage.retention import Removal, preview_drop, preview_ref_drop, preview_removal, remove_versions
@@ -194,13 +195,19 @@ class _Run:
         return removed, selection.kept_because
 
     def _drop(self, target: CleanupTarget) -> tuple[Removal, tuple[str, ...]]:
-        if self._fresh_protections().mentions(target.address.location):
-            return Removal(), ("somebody reads it again",)
-        objects, location = self._context.store.objects, target.address.location
-        held = preview_drop(objects, location)
-        if self._executes:
-            remove_table(self._context.store.tables, objects, location)
-        return held, ()
+        """Remove a table whole, behind the gate of the branch that dropped it: nothing brings it back meanwhile."""
+        with self._gate() if self._executes else nullcontext():
+            self._protections = self._gather()
+            if self._protections.mentions(target.address.location):
+                return Removal(), ("somebody reads it again",)
+            objects, location = self._context.store.objects, target.address.location
+            held = preview_drop(objects, location)
+            if self._executes:
+                remove_table(self._context.store.tables, objects, location)
+            return held, ()
+
+    def _gate(self) -> HeldLock:
+        return hold_branches(self._context, [MAIN_BRANCH], operation=CLEANUP_OPERATION)
 
     def _fresh_protections(self) -> Protections:
         """Gather again only if a branch or a lease came or went; pins only move forward, and the old ones stay safe."""
