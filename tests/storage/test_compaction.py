@@ -12,9 +12,9 @@ from omnigraph.storage.access import TableAccess
 from omnigraph.storage.compaction import (
     RewriteTask,
     commit_rewrites,
-    is_unchanged,
     new_files,
     run_rewrite,
+    unchanged,
 )
 from omnigraph.storage.indexing import IndexTask, btree_parameters, run_index_build, vector_parameters
 from omnigraph.storage.row_comparison import changed_columns
@@ -118,7 +118,7 @@ def test_a_rewrite_is_refused_once_a_row_of_it_was_deleted(local_root):
         batch.delete("Book", ids=["b0"])
     table = pinned(graph)
 
-    assert not is_unchanged(result, table)
+    assert unchanged([result], table) == (False,)
     with pytest.raises(CommitInterleaved):
         commit_rewrites(graph._context.store.tables.fresh_head(table.address), [result])
 

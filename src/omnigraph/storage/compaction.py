@@ -116,16 +116,17 @@ def new_files(result: str) -> tuple[str, ...]:
     return tuple(file["path"] for new in json.loads(result)["new_fragments"] for file in new["files"])
 
 
-def is_unchanged(result: str, head: Table) -> bool:
-    """Whether every original fragment is in HEAD with the same data files and the same deletion file."""
-    return _is_unchanged(json.loads(result), head)
+def unchanged(results: Sequence[str], head: Table) -> tuple[bool, ...]:
+    """Tell of each result whether all its original fragments are in HEAD with the same data and deletion files."""
+    originals = [_originals_to_compare(json.loads(result), head) for result in results]
+    present = _states(head, {number for states in originals for number in states})
+    return tuple(all(present.get(number) == state for number, state in states.items()) for states in originals)
 
 
-def _is_unchanged(made: Mapping[str, Any], head: Table) -> bool:
+def _originals_to_compare(made: Mapping[str, Any], head: Table) -> dict[int, "_State"]:
     if made["read_version"] == head.version:
-        return True  # A version never changes, so there is nothing to compare.
-    originals = {old["id"]: _recorded_state(old) for old in made["original_fragments"]}
-    return originals == _states(head, originals.keys())
+        return {}  # A version never changes, so there is nothing to compare.
+    return {old["id"]: _recorded_state(old) for old in made["original_fragments"]}
 
 
 def same_files(older: Table, newer: Table, fragment_ids: frozenset[int]) -> bool:
@@ -138,21 +139,19 @@ def same_files(older: Table, newer: Table, fragment_ids: frozenset[int]) -> bool
     return files[0] == files[1]
 
 
-def commit_rewrites(head: Table, results: Sequence[str]) -> None:
+def commit_rewrites(head: Table, results: Sequence[str], *, unchanged_at: int | None = None) -> None:
     """Commit finished rewrites on HEAD, or raise `CommitInterleaved` and leave HEAD's content as it is.
 
-    `head` has a handle of its own, which moves on to the new version.
+    `head` has a handle of its own, which moves on to the new version. `unchanged_at` is a version that the originals
+    were compared with already: comparing hundreds of fragments twice would be felt by writers.
     """
     from lance.optimize import Compaction, RewriteResult
 
     path = head.address.path
-    moved = []
-    for result in results:
-        made = json.loads(result)
-        if not _is_unchanged(made, head):
-            raise CommitInterleaved(f"fragments of {path} changed after they were rewritten")
-        at_head = result if made["read_version"] == head.version else json.dumps(made | {"read_version": head.version})
-        moved.append(RewriteResult.from_json(at_head))  # type: ignore[attr-defined]  # not in its stub
+    if unchanged_at != head.version and not all(unchanged(results, head)):
+        raise CommitInterleaved(f"fragments of {path} changed after they were rewritten")
+    spelled = [json.dumps(json.loads(result) | {"read_version": head.version}) for result in results]
+    moved = [RewriteResult.from_json(text) for text in spelled]  # type: ignore[attr-defined]  # not in its stub
     try:
         Compaction.commit(head.dataset, moved)
     except (OSError, ValueError, RuntimeError) as error:
@@ -171,9 +170,10 @@ class _State(NamedTuple):
 
 def _states(table: Table, fragment_ids: Collection[int]) -> dict[int, _State]:
     """Return the states of those fragments that the table has."""
+    present = table.dataset.get_fragments() if fragment_ids else ()
     return {
         fragment.fragment_id: _present_state(fragment.metadata)
-        for fragment in table.dataset.get_fragments()
+        for fragment in present
         if fragment.fragment_id in fragment_ids
     }
 

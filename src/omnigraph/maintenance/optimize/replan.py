@@ -7,7 +7,7 @@ from omnigraph.maintenance.optimize.grouping import RewriteGroup
 from omnigraph.maintenance.optimize.options import OptimizeOptions
 from omnigraph.maintenance.optimize.plan import plan_table
 from omnigraph.maintenance.optimize.work import TableWork
-from omnigraph.storage.compaction import is_unchanged, same_files
+from omnigraph.storage.compaction import same_files, unchanged
 from omnigraph.writes.authority import Capture
 
 
@@ -24,8 +24,9 @@ def plan_again(capture: Capture, work: TableWork, options: OptimizeOptions, *, s
         work.rewrites, work.builds = [], []
         return
     work.plan = replace(work.plan, facts=facts)
-    lost = [made.group for made in work.rewrites if not is_unchanged(made.result, work.pinned)]
-    work.rewrites = [made for made in work.rewrites if made.group not in lost]
+    holds = unchanged([made.result for made in work.rewrites], work.pinned)
+    lost = [made.group for made, is_good in zip(work.rewrites, holds, strict=True) if not is_good]
+    work.rewrites = [made for made, is_good in zip(work.rewrites, holds, strict=True) if is_good]
     here = {fragment.fragment_id: fragment for fragment in facts.layout.fragments}
     again = [
         RewriteGroup(fragments=tuple(here[number] for number in group.fragment_ids if number in here))

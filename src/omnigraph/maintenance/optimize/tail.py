@@ -18,7 +18,7 @@ from omnigraph.maintenance.optimize.work import FinishedBuild, FinishedRewrite, 
 from omnigraph.manifest.commits import Commit, CommitKind
 from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
-from omnigraph.storage.compaction import commit_rewrites, is_unchanged, same_files
+from omnigraph.storage.compaction import commit_rewrites, same_files, unchanged
 from omnigraph.storage.indexing import fold_indexes, stage_indexes
 from omnigraph.storage.layout import IndexLayout, TableLayout, read_layout
 from omnigraph.storage.locks import HeldLock, LeaseLost
@@ -87,6 +87,8 @@ def run_tail(
     With `may_replan`, anything that changed makes this return before a single effect, so that it can be made again;
     without, the rest goes on alone.
     """
+    # What writers have published meanwhile is read now, so that under the gates next to nothing is left to read.
+    context.manifest.load(branch)
     identity = WriteIdentity.mint(SidecarKind.OPTIMIZE, CommitKind.MAINTENANCE, MAINTENANCE_ACTOR)
     tail = Tail()
     with hold_branches(context, [branch], operation=f"optimize {identity.operation_id}", events=events) as lock:
@@ -155,11 +157,12 @@ def _check_tables(
 
 def _still_good(work: TableWork, pin: TablePin, head: Table) -> TableCommit:
     """Keep what was made from fragments that are the same at HEAD; whatever else happened does not matter."""
+    holds = unchanged([made.result for made in work.rewrites], head)
     return TableCommit(
         work=work,
         pin=pin,
         head=head,
-        rewrites=tuple(made for made in work.rewrites if is_unchanged(made.result, head)),
+        rewrites=tuple(made for made, is_good in zip(work.rewrites, holds, strict=True) if is_good),
         builds=tuple(
             made for made in work.builds if same_files(made.built_on, head, frozenset(made.segment.fragment_ids))
         ),
@@ -231,13 +234,15 @@ def _advance(context: GraphContext, found: TableCommit, lock: HeldLock, properti
         lock.ensure_seconds_left()
         head = commit_staged(store, address, strip)
         faults.reach("optimize.after_strip")
-    layout = _layout(head, found)
+    planned = found.work.plan.facts.layout
+    layout = planned if planned.version == head.version else read_layout(head)
     stale = _stale(layout, found)
     by_row_ids = [index for index in stale if not index.holds_addresses]
     if by_row_ids:
         head = store.fresh(address, head.version)
         lock.ensure_seconds_left()
         fold_indexes(head, by_row_ids)
+        layout = read_layout(head)
         found.folded = _columns(by_row_ids)
         faults.reach("optimize.after_index_fold")
     if found.builds:
@@ -246,27 +251,24 @@ def _advance(context: GraphContext, found: TableCommit, lock: HeldLock, properti
         lock.ensure_seconds_left()
         segments = [made.segment for made in found.builds]
         head = commit_staged(store, address, stage_indexes(head, segments, replaced, properties=properties))
+        layout = read_layout(head)
         found.built = found.builds
         faults.reach("optimize.after_index_build")
     head = store.fresh(address, head.version)
-    fitting = _fitting(found, head)
+    fitting = tuple(made for made in found.rewrites if _fits(made, layout, follows=found.work.plan.follows_addresses))
     if fitting:
         lock.ensure_seconds_left()
-        commit_rewrites(head, [made.result for made in fitting])
+        commit_rewrites(head, [made.result for made in fitting], unchanged_at=found.head.version)
+        layout = read_layout(head)
         found.rewritten = fitting
         faults.reach("optimize.after_rewrite")
-    by_addresses = [index for index in _stale(_layout(head, found), found) if index.holds_addresses]
+    by_addresses = [index for index in _stale(layout, found) if index.holds_addresses]
     if by_addresses:
         lock.ensure_seconds_left()
         fold_indexes(head, by_addresses)
         # An index that only lost what was rewritten has taken in nothing new.
         found.folded = _columns([*by_row_ids, *(index for index in stale if index.holds_addresses)])
         faults.reach("optimize.after_address_fold")
-
-
-def _layout(head: Table, found: TableCommit) -> TableLayout:
-    planned = found.work.plan.facts.layout
-    return planned if planned.version == head.version else read_layout(head)
 
 
 def _columns(indexes: Sequence[IndexLayout]) -> tuple[str, ...]:
@@ -289,11 +291,6 @@ def _stale(layout: TableLayout, found: TableCommit) -> list[IndexLayout]:
         and (index.name not in replaced or (index.holds_addresses and found.rewritten))
         and (index.name in planned or not index.is_full_text)
     ]
-
-
-def _fitting(found: TableCommit, head: Table) -> tuple[FinishedRewrite, ...]:
-    layout = _layout(head, found)
-    return tuple(made for made in found.rewrites if _fits(made, layout, follows=found.work.plan.follows_addresses))
 
 
 def _fits(made: FinishedRewrite, layout: TableLayout, *, follows: bool) -> bool:
