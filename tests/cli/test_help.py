@@ -72,6 +72,13 @@ def test_an_unknown_word_or_flag_names_the_nearest_known_one(line, nearest, run)
     assert f"the nearest one is {nearest}" in ran.err
 
 
+def test_a_file_in_the_place_of_a_flag_is_told_which_flag(run):
+    ran = run("load", "g.omni", "records.jsonl", "--mode", "append")
+
+    assert ran.code == 2
+    assert "(records.jsonl) Name what is to be read with --data." in ran.err
+
+
 def test_a_first_word_alone_lists_the_second_ones(run):
     ran = run("commit")
 

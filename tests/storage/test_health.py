@@ -130,3 +130,11 @@ def test_the_last_maintenance_is_remembered(local_root: str, verb: str) -> None:
         assert health.last_maintenance.actor_id == "omnigraph:maintenance"
     else:
         assert [entry.verb for entry in health.journal] == ["cleanup"]
+
+
+def test_indexes_that_wait_for_the_same_thing_are_one_finding(local_root: str) -> None:
+    graph = omnigraph.init(local_root, "node Note { text: String @key @index }")
+
+    found = [finding for finding in graph.health().findings if finding.code == "index_pending"]
+
+    assert [finding.message for finding in found] == ["no index on id, text yet: no rows yet"]

@@ -64,6 +64,8 @@ def _usage(failure: click.UsageError) -> errors.Usage:
             message = f"`{path}` needs {parameter.human_readable_name.upper()}."
         case _:
             message = failure.format_message()
+            if "unexpected extra argument" in message and "--data" in _flags(context):
+                message += " Name what is to be read with --data."
     return errors.Usage(f"{message} See `{path} --help`.")
 
 

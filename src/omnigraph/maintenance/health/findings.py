@@ -133,8 +133,9 @@ def _indexes(table: TableHealth, plan: TablePlan, optimize: str) -> Iterator[Fin
         # Rounded down: an index that misses one row of a million does not know all of them.
         message = f"the least complete index knows {min(99, int(coverage * 100))}% of the rows"
         yield _about(table, severity, "index_stale", message, optimize)
-    for pending in plan.pending:
-        message = f"no index on {pending.column} yet: {pending.reason}"
+    for reason in dict.fromkeys(pending.reason for pending in plan.pending):
+        columns = dict.fromkeys(pending.column for pending in plan.pending if pending.reason == reason)
+        message = f"no index on {', '.join(columns)} yet: {reason}"
         yield _about(table, Severity.INFO, "index_pending", message, optimize)
 
 
