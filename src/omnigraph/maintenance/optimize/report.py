@@ -6,7 +6,7 @@ from typing import Any
 
 from omnigraph.errors import MaintenanceContention, OmniError, OptimizePartial
 from omnigraph.maintenance.optimize.plan import CONTENDED, PendingIndex, TablePlan
-from omnigraph.maintenance.optimize.tail import TableCommit
+from omnigraph.maintenance.optimize.table_commits import TableCommit
 from omnigraph.maintenance.optimize.work import TableWork
 from omnigraph.manifest.commits import Commit
 from omnigraph.storage.layout import TableLayout, read_layout

@@ -12,44 +12,21 @@ from omnigraph.base import clock, faults, ids
 from omnigraph.base.events import Events
 from omnigraph.branches.gates import hold_branches
 from omnigraph.catalog.model import TableKey
-from omnigraph.errors import GraphCorrupt, OmniError
+from omnigraph.errors import GraphCorrupt
 from omnigraph.maintenance.admission import refuse_pending_on
-from omnigraph.maintenance.optimize.work import FinishedBuild, FinishedRewrite, TableWork
+from omnigraph.maintenance.optimize.table_commits import TableCommit, commit_table
+from omnigraph.maintenance.optimize.work import TableWork
 from omnigraph.manifest.commits import Commit, CommitKind
 from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
-from omnigraph.storage.compaction import commit_rewrites, same_files, unchanged
-from omnigraph.storage.indexing import fold_indexes, stage_indexes
-from omnigraph.storage.layout import IndexLayout, TableLayout, read_layout
-from omnigraph.storage.locks import HeldLock, LeaseLost
-from omnigraph.storage.staging import CommitInterleaved, commit_staged, stage_auto_cleanup_strip
+from omnigraph.storage.compaction import same_files, unchanged
+from omnigraph.storage.locks import HeldLock
 from omnigraph.storage.tables import Table
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.protocol import Achieved, WriteIdentity, carry_out, describe_operation
-from omnigraph.writes.recovery.facts import observe_effect
 from omnigraph.writes.sidecar import EffectKind, SidecarEffect, SidecarKind
 
 MAINTENANCE_ACTOR = "omnigraph:maintenance"
-
-
-@dataclass(slots=True, kw_only=True)
-class TableCommit:
-    """One table that passed the checks under the gates, and what its commits came to."""
-
-    work: TableWork
-    pin: TablePin
-    head: Table
-    rewrites: tuple[FinishedRewrite, ...]
-    builds: tuple[FinishedBuild, ...]
-    effect: SidecarEffect
-    reached: Table | None = None
-    """Where the table ended; None when nothing was committed to it."""
-    rewritten: tuple[FinishedRewrite, ...] = ()
-    built: tuple[FinishedBuild, ...] = ()
-    folded: tuple[str, ...] = ()
-    """Columns of the indexes that took in what they did not know."""
-    error: str | None = None
-    pause_seconds: float = 0.0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -197,7 +174,7 @@ def _commit_tables(
 ) -> Achieved | None:
     """Commit every table, several at a time; one that fails half-way is published where it stands, with the others."""
     with ThreadPoolExecutor(max_workers=concurrency, thread_name_prefix="optimize") as pool:
-        list(pool.map(lambda found: _commit_table(context, found, lock, properties), ready))
+        list(pool.map(lambda found: commit_table(context, found, lock, properties), ready))
     faults.reach("optimize.before_publish")
     moved = [found for found in ready if found.reached is not None]
     if not moved:
@@ -206,120 +183,6 @@ def _commit_tables(
         changes=ManifestChanges(pins=tuple(_pin_move(found) for found in moved)),
         metadata={"tables": {found.pin.table_key: _stats(found) for found in moved}},
     )
-
-
-def _commit_table(context: GraphContext, found: TableCommit, lock: HeldLock, properties: Mapping[str, str]) -> None:
-    started = clock.monotonic_seconds()
-    try:
-        _advance(context, found, lock, properties)
-    except LeaseLost:
-        raise
-    except (OmniError, OSError, CommitInterleaved) as error:
-        found.error = str(error)
-    _look_where_it_ended(context, found)
-    found.pause_seconds = clock.monotonic_seconds() - started
-
-
-def _advance(context: GraphContext, found: TableCommit, lock: HeldLock, properties: Mapping[str, str]) -> None:
-    """Make the commits of one table in the one order that converges within a run: strip, fold, replace, rewrite, fold.
-
-    Lance refuses a rewrite of fragments that an index by row ids knows in part, so these indexes come before it. Those
-    with row addresses lose what is rewritten, so they come after it: once is enough, and twice as fast as following it.
-    """
-    store, address = context.store.tables, found.pin.address
-    head = found.head
-    strip = stage_auto_cleanup_strip(head, properties=properties)
-    if strip is not None:
-        # Lance prunes old versions inside any later commit while this config is set, pinned ones included.
-        lock.ensure_seconds_left()
-        head = commit_staged(store, address, strip)
-        faults.reach("optimize.after_strip")
-    planned = found.work.plan.facts.layout
-    layout = planned if planned.version == head.version else read_layout(head)
-    stale = _stale(layout, found)
-    by_row_ids = [index for index in stale if not index.holds_addresses]
-    if by_row_ids:
-        head = store.fresh(address, head.version)
-        lock.ensure_seconds_left()
-        fold_indexes(head, by_row_ids)
-        layout = read_layout(head)
-        found.folded = _columns(by_row_ids)
-        faults.reach("optimize.after_index_fold")
-    if found.builds:
-        names = {made.build.name for made in found.builds}
-        replaced = [index for index in layout.indexes if index.name in names]
-        lock.ensure_seconds_left()
-        segments = [made.segment for made in found.builds]
-        head = commit_staged(store, address, stage_indexes(head, segments, replaced, properties=properties))
-        layout = read_layout(head)
-        found.built = found.builds
-        faults.reach("optimize.after_index_build")
-    head = store.fresh(address, head.version)
-    fitting = tuple(made for made in found.rewrites if _fits(made, layout, follows=found.work.plan.follows_addresses))
-    if fitting:
-        lock.ensure_seconds_left()
-        commit_rewrites(head, [made.result for made in fitting], unchanged_at=found.head.version)
-        layout = read_layout(head)
-        found.rewritten = fitting
-        faults.reach("optimize.after_rewrite")
-    by_addresses = [index for index in _stale(layout, found) if index.holds_addresses]
-    if by_addresses:
-        lock.ensure_seconds_left()
-        fold_indexes(head, by_addresses)
-        # An index that only lost what was rewritten has taken in nothing new.
-        found.folded = _columns([*by_row_ids, *(index for index in stale if index.holds_addresses)])
-        faults.reach("optimize.after_address_fold")
-
-
-def _columns(indexes: Sequence[IndexLayout]) -> tuple[str, ...]:
-    return tuple(sorted({column for index in indexes for column in index.columns}))
-
-
-def _stale(layout: TableLayout, found: TableCommit) -> list[IndexLayout]:
-    """Return the indexes to fold: those that were planned, and those that an append or a rewrite has made stale since.
-
-    Full text takes as long to fold as to build; what an append added waits for the next run, which builds anew.
-    """
-    if not found.work.plan.reindex:
-        return []
-    replaced = {made.build.name for made in found.builds}
-    planned = {index.name for index in found.work.plan.folds}
-    return [
-        index
-        for index in layout.indexes
-        if layout.is_stale(index)
-        and (index.name not in replaced or (index.holds_addresses and found.rewritten))
-        and (index.name in planned or not index.is_full_text)
-    ]
-
-
-def _fits(made: FinishedRewrite, layout: TableLayout, *, follows: bool) -> bool:
-    """Whether Lance can commit a rewrite as the indexes are now: no segment covers only a part of its fragments.
-
-    Indexes with row addresses are in the way only if they are to follow it; one whose files lie with the parent would
-    be left pointing there, and every lookup on the ref would fail.
-    """
-    originals = frozenset(made.group.fragment_ids)
-    for index in layout.indexes:
-        if index.holds_addresses and not follows:
-            continue
-        for segment in index.segments:
-            shared = originals & segment.fragment_ids
-            if (shared and shared != originals) or (shared and index.holds_addresses and segment.is_inherited):
-                return False
-    return True
-
-
-def _look_where_it_ended(context: GraphContext, found: TableCommit) -> None:
-    """Read which commits there are above the pin; the table is published there if every one of them kept its rows."""
-    facts = observe_effect(context, found.effect)
-    if not facts.operations or facts.head_version is None:
-        return
-    if all(made.is_maintenance for made in facts.operations):
-        found.reached = context.store.tables.open(found.pin.address, facts.head_version)
-        return
-    strange = ", ".join(made.name for made in facts.operations if not made.is_maintenance)
-    found.error = f"somebody else committed to the table meanwhile ({strange}); look at it with `omnigraph repair`"
 
 
 def _pin_move(found: TableCommit) -> PinMove:

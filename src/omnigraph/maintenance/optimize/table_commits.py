@@ -1,0 +1,191 @@
+"""The commits of one table under the gates, in the one order that converges within a run.
+
+Strip, fold, replace, rewrite, fold. Lance refuses to rewrite fragments that an index by row ids (full text, vectors)
+knows in part, so these indexes are brought up to date before. An index with row addresses (BTREE) loses what is
+rewritten, so it is folded after: once is enough, and twice as fast as having it follow the rewrite.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from omnigraph.base import clock, faults
+from omnigraph.errors import OmniError
+from omnigraph.maintenance.optimize.work import FinishedBuild, FinishedRewrite, TableWork
+from omnigraph.manifest.snapshot import TablePin
+from omnigraph.storage.compaction import commit_rewrites
+from omnigraph.storage.indexing import fold_indexes, stage_indexes
+from omnigraph.storage.layout import IndexLayout, TableLayout, read_layout
+from omnigraph.storage.locks import HeldLock, LeaseLost
+from omnigraph.storage.staging import CommitInterleaved, StagedCommit, commit_staged, stage_auto_cleanup_strip
+from omnigraph.storage.tables import Table
+from omnigraph.writes.context import GraphContext
+from omnigraph.writes.recovery.facts import observe_effect
+from omnigraph.writes.sidecar import SidecarEffect
+
+
+@dataclass(slots=True, kw_only=True)
+class TableCommit:
+    """One table that passed the checks under the gates, and what its commits came to."""
+
+    work: TableWork
+    pin: TablePin
+    head: Table
+    rewrites: tuple[FinishedRewrite, ...]
+    builds: tuple[FinishedBuild, ...]
+    effect: SidecarEffect
+    reached: Table | None = None
+    """Where the table ended; None when nothing was committed to it."""
+    rewritten: tuple[FinishedRewrite, ...] = ()
+    built: tuple[FinishedBuild, ...] = ()
+    folded: tuple[str, ...] = ()
+    """Columns of the indexes that took in what they did not know."""
+    error: str | None = None
+    pause_seconds: float = 0.0
+
+
+def commit_table(context: GraphContext, found: TableCommit, lock: HeldLock, properties: Mapping[str, str]) -> None:
+    """Commit what is ready of one table; whatever fails half-way, `found` says where it ended and why."""
+    started = clock.monotonic_seconds()
+    try:
+        _Steps(context, found, lock, properties).take()
+    except LeaseLost:
+        raise
+    except (OmniError, OSError, CommitInterleaved) as error:
+        found.error = str(error)
+    _look_where_it_ended(context, found)
+    found.pause_seconds = clock.monotonic_seconds() - started
+
+
+class _Steps:
+    """One table on its way: each step goes on from where the last one left HEAD."""
+
+    def __init__(
+        self, context: GraphContext, found: TableCommit, lock: HeldLock, properties: Mapping[str, str]
+    ) -> None:
+        self._store = context.store.tables
+        self._found = found
+        self._lock = lock
+        self._properties = properties
+        self._head = found.head
+        self._layout = found.work.plan.facts.layout
+
+    def take(self) -> None:
+        self._strip()
+        if self._layout.version != self._head.version:
+            self._layout = read_layout(self._head)
+        stale = self._stale()
+        self._fold_by_row_ids(stale)
+        self._replace()
+        self._rewrite()
+        self._fold_by_addresses(stale)
+
+    def _strip(self) -> None:
+        """Lance prunes old versions inside any later commit while this config is set, pinned ones included."""
+        strip = stage_auto_cleanup_strip(self._head, properties=self._properties)
+        if strip is not None:
+            self._commit(strip)
+            faults.reach("optimize.after_strip")
+
+    def _fold_by_row_ids(self, stale: Sequence[IndexLayout]) -> None:
+        indexes = [index for index in stale if not index.holds_addresses]
+        if indexes:
+            self._fold(indexes)
+            self._found.folded = _columns(indexes)
+            faults.reach("optimize.after_index_fold")
+
+    def _replace(self) -> None:
+        builds = self._found.builds
+        if builds:
+            names = {made.build.name for made in builds}
+            replaced = [index for index in self._layout.indexes if index.name in names]
+            segments = [made.segment for made in builds]
+            self._commit(stage_indexes(self._head, segments, replaced, properties=self._properties))
+            self._found.built = builds
+            faults.reach("optimize.after_index_build")
+
+    def _rewrite(self) -> None:
+        follows = self._found.work.plan.follows_addresses
+        fitting = tuple(made for made in self._found.rewrites if _fits(made, self._layout, follows=follows))
+        if fitting:
+            head = self._own_handle()
+            commit_rewrites(head, [made.result for made in fitting], unchanged_at=self._found.head.version)
+            self._go_on_from(head)
+            self._found.rewritten = fitting
+            faults.reach("optimize.after_rewrite")
+
+    def _fold_by_addresses(self, stale: Sequence[IndexLayout]) -> None:
+        indexes = [index for index in self._stale() if index.holds_addresses]
+        if indexes:
+            self._fold(indexes)
+            # An index that only lost what was rewritten has taken in nothing new.
+            took_in = [index for index in stale if index.holds_addresses]
+            self._found.folded = tuple(sorted({*self._found.folded, *_columns(took_in)}))
+            faults.reach("optimize.after_address_fold")
+
+    def _stale(self) -> list[IndexLayout]:
+        """Return the indexes to fold: those that were planned, and those that an append or a rewrite made stale since.
+
+        Full text takes as long to fold as to build; what an append added waits for the next run, which builds anew.
+        """
+        plan, layout = self._found.work.plan, self._layout
+        if not plan.reindex:
+            return []
+        replaced = {made.build.name for made in self._found.builds}
+        planned = {index.name for index in plan.folds}
+        return [
+            index
+            for index in layout.indexes
+            if layout.is_stale(index)
+            and (index.name not in replaced or (index.holds_addresses and self._found.rewritten))
+            and (index.name in planned or not index.is_full_text)
+        ]
+
+    def _fold(self, indexes: Sequence[IndexLayout]) -> None:
+        head = self._own_handle()
+        fold_indexes(head, indexes)
+        self._go_on_from(head)
+
+    def _commit(self, staged: StagedCommit) -> None:
+        self._lock.ensure_seconds_left()
+        self._go_on_from(commit_staged(self._store, self._found.pin.address, staged))
+
+    def _own_handle(self) -> Table:
+        """Return HEAD on a handle that a commit of Lance's own may move on."""
+        self._lock.ensure_seconds_left()
+        return self._store.fresh(self._found.pin.address, self._head.version)
+
+    def _go_on_from(self, head: Table) -> None:
+        self._head, self._layout = head, read_layout(head)
+
+
+def _columns(indexes: Sequence[IndexLayout]) -> tuple[str, ...]:
+    return tuple(sorted({column for index in indexes for column in index.columns}))
+
+
+def _fits(made: FinishedRewrite, layout: TableLayout, *, follows: bool) -> bool:
+    """Whether Lance can commit a rewrite as the indexes are now: no segment covers only a part of its fragments.
+
+    Indexes with row addresses are in the way only if they are to follow it; one whose files lie with the parent would
+    be left pointing there, and every lookup on the ref would fail.
+    """
+    originals = frozenset(made.group.fragment_ids)
+    for index in layout.indexes:
+        if index.holds_addresses and not follows:
+            continue
+        for segment in index.segments:
+            shared = originals & segment.fragment_ids
+            if (shared and shared != originals) or (shared and index.holds_addresses and segment.is_inherited):
+                return False
+    return True
+
+
+def _look_where_it_ended(context: GraphContext, found: TableCommit) -> None:
+    """Read which commits there are above the pin; the table is published there if every one of them kept its rows."""
+    facts = observe_effect(context, found.effect)
+    if not facts.operations or facts.head_version is None:
+        return
+    if all(made.is_maintenance for made in facts.operations):
+        found.reached = context.store.tables.open(found.pin.address, facts.head_version)
+        return
+    strange = ", ".join(made.name for made in facts.operations if not made.is_maintenance)
+    found.error = f"somebody else committed to the table meanwhile ({strange}); look at it with `omnigraph repair`"
