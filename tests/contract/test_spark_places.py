@@ -193,42 +193,61 @@ def test_frames_write_to_a_bucket_from_executors_in_other_processes(environment,
     assert not [found.uri for found in Bucket(s3_root).list(s3_root) if "__staging" in found.uri]
 
 
-def test_a_load_survives_the_loss_of_an_executor(graph, data, environment):
+def losing_an_executor(command: list[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run a command on two executors and kill the first one that carries out Python tasks."""
     with _own_work_directory():
-        loading = subprocess.Popen(
-            load_command(graph, data, "--spark-master", "local-cluster[2,1,1024]"),
+        running = subprocess.Popen(
+            [*command, "--spark-master", "local-cluster[2,1,1024]"],
             env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
         clock.wait_until(
-            lambda: _executors_below(loading.pid) or loading.poll() is not None,
+            lambda: _busy_executors_below(running.pid) or running.poll() is not None,
             timeout_seconds=300,
-            pause_seconds=0.2,
+            pause_seconds=0.05,
         )
-        executors = _executors_below(loading.pid)
-        os.kill(executors[0], signal.SIGKILL)
-        out, err = loading.communicate(timeout=800)
-
-    assert_loaded(graph, subprocess.CompletedProcess(loading.args, loading.returncode, out, err))
+        os.kill(_busy_executors_below(running.pid)[0], signal.SIGKILL)
+        out, err = running.communicate(timeout=800)
+    return subprocess.CompletedProcess(running.args, running.returncode, out, err)
 
 
-def test_an_optimize_runs_on_executors_of_their_own(tmp_path, environment):
+def test_a_load_survives_the_loss_of_an_executor(graph, data, environment):
+    assert_loaded(graph, losing_an_executor(load_command(graph, data), environment))
+
+
+def test_a_merge_survives_the_loss_of_an_executor(graph, data, environment):
+    graph.load(data, mode="append", engine="local")
+    graph.branches.create("review")
+    with graph.write(branch="review") as batch:
+        batch.update("Port", {"mail": "new"}, ids=["p0-1"])
+        batch.delete("Port", ids=["p1-1"])
+    with graph.write() as batch:
+        batch.delete("Port", ids=["p2-3"])
+    program = load_command(graph, data)[0]
+
+    merged = losing_an_executor([program, "branch", "merge", "--store", graph.uri, "review", "--json"], environment)
+
+    assert merged.returncode == 0, merged.stderr
+    document = json.loads(merged.stdout)
+    assert (document["engine"], document["outcome"]) == ("spark", "merged")
+    ports = graph.snapshot().table("Port").to_arrow(["code", "mail"]).to_pylist()
+    assert len(ports) == 148
+    assert [port["code"] for port in ports if port["mail"] == "new"] == ["p0-1"]
+    assert graph.snapshot().table("Route").to_arrow().num_rows == 146
+    assert not Path(graph.uri, "__staging").exists()
+
+
+def test_an_optimize_survives_the_loss_of_an_executor(tmp_path, environment):
     uri = str(tmp_path / "library.omni")
     graph = library.library(uri, loads=3)
     vectors = [library.book(number, vec=library.vector(number)) for number in range(1_000, 1_300)]
     graph.load(harbor.lines(vectors), mode="append")
     before = harbor.content(graph)
     program = str(Path(sys.executable).parent / "omnigraph")
-    with _own_work_directory():
-        done = subprocess.run(
-            [program, "optimize", uri, "--spark-master", "local-cluster[2,1,1024]", "--json"],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+
+    done = losing_an_executor([program, "optimize", uri, "--json"], environment)
 
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["engine"] == "spark"
@@ -239,8 +258,8 @@ def test_an_optimize_runs_on_executors_of_their_own(tmp_path, environment):
     library.lookups_agree(graph)
 
 
-def _executors_below(pid: int) -> list[int]:
-    """Return the executor JVMs among the descendants of a process."""
+def _busy_executors_below(pid: int) -> list[int]:
+    """Return the executor JVMs among the descendants of a process that have started Python."""
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -253,7 +272,7 @@ def _executors_below(pid: int) -> list[int]:
     while waiting:
         for child in children.get(waiting.pop(), []):
             waiting.append(child)
-            if b"CoarseGrainedExecutorBackend" in _command_of(child):
+            if b"CoarseGrainedExecutorBackend" in _command_of(child) and children.get(child):
                 found.append(child)
     return sorted(found)
 
