@@ -183,13 +183,14 @@ def test_frames_and_streams_write_from_a_spark_connect_server(environment, tmp_p
 
 
 @pytest.mark.s3
-def test_frames_write_to_a_bucket_from_executors_in_other_processes(environment, tmp_path, s3_root):
+def test_frames_and_streams_write_to_a_bucket_from_executors_in_other_processes(environment, tmp_path, s3_root):
     settings = {name: value for name, value in os.environ.items() if name.startswith("AWS_")}
+    cluster = "local-cluster[2,1,1024]"
     with _own_work_directory():
-        graph = written_by_child(environment | settings, s3_root, tmp_path, "local-cluster[2,1,1024]", "load", "write")
+        graph = written_by_child(environment | settings, s3_root, tmp_path, cluster, "load", "write", "stream")
 
-    assert row_counts(graph, "Person", "Knows") == [90, 80]
-    assert len(graph.commits()) == 3
+    assert row_counts(graph, "Person", "Knows", "Event") == [90, 80, 2]
+    assert [StreamBatch.of(commit) is not None for commit in graph.commits()] == [True, True, False, False, False]
     assert not [found.uri for found in Bucket(s3_root).list(s3_root) if "__staging" in found.uri]
 
 
