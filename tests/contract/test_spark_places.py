@@ -204,12 +204,15 @@ def losing_an_executor(command: list[str], environment: dict[str, str]) -> subpr
             stderr=subprocess.PIPE,
             text=True,
         )
-        clock.wait_until(
-            lambda: _busy_executors_below(running.pid) or running.poll() is not None,
-            timeout_seconds=300,
-            pause_seconds=0.05,
-        )
-        os.kill(_busy_executors_below(running.pid)[0], signal.SIGKILL)
+        busy: list[int] = []
+
+        def is_busy_or_done() -> bool:
+            busy.extend(_busy_executors_below(running.pid))
+            return bool(busy) or running.poll() is not None
+
+        clock.wait_until(is_busy_or_done, timeout_seconds=300, pause_seconds=0.05)
+        assert busy, "no executor was seen at work"
+        os.kill(busy[0], signal.SIGKILL)
         out, err = running.communicate(timeout=800)
     return subprocess.CompletedProcess(running.args, running.returncode, out, err)
 
@@ -260,7 +263,7 @@ def test_an_optimize_survives_the_loss_of_an_executor(tmp_path, environment):
 
 
 def _busy_executors_below(pid: int) -> list[int]:
-    """Return the executor JVMs among the descendants of a process that have started Python."""
+    """Return the executor JVMs among the descendants of a process that have Python workers."""
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -273,8 +276,8 @@ def _busy_executors_below(pid: int) -> list[int]:
     while waiting:
         for child in children.get(waiting.pop(), []):
             waiting.append(child)
-            if b"CoarseGrainedExecutorBackend" in _command_of(child) and children.get(child):
-                found.append(child)
+            if b"CoarseGrainedExecutorBackend" in _command_of(child):
+                found += [child for worker in children.get(child, []) if b"pyspark.daemon" in _command_of(worker)]
     return sorted(found)
 
 
