@@ -136,7 +136,7 @@ class _Run:
         """Capture the branch and look at its tables; a write under way, which looks like drift, is waited for."""
         for _ in range(_LOOKS_MAX):
             capture = capture_branch(self._context, self._branch)
-            facts = observe_tables(capture, self._table_keys(capture), concurrency=self._concurrency)
+            facts = observe_tables(capture, self._table_keys(capture), concurrency=self._looked_at_once)
             drifted = {found.table_key for found in facts if found.is_drifted}
             if not drifted:
                 break
@@ -144,6 +144,12 @@ class _Run:
             if all(found.classification is not Classification.NO_DRIFT for found in looked_again):
                 break
         return capture, facts
+
+    @property
+    def _looked_at_once(self) -> int:
+        """How many tables to look at side by side; on a local disk nobody waits, and more threads only take turns."""
+        is_local = self._context.store.root.is_local
+        return min(self._concurrency, self._context.engine.slots) if is_local else self._concurrency
 
     def _plan(self, facts: tuple[TableFacts, ...]) -> tuple[TablePlan, ...]:
         plans = plan_tables(facts, self._options)

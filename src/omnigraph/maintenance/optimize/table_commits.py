@@ -67,12 +67,11 @@ class _Steps:
         self._lock = lock
         self._properties = properties
         self._head = found.head
-        self._layout = found.work.plan.facts.layout
+        self._is_own = False
+        self._known = found.work.plan.facts.layout
 
     def take(self) -> None:
         self._strip()
-        if self._layout.version != self._head.version:
-            self._layout = read_layout(self._head)
         stale = self._stale()
         self._fold_by_row_ids(stale)
         self._replace()
@@ -97,7 +96,7 @@ class _Steps:
         builds = self._found.builds
         if builds:
             names = {made.build.name for made in builds}
-            replaced = [index for index in self._layout.indexes if index.name in names]
+            replaced = [index for index in self._layout().indexes if index.name in names]
             segments = [made.segment for made in builds]
             self._commit(stage_indexes(self._head, segments, replaced, properties=self._properties))
             self._found.built = builds
@@ -105,11 +104,11 @@ class _Steps:
 
     def _rewrite(self) -> None:
         follows = self._found.work.plan.follows_addresses
-        fitting = tuple(made for made in self._found.rewrites if _fits(made, self._layout, follows=follows))
+        layout = self._layout()
+        fitting = tuple(made for made in self._found.rewrites if _fits(made, layout, follows=follows))
         if fitting:
-            head = self._own_handle()
-            commit_rewrites(head, [made.result for made in fitting], unchanged_at=self._found.head.version)
-            self._go_on_from(head)
+            results = [made.result for made in fitting]
+            commit_rewrites(self._own_handle(), results, unchanged_at=self._found.head.version)
             self._found.rewritten = fitting
             faults.reach("optimize.after_rewrite")
 
@@ -127,9 +126,10 @@ class _Steps:
 
         Full text takes as long to fold as to build; what an append added waits for the next run, which builds anew.
         """
-        plan, layout = self._found.work.plan, self._layout
+        plan = self._found.work.plan
         if not plan.reindex:
             return []
+        layout = self._layout()
         replaced = {made.build.name for made in self._found.builds}
         planned = {index.name for index in plan.folds}
         return [
@@ -141,21 +141,24 @@ class _Steps:
         ]
 
     def _fold(self, indexes: Sequence[IndexLayout]) -> None:
-        head = self._own_handle()
-        fold_indexes(head, indexes)
-        self._go_on_from(head)
+        fold_indexes(self._own_handle(), indexes)
 
     def _commit(self, staged: StagedCommit) -> None:
         self._lock.ensure_seconds_left()
-        self._go_on_from(commit_staged(self._store, self._found.pin.address, staged))
+        self._head, self._is_own = commit_staged(self._store, self._found.pin.address, staged), False
 
     def _own_handle(self) -> Table:
-        """Return HEAD on a handle that a commit of Lance's own may move on."""
+        """Return HEAD on a handle that a commit of Lance's own moves on; others may be reading through the first."""
         self._lock.ensure_seconds_left()
-        return self._store.fresh(self._found.pin.address, self._head.version)
+        if not self._is_own:
+            self._head, self._is_own = self._store.fresh(self._found.pin.address, self._head.version), True
+        return self._head
 
-    def _go_on_from(self, head: Table) -> None:
-        self._head, self._layout = head, read_layout(head)
+    def _layout(self) -> TableLayout:
+        """Return how HEAD lies on disk; read anew only if something was committed."""
+        if self._known.version != self._head.version:
+            self._known = read_layout(self._head)
+        return self._known
 
 
 def _columns(indexes: Sequence[IndexLayout]) -> tuple[str, ...]:
