@@ -10,20 +10,11 @@ import pytest
 from lance import LanceOperation
 from lance.optimize import Compaction, CompactionTask, RewriteResult
 
+from support.rewrites import task_by_hand
+
 
 def execute(dataset: lance.LanceDataset, **options: object) -> list[RewriteResult]:
     return [task.execute(dataset) for task in Compaction.plan(dataset, options).tasks]
-
-
-def task_of(dataset: lance.LanceDataset, fragment_ids: list[int], **changes: object) -> CompactionTask:
-    """Make a task by hand: our choice of fragments, the options as the planner spells them for a scratch table."""
-    scratch = lance.write_dataset(dataset.to_table(), "memory://scratch", max_rows_per_file=1)
-    template = json.loads(Compaction.plan(scratch, {}).tasks[0].json())
-    fragments = [dataset.get_fragment(number).metadata.to_json() for number in fragment_ids]
-    options = template["options"] | {"data_storage_version": "2.2"} | changes
-    return CompactionTask.from_json(
-        json.dumps({"task": {"fragments": fragments}, "read_version": dataset.version, "options": options})
-    )
 
 
 def moved_to(result: RewriteResult, version: int) -> RewriteResult:
@@ -56,7 +47,7 @@ def test_executing_a_task_commits_nothing(table):
 def test_task_made_by_hand_rewrites_the_fragments_we_choose(table):
     dataset = table.create("ab", "cd", "ef")
 
-    Compaction.commit(dataset, [task_of(dataset, [0, 2]).execute(dataset)])
+    Compaction.commit(dataset, [task_by_hand(dataset, [0, 2]).execute(dataset)])
 
     assert len(table.open().get_fragments()) == 2
     assert table.ids() == "abcdef"
@@ -152,7 +143,7 @@ def test_group_that_mixes_covered_and_uncovered_fragments_is_refused(table):
     table.create("ab", "cd").create_scalar_index("id", "BTREE")
     table.append("ef")
     dataset = table.open()
-    result = task_of(dataset, [1, 2], has_eager_remappable_index=True).execute(dataset)
+    result = task_by_hand(dataset, [1, 2], has_eager_remappable_index=True).execute(dataset)
 
     with pytest.raises(OSError, match="split of indexed and non-indexed data"):
         Compaction.commit(table.open(), [result])
@@ -164,7 +155,7 @@ def test_group_that_mixes_two_segments_is_refused_although_every_row_is_covered(
     table.open().optimize.optimize_indices(num_indices_to_merge=0)
     dataset = table.open()
     assert len(dataset.describe_indices()[0].segments) == 2
-    result = task_of(dataset, [1, 2], has_eager_remappable_index=True).execute(dataset)
+    result = task_by_hand(dataset, [1, 2], has_eager_remappable_index=True).execute(dataset)
 
     with pytest.raises(OSError, match="split of indexed and non-indexed data"):
         Compaction.commit(table.open(), [result])
@@ -184,7 +175,7 @@ def test_btree_keeps_coverage_only_when_the_task_was_told_of_it(table, is_remapp
     table.create("ab", "cd").create_scalar_index("id", "BTREE")
     dataset = table.open()
 
-    result = task_of(dataset, [0, 1], has_eager_remappable_index=is_remappable).execute(dataset)
+    result = task_by_hand(dataset, [0, 1], has_eager_remappable_index=is_remappable).execute(dataset)
     Compaction.commit(dataset, [result])
 
     assert unindexed_rows(table.open()) == uncovered
@@ -242,7 +233,7 @@ def test_fold_then_rewrite_with_moved_read_version_converges_in_one_run(table):
     table.append("ef")
     table.open().delete("id = 'a'")
     pinned = table.open()
-    result = task_of(pinned, [0, 1, 2], has_eager_remappable_index=True).execute(pinned)
+    result = task_by_hand(pinned, [0, 1, 2], has_eager_remappable_index=True).execute(pinned)
 
     table.open().optimize.optimize_indices(index_names=["id_idx"], num_indices_to_merge=2)
     head = table.open()
@@ -260,7 +251,7 @@ def test_fold_then_rewrite_with_moved_read_version_converges_in_one_run(table):
 def test_the_target_of_a_task_decides_how_many_fragments_it_makes(table, target, expected):
     dataset = table.create("ab", "cd", "ef")
 
-    result = task_of(dataset, [0, 1, 2], target_rows_per_fragment=target).execute(dataset)
+    result = task_by_hand(dataset, [0, 1, 2], target_rows_per_fragment=target).execute(dataset)
 
     assert [new["physical_rows"] for new in json.loads(result.json())["new_fragments"]] == expected
 
@@ -268,7 +259,7 @@ def test_the_target_of_a_task_decides_how_many_fragments_it_makes(table, target,
 def test_new_files_can_be_read_before_any_version_names_them(table):
     """A dataset in memory with the table as a base reads files that lie there: this is how rewrites are verified."""
     dataset = table.create("ab", "cd")
-    (new,) = json.loads(task_of(dataset, [0, 1]).execute(dataset).json())["new_fragments"]
+    (new,) = json.loads(task_by_hand(dataset, [0, 1]).execute(dataset).json())["new_fragments"]
     for file in new["files"]:
         file["base_id"] = 1
     fragment = lance.FragmentMetadata.from_json(json.dumps(new | {"row_id_meta": None}))

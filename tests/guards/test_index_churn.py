@@ -3,26 +3,20 @@
 Pins lessons 69. Index answers over stable row ids have a history of being wrong, so they are treated as guilty.
 """
 
-import json
 import random
 
-import lance
-import pyarrow as pa
 import pytest
-from lance.optimize import Compaction, CompactionTask
+from lance.optimize import Compaction
+
+from support.rewrites import task_by_hand
 
 
 def rewrite_all(table) -> None:
     """Make one fragment of all, as optimize does: full text is whole before, the BTREE does not follow."""
     table.open().optimize.optimize_indices(index_names=["by_note"], num_indices_to_merge=2)
     dataset = table.open()
-    scratch = lance.write_dataset(pa.table({"x": [1, 2]}), "memory://scratch", max_rows_per_file=1)
-    options = json.loads(Compaction.plan(scratch, {}).tasks[0].json())["options"]
-    options |= {"data_storage_version": "2.2", "has_eager_remappable_index": False}
-    fragments = [fragment.metadata.to_json() for fragment in dataset.get_fragments()]
-    if fragments:
-        task = {"task": {"fragments": fragments}, "read_version": dataset.version, "options": options}
-        Compaction.commit(dataset, [CompactionTask.from_json(json.dumps(task)).execute(dataset)])
+    if dataset.get_fragments():
+        Compaction.commit(dataset, [task_by_hand(dataset, has_eager_remappable_index=False).execute(dataset)])
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -14,7 +14,9 @@ import pyarrow as pa
 import pytest
 from lance import LanceOperation
 from lance.file import LanceFileReader
-from lance.optimize import Compaction, CompactionTask, RewriteResult
+from lance.optimize import Compaction, RewriteResult
+
+from support.rewrites import task_by_hand
 
 DIMENSION = 8
 
@@ -62,18 +64,10 @@ def follows(request) -> bool:
     return request.param == "fold first"
 
 
-def options_of_a_task(*, follows: bool = False) -> dict[str, object]:
-    scratch = lance.write_dataset(pa.table({"x": [1, 2]}), "memory://scratch", max_rows_per_file=1)
-    options = json.loads(Compaction.plan(scratch, {"compaction_mode": "try_binary_copy"}).tasks[0].json())["options"]
-    return {**options, "data_storage_version": "2.2", "has_eager_remappable_index": follows}
-
-
 def rewrite(dataset: lance.LanceDataset, *, follows: bool) -> RewriteResult:
     """Rewrite all fragments of the handle's version as one group, whatever covers them."""
-    fragments = [fragment.metadata.to_json() for fragment in dataset.get_fragments()]
-    options = options_of_a_task(follows=follows)
-    task = {"task": {"fragments": fragments}, "read_version": dataset.version, "options": options}
-    return CompactionTask.from_json(json.dumps(task)).execute(dataset)
+    options = {"compaction_mode": "TryBinaryCopy", "has_eager_remappable_index": follows}
+    return task_by_hand(dataset, **options).execute(dataset)
 
 
 def rebuild_text(table, dataset: lance.LanceDataset) -> LanceOperation.CreateIndex:
@@ -157,9 +151,8 @@ def test_a_btree_that_is_folded_last_holds_every_live_row_once(table, stays):
     table.append("kl")
     table.open().delete("id IN ('b', 'f')")
     dataset = table.open()
-    fragments = [fragment.metadata.to_json() for fragment in dataset.get_fragments()][1 if stays else 0 :]
-    task = {"task": {"fragments": fragments}, "read_version": dataset.version, "options": options_of_a_task()}
-    result = CompactionTask.from_json(json.dumps(task)).execute(dataset)
+    numbers = [fragment.fragment_id for fragment in dataset.get_fragments()][1 if stays else 0 :]
+    result = task_by_hand(dataset, numbers, has_eager_remappable_index=False).execute(dataset)
 
     Compaction.commit(dataset, [result])
     table.open().optimize.optimize_indices(num_indices_to_merge=2)
@@ -181,9 +174,7 @@ def test_only_indexes_by_row_ids_keep_lance_from_rewriting_what_they_know_in_par
     table.create("ab").create_scalar_index("age", kind, name="by_age")
     table.append("cd")
     dataset = table.open()
-    fragments = [fragment.metadata.to_json() for fragment in dataset.get_fragments()]
-    task = {"task": {"fragments": fragments}, "read_version": dataset.version, "options": options_of_a_task()}
-    result = CompactionTask.from_json(json.dumps(task)).execute(dataset)
+    result = task_by_hand(dataset, has_eager_remappable_index=False).execute(dataset)
 
     if knows_addresses:
         Compaction.commit(dataset, [result])

@@ -33,13 +33,14 @@ class KnownHeads:
         """Return the version that is known as the newest, if it still is."""
         with self._lock:
             known = self._by_directory.get(versions)
+        if known is None:
+            return None
         is_newest = (
-            known is not None
-            and identity(versions) == known.directory
+            identity(versions) == known.directory
             and identity(_manifest(versions, known.version)) == known.manifest
             and identity(_manifest(versions, known.version + 1)) is None
         )
-        return known.version if known is not None and is_newest else None
+        return known.version if is_newest else None
 
     def remember(self, versions: Path, version: int, *, listed: Identity | None) -> None:
         """Remember a version that was found to be the newest in a directory as it was right before."""

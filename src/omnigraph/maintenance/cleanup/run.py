@@ -196,12 +196,14 @@ class _Run:
 
     def _drop(self, target: CleanupTarget) -> tuple[Removal, tuple[str, ...]]:
         """Remove a table whole, behind the gate of the branch that dropped it: nothing brings it back meanwhile."""
+        objects, location = self._context.store.objects, target.address.location
+        held = preview_drop(objects, location)
+        if held == Removal():
+            return held, ()  # An earlier run removed it; the tombstone stays.
         with self._gate() if self._executes else nullcontext():
             self._protections = self._gather()
-            if self._protections.mentions(target.address.location):
+            if self._protections.mentions(location):
                 return Removal(), ("somebody reads it again",)
-            objects, location = self._context.store.objects, target.address.location
-            held = preview_drop(objects, location)
             if self._executes:
                 remove_table(self._context.store.tables, objects, location)
             return held, ()
