@@ -111,7 +111,7 @@ class CommitLog:
 
     def _insert(self, address: TableAddress, schema: pa.Schema, row: Mapping[str, Any]) -> None:
         table = self._tables.head(address) or create_keyed_table(self._tables, address, schema)
-        insert_missing(table, "graph_commit_id", pa.Table.from_pylist([dict(row)], schema=schema))
+        insert_missing(self._tables, table, "graph_commit_id", pa.Table.from_pylist([dict(row)], schema=schema))
 
     def _read(self, where: str | None) -> list[Commit]:
         commits = self._head_or_none(COMMITS)

@@ -25,7 +25,7 @@ from omnigraph.manifest.rows import (
 from omnigraph.manifest.snapshot import GraphSnapshot, SchemaRef
 from omnigraph.manifest.state import ManifestReader, ManifestState
 from omnigraph.storage.keyed import SwapLost, swap_rows
-from omnigraph.storage.tables import Table
+from omnigraph.storage.tables import Table, TableStore
 
 PUBLISH_RETRY_BUDGET = 5
 _FIRST_PAUSE_SECONDS = 0.02
@@ -97,7 +97,8 @@ class Preconditions:
 class Publisher:
     """Publishes graph commits on one graph."""
 
-    def __init__(self, reader: ManifestReader, log: CommitLog) -> None:
+    def __init__(self, tables: TableStore, reader: ManifestReader, log: CommitLog) -> None:
+        self._tables = tables
         self._reader = reader
         self._log = log
 
@@ -143,7 +144,7 @@ class Publisher:
             graph_version=state.head.graph_version + 1,
         )
         rows = manifest_rows(changes, commit)
-        swap_rows(state.table, "object_id", rows_to_table(rows, state.table.schema))
+        swap_rows(self._tables, state.table, "object_id", rows_to_table(rows, state.table.schema))
         return commit
 
 

@@ -40,10 +40,10 @@ def create_keyed_table(
         if existing is not None and rows is None:
             return existing
         raise storage_error(error, doing=f"creating {address.path}", uri=address.path) from error
-    return store.remember(Table(address, dataset))
+    return store.landed(Table(address, dataset))
 
 
-def insert_missing(table: Table, key: str, rows: pa.Table) -> None:
+def insert_missing(store: TableStore, table: Table, key: str, rows: pa.Table) -> None:
     """Insert the rows whose key is not there yet; rows that are there are left alone, so repeating is harmless."""
     try:
         handle = _own_handle(table)
@@ -51,9 +51,10 @@ def insert_missing(table: Table, key: str, rows: pa.Table) -> None:
         handle.merge_insert(key).when_not_matched_insert_all().use_index(False).execute(rows)
     except (OSError, ValueError, RuntimeError) as error:
         raise storage_error(error, doing=f"writing to {table.address.path}", uri=table.address.path) from error
+    store.landed(Table(table.address, handle))
 
 
-def swap_rows(table: Table, key: str, rows: pa.Table) -> None:
+def swap_rows(store: TableStore, table: Table, key: str, rows: pa.Table) -> None:
     """Upsert rows by key on exactly this state of the table, or raise `SwapLost` and change nothing.
 
     A raised `SwapLost` is not proof of failure: an acknowledgement may have been lost. The caller re-reads.
@@ -77,6 +78,7 @@ def swap_rows(table: Table, key: str, rows: pa.Table) -> None:
         if classify(error) in {LanceFailure.NOT_FOUND, LanceFailure.EXISTS}:
             raise storage_error(error, doing=f"publishing to {table.address.path}", uri=table.address.path) from error
         raise SwapLost(str(error)) from error
+    store.landed(Table(table.address, handle))
 
 
 def _own_handle(table: Table) -> Any:

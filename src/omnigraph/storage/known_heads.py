@@ -1,7 +1,7 @@
-"""Which states were the newest of their tables when somebody last looked, and whether they still are.
+"""Which states were the newest of their tables when we last looked or committed, and whether they still are.
 
 Asking Lance for the newest version lists all versions of a table, which takes longer the more there are. On a local
-disk three questions to the file system answer it: the directory of versions has not changed since it was listed, the
+disk three questions to the file system answer it: the directory of versions has not changed since then, the
 version's manifest is the file that it was, and the next version has none. The last one alone would not do, because a
 cleanup leaves gaps; the first one alone would not do, because a directory's time stands still for some milliseconds.
 """
@@ -42,12 +42,15 @@ class KnownHeads:
         )
         return known.version if is_newest else None
 
-    def remember(self, versions: Path, version: int, *, listed: Identity | None) -> None:
-        """Remember a version that was found to be the newest in a directory as it was right before."""
+    def remember(self, versions: Path, version: int, *, directory: Identity | None) -> None:
+        """Remember the newest version of a directory as it was right before the listing, or right after our commit.
+
+        A version that somebody adds between a commit and the look at the directory is the next one, which `find` sees.
+        """
         manifest = identity(_manifest(versions, version))
-        if listed is not None and manifest is not None:
+        if directory is not None and manifest is not None:
             with self._lock:
-                self._by_directory[versions] = _Known(version, listed, manifest)
+                self._by_directory[versions] = _Known(version, directory, manifest)
 
     def forget(self, directory: Path) -> None:
         """Forget everything that lies in or below a directory."""

@@ -151,26 +151,22 @@ def commit_staged(
     An unclear error is settled by looking at the next version: if it carries our uuid the commit landed and only the
     acknowledgement was lost. Committing again is never tried: it would write the rows twice.
     """
-    import lance
     from lance import Transaction
 
+    base = store.open(address, staged.read_version) if staged.read_version else None
     transaction = Transaction(
         read_version=staged.read_version,
-        operation=staged.build(store.open(address, staged.read_version) if staged.read_version else None),
+        operation=staged.build(base),
         uuid=staged.uuid,
         transaction_properties=dict(staged.properties),
     )
     expected = staged.read_version + 1
     failure: Exception | None = None
     try:
-        lance.LanceDataset.commit(
-            store.uri(address),
-            transaction,
-            storage_options=store.storage_options,
-            max_retries=0,
-            enable_stable_row_ids=True,
-        )
+        committed = Table(address, _commit(store, address, base, transaction))
         faults.reach(fail_point)
+        if committed.version == expected and committed.transaction_uuid == staged.uuid:
+            return store.landed(committed)
     except (OSError, ValueError, RuntimeError) as error:
         failure = error
     landed = _version_with_uuid(store, address, expected, staged.uuid)
@@ -198,7 +194,6 @@ def create_table(
     store: TableStore, address: TableAddress, schema: pa.Schema, *, uuid: str, properties: Mapping[str, str]
 ) -> Table:
     """Create an empty table as version 1 in one commit that carries our uuid."""
-    import lance
     from lance import LanceOperation, Transaction
 
     transaction = Transaction(
@@ -208,14 +203,21 @@ def create_table(
         transaction_properties=dict(properties),
     )
     with translated(doing=f"creating {address.path}", uri=address.path):
-        dataset = lance.LanceDataset.commit(
-            store.uri(address),
-            transaction,
-            storage_options=store.storage_options,
-            max_retries=0,
-            enable_stable_row_ids=True,
-        )
-    return store.remember(Table(address, dataset))
+        dataset = _commit(store, address, None, transaction)
+    return store.landed(Table(address, dataset))
+
+
+def _commit(store: TableStore, address: TableAddress, base: Table | None, transaction: Any) -> Any:
+    """Commit on top of an open state: by its address alone Lance would list all versions first, however many."""
+    import lance
+
+    return lance.LanceDataset.commit(
+        base.dataset if base is not None else store.uri(address),
+        transaction,
+        storage_options=store.storage_options,
+        max_retries=0,
+        enable_stable_row_ids=True,
+    )
 
 
 def _version_with_uuid(store: TableStore, address: TableAddress, version: int, uuid: str) -> Table | None:
@@ -281,7 +283,7 @@ def write_data_files(
     with translated(doing=f"writing new files of {target.path}", uri=target.path):
         fragments = write_fragments(
             with_blob_columns(rows, table.schema) if isinstance(rows, pa.Table) else _stream(rows, table.schema),
-            store.uri(target),
+            table.dataset if is_table else store.uri(target),
             schema=None if is_table else table.schema,
             mode="append" if is_table else "create",
             max_rows_per_file=_FRAGMENT_ROWS_MAX,

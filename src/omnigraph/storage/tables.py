@@ -295,7 +295,7 @@ class TableStore:
                 cached = self._handles.get((address, known))
             if cached is not None:
                 return cached
-        listed = identity(versions) if versions is not None else None
+        directory = identity(versions) if versions is not None else None
         try:
             table = self.remember(Table(address, self._dataset(address, None)))
         except (OSError, ValueError, RuntimeError) as error:
@@ -303,8 +303,15 @@ class TableStore:
                 return None
             raise storage_error(error, doing=f"opening {address.path}", uri=address.path) from error
         if versions is not None:
-            self._heads.remember(versions, table.version, listed=listed)
+            self._heads.remember(versions, table.version, directory=directory)
         return table
+
+    def landed(self, table: Table) -> Table:
+        """Keep a state that a commit of ours just made: nobody has to look for the newest one right after."""
+        versions = self._versions(table.address)
+        if versions is not None:
+            self._heads.remember(versions, table.version, directory=identity(versions))
+        return self.remember(table)
 
     def is_newest(self, table: Table) -> bool:
         """Whether a state is still the newest on its ref."""

@@ -35,7 +35,7 @@ class GraphContext:
             store=store,
             manifest=manifest,
             log=log,
-            publisher=Publisher(manifest, log),
+            publisher=Publisher(store.tables, manifest, log),
             addresses=Addresses(manifest, log),
             schemas=schemas,
             sidecars=SidecarStore(store.objects),

@@ -56,7 +56,7 @@ def _persist(site: Site) -> None:
         faults.reach("migrate.after_schemas")
         due = _upgrade_rows(rows, old)
     site.lock.ensure_seconds_left()
-    swap_rows(manifest, "object_id", due.select(manifest.schema.names).cast(manifest.schema))
+    swap_rows(site.store.tables, manifest, "object_id", due.select(manifest.schema.names).cast(manifest.schema))
 
 
 def _has_head(rows: pa.Table) -> bool:

@@ -97,7 +97,7 @@ def _insert(tables: TableStore, record: RecoveryRecord) -> None:
     row = asdict(record)
     row["created_at"] = row.pop("created_at_us")
     table = tables.head(RECOVERIES) or create_keyed_table(tables, RECOVERIES, RECOVERIES_SCHEMA)
-    insert_missing(table, "operation_id", pa.Table.from_pylist([row], schema=RECOVERIES_SCHEMA))
+    insert_missing(tables, table, "operation_id", pa.Table.from_pylist([row], schema=RECOVERIES_SCHEMA))
 
 
 def list_recoveries(tables: TableStore) -> list[RecoveryRecord]:
