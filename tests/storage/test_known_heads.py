@@ -7,8 +7,11 @@ import lance
 import pyarrow as pa
 import pytest
 
+from omnigraph.base import ids
+from omnigraph.storage.refs import create_ref
+from omnigraph.storage.staging import CommitInterleaved, commit_staged, create_table, stage_change
 from omnigraph.storage.store import GraphStore
-from omnigraph.storage.tables import TableAddress, TableStore
+from omnigraph.storage.tables import Table, TableAddress, TableStore
 
 ADDRESS = TableAddress("nodes/t")
 
@@ -65,6 +68,55 @@ def test_a_commit_on_a_ref_is_seen_there_and_nowhere_else(store: TableStore) -> 
     assert after is not None
     assert (before.count_rows(), after.count_rows()) == (1, 2)
     assert store.head(ADDRESS) is main
+
+
+def created(store: TableStore, *numbers: int) -> Table:
+    """Create the table by a commit of ours and add rows by another."""
+    schema = pa.schema([pa.field("n", pa.int64())])
+    empty = create_table(store, ADDRESS, schema, uuid=ids.new_uuid(), properties={})
+    return added(store, empty, *numbers)
+
+
+def added(store: TableStore, table: Table, *numbers: int) -> Table:
+    staged = stage_change(
+        store,
+        table,
+        table.address,
+        rewritten=None,
+        inserted=pa.table({"n": numbers}),
+        removed_addresses=pa.array([], pa.uint64()),
+        properties={},
+    )
+    return commit_staged(store, table.address, staged)
+
+
+def test_our_own_commit_is_the_newest_state_without_a_look(store: TableStore) -> None:
+    main = created(store, 1)
+    branch = create_ref(store, main, "review")
+    assert store.head(ADDRESS) is main
+
+    ours = added(store, branch, 2)
+
+    assert store.head(ours.address) is ours
+    assert store.is_newest(ours)
+    assert sorted(ours.read()["n"].to_pylist()) == [1, 2]
+    assert store.head(ADDRESS) is main
+    assert numbers(store) == [1]
+
+
+def test_a_commit_of_somebody_else_right_after_ours_is_seen_at_once(store: TableStore) -> None:
+    ours = created(store, 1)
+    for more in range(2, 20):
+        write(store, more)
+
+        assert not store.is_newest(ours)
+        with pytest.raises(CommitInterleaved):
+            added(store, ours, 100)
+        newest = store.head(ADDRESS)
+        assert newest is not None
+        assert newest.version > ours.version
+        ours = added(store, newest, 1000 + more)
+        assert store.head(ADDRESS) is ours
 
 
 def test_a_table_that_went_is_gone_and_one_that_came_back_is_another(store: TableStore) -> None:
