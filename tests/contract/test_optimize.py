@@ -6,6 +6,8 @@ import omnigraph
 from omnigraph.base.events import Noted
 from omnigraph.errors import EntityNotFound, MaintenanceLocked, OptimizePartial, RecoveryRequired, Usage
 from omnigraph.maintenance.admission import sole_maintainer
+from omnigraph.manifest.log import COMMITS
+from omnigraph.manifest.rows import MANIFEST
 from omnigraph.storage import staging
 from support import harbor, library, old_graphs
 from support.library import BOOK, CITES
@@ -46,6 +48,25 @@ def test_a_second_run_commits_nothing_anywhere(local_root):
     assert again.graph_version_after == again.graph_version_before
     assert {table.table_key: table.lance_head_version for table in again.tables} == heads
     assert not any(table.committed for table in again.tables)
+
+
+def test_the_versions_of_rows_are_kept_for_data_alone(store_root):
+    graph = library.library(store_root)
+    commits = [commit.graph_commit_id for commit in graph.commits()]
+    tables = graph._context.store.tables
+
+    def remembers_versions(address):
+        head = tables.head(address)
+        return [fragment.metadata.created_at_version_meta is not None for fragment in head.dataset.get_fragments()]
+
+    assert any(remembers_versions(COMMITS))
+    optimized = graph.optimize().commit
+
+    assert optimized is not None
+    assert remembers_versions(MANIFEST)[0] is False
+    assert remembers_versions(COMMITS)[0] is False
+    assert all(all(remembers_versions(pin.address)) for pin in graph.snapshot().tables)
+    assert [commit.graph_commit_id for commit in graph.commits()] == [optimized.graph_commit_id, *commits]
 
 
 def test_forty_tables_of_sixty_fragments_converge_in_one_run(local_root, monkeypatch):

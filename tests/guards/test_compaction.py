@@ -270,3 +270,28 @@ def test_new_files_can_be_read_before_any_version_names_them(table):
 
     assert table.ids(scratch) == "abcd"
     assert table.open().version == dataset.version
+
+
+def test_a_rewrite_may_forget_the_versions_of_its_rows(table):
+    table.create("a", "b", "c")
+    row_ids = table.row_ids()
+
+    def forget_versions() -> None:
+        made = [json.loads(result.json()) for result in execute(table.open())]
+        for new in (new for result in made for new in result["new_fragments"]):
+            assert new["created_at_version_meta"] is not None
+            new |= {"created_at_version_meta": None, "last_updated_at_version_meta": None}
+        Compaction.commit(table.open(), [RewriteResult.from_json(json.dumps(result)) for result in made])
+
+    forget_versions()
+    assert table.row_ids() == row_ids
+    first, second = table.open(), table.open()
+    table.upsert(first, "an")
+    with pytest.raises(OSError, match="Too many concurrent writers"):
+        table.upsert(second, "an")
+    forget_versions()
+
+    (fragment,) = table.open().get_fragments()
+    assert fragment.metadata.to_json()["created_at_version_meta"] is None
+    assert {name: number for name, number in table.row_ids().items() if name in row_ids} == row_ids
+    assert table.ids() == "abcn"

@@ -14,7 +14,7 @@ from omnigraph.maintenance.optimize.report import Contention, TableReport
 from omnigraph.maintenance.optimize.work import rewrite_task
 from omnigraph.manifest.log import ACTORS, COMMITS
 from omnigraph.storage.access import TableAccess
-from omnigraph.storage.compaction import RewriteOutcome, commit_rewrites, run_rewrite
+from omnigraph.storage.compaction import RewriteOutcome, commit_rewrites, run_rewrite, without_row_versions
 from omnigraph.storage.layout import TableLayout, read_layout
 from omnigraph.storage.staging import CommitInterleaved, commit_staged, stage_auto_cleanup_strip
 from omnigraph.storage.store import GraphStore
@@ -85,7 +85,7 @@ def _attempt(store: GraphStore, engine: Engine, head: Table, options: OptimizeOp
         return replace(_untouched(head.address, layout), error=failed)
     faults.reach("optimize.internal_rewritten")
     after = store.tables.fresh_head(head.address)
-    commit_rewrites(after, [outcome.result for outcome in outcomes if outcome.result is not None])
+    commit_rewrites(after, [without_row_versions(outcome.result) for outcome in outcomes if outcome.result is not None])
     return replace(
         _planned(head.address, layout, groups),
         committed=True,
