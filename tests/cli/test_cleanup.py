@@ -53,6 +53,15 @@ def test_fewer_than_three_versions_are_warned_about(run: Any, graph_uri: str, ke
     assert ("rollback target" in ran.err) == warns
 
 
+def test_the_longest_durations_mean_for_ever(run: Any, graph_uri: str) -> None:
+    longest = str(2**63 - 1)
+
+    ran = run("cleanup", graph_uri, "--older-than", longest, "--confirm", "--wait", longest, "--json")
+
+    assert ran.code == 0
+    assert sum(table["old_versions_removed"] for table in ran.document["tables"]) == 0
+
+
 @pytest.mark.parametrize("wrong", [("--keep", "0"), ("--keep", "many"), ("--older-than", "3y"), ("--older-than", "")])
 def test_a_wrong_policy_is_a_wrong_invocation(run: Any, graph_uri: str, wrong: tuple[str, str]) -> None:
     assert run("cleanup", graph_uri, *wrong).code == 2

@@ -2,6 +2,7 @@
 
 import os
 import pty
+import subprocess
 
 import pytest
 
@@ -9,7 +10,7 @@ from omnigraph import errors
 from omnigraph.cli.capabilities import RunningCommand, capability
 from omnigraph.cli.consent import require_consent
 from omnigraph.cli.invocation import Invocation
-from omnigraph.cli.scope import StorageTarget
+from omnigraph.cli.scope import StorageTarget, storage_at
 
 REMOTE = StorageTarget(uri="s3://no-such-bucket/g.omni", name="g")
 OVERWRITE = ("load", "--mode", "overwrite", "--data", "d.jsonl")
@@ -89,6 +90,23 @@ def test_json_never_asks(type_at_terminal):
 
     with pytest.raises(errors.NotConfirmed, match="refusing destructive"):
         require_consent(load_invocation("--json"), REMOTE)
+
+
+def test_a_graph_without_a_name_is_named_by_all_of_its_last_segment():
+    command = RunningCommand(capability=capability("cleanup"), typed="cleanup")
+
+    assert storage_at(command, "s3://x/.omni").name == ".omni"
+    assert storage_at(command, "s3://x/g.omni/").name == "g"
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
+def test_a_closed_stream_is_no_defect(closed, program, workplace):
+    line = f'"{program}" cleanup s3://x/g.omni --confirm {closed}'
+
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False, timeout=60)
+
+    assert done.returncode == 3
+    assert "defect" not in done.stderr
 
 
 def test_a_forced_init_on_an_object_store_needs_consent(run, workplace):

@@ -48,6 +48,12 @@ def test_a_run_that_could_not_look_has_codes_of_its_own(run: Any) -> None:
     assert run("health", "--store", "nowhere.omni").code == 70
 
 
+def test_the_codes_do_not_depend_on_where_flags_stand(run: Any, graph_uri: str) -> None:
+    assert run("--store", "nowhere.omni", "health").code == 70
+    assert run("--server", "prod", "health").code == 64
+    assert run("--graph", "health", "optimize", "--store", graph_uri).code == 2
+
+
 def test_the_document_has_every_table_and_a_fix_for_every_finding(run: Any, graph_uri: str) -> None:
     document = run("health", graph_uri, "--json").document
 

@@ -55,7 +55,10 @@ def test_quiet_silences_the_target(run: Any, graph_uri: str, command: str) -> No
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("address", [("--server", "prod"), ("http://127.0.0.1:1/kb",), ("--store", "https://x/kb")])
+@pytest.mark.parametrize(
+    "address",
+    [("--server", "prod"), ("http://127.0.0.1:1/kb",), ("--store", "https://x/kb"), ("--cluster", "https://x/museum")],
+)
 def test_a_server_is_refused_and_the_message_says_what_to_pass(
     run: Any, command: str, address: tuple[str, ...]
 ) -> None:

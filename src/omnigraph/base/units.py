@@ -23,7 +23,7 @@ def parse_duration(text: str) -> timedelta:
     if not 0 <= seconds <= _SECONDS_MAX:
         raise ValueError(f"{text!r} is not a duration: write a whole number with one of s, m, h, d, w")
     # timedelta ends far below 2^63 seconds; anything longer than its range means "for ever" to every caller.
-    return timedelta(seconds=min(seconds, int(timedelta.max.total_seconds())))
+    return timedelta(seconds=min(seconds, timedelta.max // timedelta(seconds=1)))
 
 
 def spell_bytes(count: int) -> str:

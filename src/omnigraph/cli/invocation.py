@@ -23,12 +23,18 @@ class Invocation:
         typed = set(words[: words.index("--")] if "--" in words else words)
         self.wants_json = "--json" in typed
         self.is_debug = "--debug" in typed
-        self.is_health = next((word for word in words if not word.startswith("-")), None) == "health"
+        self._first_word = next((word for word in words if not word.startswith("-")), None)
         self.environ = environ
         self.flags = GlobalFlags()
         self.notices = Notices(is_quiet="--quiet" in typed)
         self.output: Output = JsonOutput() if self.wants_json else ConsoleOutput(has_color=not environ.get("NO_COLOR"))
         self.command: RunningCommand  # set by the parser as soon as it knows
+
+    @property
+    def is_health(self) -> bool:
+        """Whether this run is `health`; guessed from the line when it failed before the parser got to the command."""
+        known: RunningCommand | None = getattr(self, "command", None)
+        return (known.capability.words if known is not None else self._first_word) == "health"
 
     @cached_property
     def config(self) -> OperatorConfig:

@@ -24,6 +24,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     invocation = Invocation(argv=arguments, environ=os.environ)
     if instruction := os.environ.get(COMPLETION_VARIABLE):
         return _complete(instruction, invocation)
+    _replace_closed_streams()
     _speak_utf8(sys.stdout)
     _speak_utf8(sys.stderr)
     if invocation.is_debug:
@@ -64,6 +65,13 @@ def _complete(instruction: str, invocation: Invocation) -> int:
     from click.shell_completion import shell_complete
 
     return shell_complete(build_app(), {"obj": invocation}, PROGRAM, COMPLETION_VARIABLE, instruction)
+
+
+def _replace_closed_streams() -> None:
+    # A process that is started with a stream closed has None for it, and whoever prints would fall over that.
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123  # lives as long as we do
 
 
 def _speak_utf8(stream: TextIO) -> None:

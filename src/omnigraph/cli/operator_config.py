@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from omnigraph import errors
+from omnigraph.base.home import expand_home
 
 HOME_VARIABLE = "OMNIGRAPH_HOME"
 BINDINGS = ("server", "cluster", "store")
@@ -84,7 +85,7 @@ class OperatorConfig:
 
 def operator_home(environ: Mapping[str, str]) -> Path:
     """Return the operator's directory, which need not exist."""
-    return Path(environ.get(HOME_VARIABLE) or "~/.omnigraph").expanduser()
+    return expand_home(environ.get(HOME_VARIABLE) or "~/.omnigraph")
 
 
 def read_operator_config(environ: Mapping[str, str]) -> OperatorConfig:

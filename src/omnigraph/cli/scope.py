@@ -60,19 +60,20 @@ def echo_target(invocation: Invocation, target: StorageTarget) -> None:
 
 def storage_at(command: RunningCommand, uri: str) -> StorageTarget:
     """Take a URI as one graph's storage; a server's URL is refused without asking it."""
-    if uri.lower().startswith(("http://", "https://")):
-        raise _not_storage(command, uri)
+    _refuse_server_url(command, uri)
     last_segment = uri.rstrip("/").rpartition("/")[2]
-    return StorageTarget(uri=uri, name=last_segment.removesuffix(".omni"))
+    return StorageTarget(uri=uri, name=last_segment.removesuffix(".omni") or last_segment)
 
 
-def _not_storage(command: RunningCommand, url: str) -> errors.Addressing:
+def _refuse_server_url(command: RunningCommand, url: str) -> None:
+    if not url.lower().startswith(("http://", "https://")):
+        return
     if command.capability.command_class is not CommandClass.DIRECT:
-        return command.addressing_error(
+        raise command.addressing_error(
             "an http(s):// URL given as a graph URI does not reach a server; "
             "address the remote graph with --server <url>."
         )
-    return command.addressing_error(
+    raise command.addressing_error(
         f"`{command.typed}` is a {CLASS_PHRASES[CommandClass.DIRECT]} command: it needs direct storage access and "
         f"cannot work through the remote server {_without_secrets(url)}. Name the graph by its file:// or s3:// URI."
     )
@@ -136,6 +137,7 @@ def _graph_in_cluster(invocation: Invocation, binding: Binding, graph: str | Non
     from omnigraph.cluster.ledger import read_applied_graphs
 
     root = invocation.config.clusters.get(binding.value, binding.value)
+    _refuse_server_url(invocation.command, root)
     applied = read_applied_graphs(root, events=invocation.notices.event)
     if graph is None:
         graph = _only_graph(invocation.command, binding, applied.graph_ids)

@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 from omnigraph import errors
 from omnigraph.base.events import Events, Warned, ignore_events
+from omnigraph.base.home import expand_home
 
 LEDGER_PATH = "__cluster/state.json"
 LEDGER_VERSION = 1
@@ -103,7 +104,7 @@ def _split_location(uri: str) -> tuple[str, str]:
 
 
 def _absolute(path: str) -> str:
-    return os.path.abspath(Path(path).expanduser())  # noqa: PTH100  # pathlib has no lexical form
+    return os.path.abspath(expand_home(path))  # noqa: PTH100  # pathlib has no lexical form
 
 
 def _storage_root(cluster: str, events: Events) -> str:
@@ -120,7 +121,7 @@ def _storage_root(cluster: str, events: Events) -> str:
         return root
     if storage is None:
         return root
-    return _normal_root(storage if "://" in storage else str(Path(root, Path(storage).expanduser())))
+    return _normal_root(storage if "://" in storage else str(Path(root, expand_home(storage))))
 
 
 def _normal_root(location: str) -> str:
@@ -145,7 +146,19 @@ def _declared_storage(directory: Path) -> str | None:
     storage = parsed.get("storage")
     if storage is not None and not (isinstance(storage, str) and storage.strip()):
         raise _diagnostic("invalid_storage_root", path, "has a `storage` that is not a path or URI")
+    if storage is not None and (problem := _unusable_root(storage)) is not None:
+        raise _diagnostic("invalid_storage_root", path, f"has a `storage` that cannot be used: {problem}")
     return storage
+
+
+def _unusable_root(storage: str) -> str | None:
+    """Say why a declared root cannot hold a cluster; None when it can. A path is as good as any."""
+    scheme, separator, rest = storage.partition("://")
+    if not separator or scheme == "file":
+        return None
+    if scheme != "s3":
+        return f"{scheme}:// is not storage; give a path, file:// or s3://"
+    return None if rest.strip("/") else "s3:// must name a bucket"
 
 
 def _read_ledger(root: str, environ: Mapping[str, str]) -> bytes | None:
@@ -156,7 +169,13 @@ def _read_ledger(root: str, environ: Mapping[str, str]) -> bytes | None:
     # A cluster may own a whole bucket, a graph may not: the ledger's directory is addressable in both cases.
     directory, _, name = LEDGER_PATH.rpartition("/")
     location = GraphRoot.parse(f"{root.rstrip('/')}/{directory}")
-    stored = open_objects(location, StoreSettings.resolve(location, None, environ)).read(name)
+    try:
+        stored = open_objects(location, StoreSettings.resolve(location, None, environ)).read(name)
+    except errors.StorageError as error:
+        problem = (
+            f"of {root} cannot be read: {error.message} Restore it, or remove it and run `omnigraph cluster import`"
+        )
+        raise _diagnostic("state_read_error", LEDGER_PATH, problem) from error
     return stored.content if stored else None
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
+from omnigraph.base.home import expand_home
 from omnigraph.errors import Addressing, Internal
 
 _ACCEPTED = "Accepted are a path, file:///path and s3://bucket/prefix"
@@ -48,7 +49,7 @@ class GraphRoot:
         if uri is None:
             if _URI_WITHOUT_SLASHES.match(text):
                 raise _refusal(text, "has a scheme but no // after it")
-            return _local_root(text, str(Path(text).expanduser()))
+            return _local_root(text, str(expand_home(text)))
         scheme, rest = uri[1].lower(), uri[2]
         if scheme == "file":
             return _local_root(text, _path_of_file_uri(text, rest))

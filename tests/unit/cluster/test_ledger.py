@@ -177,6 +177,8 @@ def test_an_unparseable_cluster_yaml_is_a_warning_beside_a_ledger(museum):
         ("graphs: [", "invalid_cluster_yaml"),
         ("- a", "invalid_cluster_yaml"),
         ("storage: ' '", "invalid_storage_root"),
+        ("storage: 's3://'", "invalid_storage_root"),
+        ("storage: https://host/museum", "invalid_storage_root"),
     ],
 )
 def test_an_unusable_cluster_yaml_without_a_ledger_is_reported(text, code, museum):
@@ -206,6 +208,20 @@ def test_a_ledger_that_cannot_be_read_says_why(text, code, museum):
 
     assert failure.value.details["diagnostics"][0]["code"] == code
     assert failure.value.exit_code == 1
+
+
+def test_a_ledger_that_is_no_file_is_unreadable(museum):
+    museum.joinpath("__cluster", "state.json").mkdir(parents=True)
+
+    with pytest.raises(errors.ClusterDiagnostics, match=r"cannot be read.*cluster import") as failure:
+        cluster_graph_ids(str(museum))
+
+    assert failure.value.details["diagnostics"][0]["code"] == "state_read_error"
+
+
+def test_the_home_of_an_unknown_user_is_a_path_like_any(museum):
+    with pytest.raises(errors.ClusterStateMissing, match="~nobody-of-that-name/x"):
+        cluster_graph_ids("~nobody-of-that-name/x")
 
 
 def test_no_ledger_points_to_cluster_apply(museum):
