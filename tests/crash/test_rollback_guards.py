@@ -53,7 +53,8 @@ def test_a_restore_that_ran_over_a_foreign_commit_is_never_published(local_root:
     foreign_append(graph, "Sailor", id="Zoe", name="Zoe", rank="mate")
     effects = graph._context.sidecars.read(operation).effects
     effect = next(effect for effect in effects if effect.table_key == "node:Sailor")
-    late = stage_restore(head_of_sailors(graph), effect.expected_version, uuid=effect.compensation_uuid, properties={})
+    pinned = graph._context.store.tables.open(effect.address, effect.expected_version)
+    late = stage_restore(head_of_sailors(graph), pinned, uuid=effect.compensation_uuid, properties={})
     commit_staged(graph._context.store.tables, effect.address, late)
 
     swept = graph.recover()

@@ -103,3 +103,29 @@ def test_staged_update_after_a_restore_is_refused(table):
         lance.LanceDataset.commit(table.uri, change, max_retries=0)
 
     assert table.ids(where="age = 5") == ""
+
+
+def test_restore_of_a_state_with_auto_cleanup_settings_deletes_versions_in_its_own_commit(table):
+    dataset = table.create("a")
+    dataset.update_config({"lance.auto_cleanup.interval": "4", "lance.auto_cleanup.older_than": "0s"})
+    dataset.delete("true")
+
+    table.commit(3, LanceOperation.Restore(2))
+
+    assert 1 not in table.versions()
+
+
+def test_restore_of_a_detached_twin_without_the_settings_deletes_none(table):
+    dataset = table.create("a")
+    dataset.update_config({"lance.auto_cleanup.interval": "4", "lance.auto_cleanup.older_than": "0s"})
+    dataset.delete("true")
+    strip = LanceOperation.UpdateMap(updates=dict.fromkeys(table.open(2).config()), replace=False)
+    change = table.transaction(2, LanceOperation.UpdateConfig(config_updates=strip))
+
+    twin = lance.LanceDataset.commit(table.open(2), change, detached=True, max_retries=5)
+    restored = table.commit(3, LanceOperation.Restore(twin.version))
+
+    assert twin.version >= 2**63
+    assert restored.config() == {}
+    assert table.ids() == "a"
+    assert table.versions() == [1, 2, 3, 4]

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import omnigraph
+from crash.test_writer_matrix import run_child
 from omnigraph.base import clock, faults, ids
 from omnigraph.errors import DriftNeedsRepair, OmniError, StaleView
 from omnigraph.graph import Graph
@@ -198,11 +199,12 @@ def poison(graph: Graph) -> dict[str, set[int]]:
     return versions_of(graph)
 
 
-def make_eager(dataset: lance.LanceDataset) -> int:
+def make_eager(dataset: lance.LanceDataset, *, commits_ahead: int = 1) -> int:
     # The hook fires at every multiple of the interval: not in this commit, which would already delete, but in the next.
-    following = dataset.version + 2
-    dataset.update_config({"lance.auto_cleanup.interval": str(following), "lance.auto_cleanup.older_than": "0s"})
-    assert dataset.version == following - 1
+    made = dataset.version + 1
+    interval = made + commits_ahead
+    dataset.update_config({"lance.auto_cleanup.interval": str(interval), "lance.auto_cleanup.older_than": "0s"})
+    assert dataset.version == made
     return dataset.version
 
 
@@ -265,6 +267,51 @@ def test_06_stored_auto_cleanup_settings_delete_no_version_and_are_removed(
         config = lance.dataset(f"{graph.uri}/{name}", session=lance.Session()).config()
         assert not any(key.startswith("lance.auto_cleanup") for key in config), name
     assert harbor.pins_equal_heads(graph)
+
+
+def roll_back(graph: Graph) -> None:
+    run_child(graph.uri, "load_append", "write.between_tables:kill:2")
+    assert [settled.outcome for settled in graph.recover().recovered] == ["rolled_back"]
+
+
+def roll_back_twice(graph: Graph) -> None:
+    run_child(graph.uri, "load_append", "write.between_tables:kill:2")
+    run_child(graph.uri, "recover", "recover.after_restore:kill")
+    assert [settled.outcome for settled in graph.recover().recovered] == ["rolled_back"]
+
+
+def discard_drift(graph: Graph) -> None:
+    for pin in graph.snapshot().tables:
+        dataset_of(graph, pin).delete("true")
+    graph.repair(confirm=True, discard=True)
+
+
+@pytest.mark.parametrize(("undo", "commits_ahead"), [(roll_back, 3), (roll_back_twice, 3), (discard_drift, 2)])
+def test_06_a_restore_brings_no_auto_cleanup_settings_back(
+    local_root: str, undo: Callable[[Graph], object], commits_ahead: int
+) -> None:
+    graph = harbor.new_graph(local_root)
+    graph.load(harbor.lines([harbor.sailor("Early"), harbor.ship("S1", "Renamed")]), mode="merge")
+    graph.branches.create("old")
+    eager = {
+        pin.table_key: make_eager(dataset_of(graph, pin), commits_ahead=commits_ahead)
+        for pin in graph.snapshot().tables
+    }
+    publish_pins(graph, eager)
+    existing, history = versions_of(graph), [harbor.content(graph, version=version) for version in (1, 2, 3)]
+
+    undo(omnigraph.open(local_root, recover=False))
+
+    kept = versions_of(graph)
+    assert {name: versions - kept[name] for name, versions in existing.items()} == {name: set() for name in existing}
+    assert [harbor.content(graph, version=version) for version in (1, 2, 3)] == history
+    assert harbor.content(graph) == history[-1] == harbor.content(graph, branch="old")
+    restored = [pin for pin in graph.snapshot().tables if pin.version > eager[pin.table_key]]
+    assert len(restored) >= 2
+    for pin in restored:
+        assert not any(key.startswith("lance.auto_cleanup") for key in dataset_of(graph, pin).config()), pin.table_key
+    assert harbor.pins_equal_heads(graph)
+    assert graph.load(harbor.lines([harbor.sailor("Later")]), mode="append").commit is not None
 
 
 def test_07_nothing_is_built_on_drift_and_other_tables_go_on(local_root: str) -> None:

@@ -19,6 +19,9 @@ from omnigraph.storage.tables import ROW_ID, Table, TableAddress, TableStore
 
 _FRAGMENT_ROWS_MAX = 1 << 20
 _FRAGMENT_BYTES_MAX = 1 << 30
+_DETACHED_MIN = 1 << 63
+_DETACHED_RETRIES = 5
+"""Lance draws the number of a detached version; without a retry it gives up before the first draw."""
 
 
 class CommitInterleaved(Exception):
@@ -135,12 +138,37 @@ def stage_auto_cleanup_strip(table: Table, *, properties: Mapping[str, str]) -> 
     return _staged(table, "UpdateConfig", properties, lambda _: LanceOperation.UpdateConfig(config_updates=update))
 
 
-def stage_restore(table: Table, version: int, *, uuid: str, properties: Mapping[str, str]) -> StagedCommit:
-    """Plan a restore of an older version on top of `table`, which must be HEAD."""
+def stage_restore(table: Table, earlier: Table, *, uuid: str, properties: Mapping[str, str]) -> StagedCommit:
+    """Plan a restore of an earlier state on top of `table`, which must be HEAD."""
     from lance import LanceOperation
 
-    staged = _staged(table, "Restore", properties, lambda _: LanceOperation.Restore(version))
+    staged = _staged(table, "Restore", properties, lambda _: LanceOperation.Restore(_without_auto_cleanup(earlier)))
     return replace(staged, uuid=uuid)
+
+
+def is_detached(version: int) -> bool:
+    """Whether a version stands beside the line of versions that a table's readers see."""
+    return version >= _DETACHED_MIN
+
+
+def _without_auto_cleanup(table: Table) -> int:
+    """Return a version with the content of a state and without stored auto-cleanup settings.
+
+    A restore brings settings back too, and Lance obeys them inside that very commit: it would delete versions that
+    branches read. Where a state has any, its stripped twin is committed beside the line of versions.
+    """
+    import lance
+    from lance import Transaction
+
+    strip = stage_auto_cleanup_strip(table, properties={})
+    if strip is None:
+        return table.version
+    transaction = Transaction(
+        read_version=strip.read_version, operation=strip.build(table), uuid=strip.uuid, transaction_properties={}
+    )
+    with translated(doing=f"preparing the restore of {table.address.path}", uri=table.address.path):
+        twin = lance.LanceDataset.commit(table.dataset, transaction, detached=True, max_retries=_DETACHED_RETRIES)
+    return int(twin.version)
 
 
 def commit_staged(

@@ -180,7 +180,7 @@ def discard_drift(context: GraphContext, operation_id: str, effect: SidecarEffec
     assert effect.pinned_version is not None
     staged = stage_restore(
         context.store.tables.open(effect.address, effect.expected_version),
-        effect.pinned_version,
+        context.store.tables.open(effect.address, effect.pinned_version),
         uuid=effect.planned[-1].uuid,
         properties={"omnigraph.operation_id": operation_id, "omnigraph.kind": SidecarKind.DISCARD_DRIFT.value},
     )
@@ -260,7 +260,7 @@ def _restore(context: GraphContext, sidecar: Sidecar, effect: SidecarEffect, pin
         return head
     staged = stage_restore(
         head,
-        pin.version,
+        context.store.tables.open(effect.address, pin.version),
         uuid=effect.compensation_uuid,
         properties={"omnigraph.operation_id": sidecar.operation_id, "omnigraph.kind": "rollback"},
     )

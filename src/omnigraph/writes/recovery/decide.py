@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from omnigraph.catalog.model import TableKey
 from omnigraph.storage.operations import OperationName, TableOperation
+from omnigraph.storage.staging import is_detached
 from omnigraph.writes.recovery.facts import EffectFacts, SidecarFacts
 from omnigraph.writes.sidecar import EffectKind, SidecarEffect, SidecarKind
 
@@ -106,7 +107,8 @@ def _is_compensation(made: TableOperation, effect: SidecarEffect) -> bool:
     return (
         made.uuid == effect.compensation_uuid
         and made.name == OperationName.RESTORE
-        and made.restored_version == effect.expected_version
+        and made.restored_version is not None
+        and (made.restored_version == effect.expected_version or is_detached(made.restored_version))
     )
 
 
