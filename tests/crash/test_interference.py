@@ -30,11 +30,11 @@ NEW_SHIP = [harbor.ship("S9")]
 
 @contextmanager
 def paused_child(uri: str, kind: str, point: str) -> Iterator[subprocess.Popen[str]]:
-    """Run a writer in a child process until it stops itself at a fail point."""
+    """Run a writer in a child process until it stops itself at a fail point; that happens once."""
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path]),
-        "OMNIGRAPH_FAILPOINT": f"{point}:pause",
+        "OMNIGRAPH_FAILPOINT": f"{point}:pause:0:1",
     }
     child = subprocess.Popen(
         [sys.executable, "-m", "support.writer_child", uri, kind], env=environment, stdout=subprocess.PIPE, text=True

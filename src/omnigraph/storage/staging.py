@@ -40,6 +40,8 @@ class StagedCommit:
     """Makes Lance's operation on the state it lands on, which is None for a table that does not exist yet. Deletion
     files lie in the tree of the ref they belong to, so those of a ref that does not exist yet can only be written once
     it does."""
+    data_files: tuple[str, ...] = ()
+    """The names of the new data files, in the `data/` directory of where the commit lands."""
 
     def on_top_of(self, read_version: int) -> "StagedCommit":
         """Move onto a later version that changed no fragment, for chains of planned commits."""
@@ -65,15 +67,16 @@ def stage_change(
     rows, row_ids = _rewritten_then_inserted(rewritten, inserted)
     fragments = write_data_files(store, table, target, rows) if rows is not None and rows.num_rows else []
     if len(removed_addresses) == 0:
-        return _staged(table, "Append", properties, lambda _: _append(fragments))
+        return _staged(table, "Append", properties, lambda _: _append(fragments), fragments)
     if target == table.address:
         operation = _deleting_operation(table, removed_addresses, fragments, row_ids)
-        return _staged(table, _deleting_name(fragments), properties, lambda _: operation)
+        return _staged(table, _deleting_name(fragments), properties, lambda _: operation, fragments)
     return _staged(
         table,
         _deleting_name(fragments),
         properties,
         lambda forked: _deleting_operation(forked, removed_addresses, fragments, row_ids),
+        fragments,
     )
 
 
@@ -91,7 +94,7 @@ def stage_replacement(
     fragments = write_data_files(store, table, target, rows) if rows.num_rows else []
     # Lance's own form of the schema, not Arrow's: a fresh one would be numbered otherwise than the files are.
     schema = table.dataset.lance_schema
-    return _staged(table, "Overwrite", properties, lambda _: LanceOperation.Overwrite(schema, fragments))
+    return _staged(table, "Overwrite", properties, lambda _: LanceOperation.Overwrite(schema, fragments), fragments)
 
 
 def stage_written(
@@ -113,17 +116,18 @@ def stage_written(
 
     written = [FragmentMetadata.from_json(fragment) for fragment in fragments]
     if replacing is not None:
-        return _staged(table, "Overwrite", properties, lambda _: LanceOperation.Overwrite(replacing, written))
+        return _staged(table, "Overwrite", properties, lambda _: LanceOperation.Overwrite(replacing, written), written)
     if removed_addresses is None or len(removed_addresses) == 0:
-        return _staged(table, "Append", properties, lambda _: _append(written))
+        return _staged(table, "Append", properties, lambda _: _append(written), written)
     if target == table.address:
         operation = _deleting_with(table, removed_addresses, written)
-        return _staged(table, _deleting_name(written), properties, lambda _: operation)
+        return _staged(table, _deleting_name(written), properties, lambda _: operation, written)
     return _staged(
         table,
         _deleting_name(written),
         properties,
         lambda forked: _deleting_with(forked, removed_addresses, written),
+        written,
     )
 
 
@@ -256,9 +260,20 @@ def _version_with_uuid(store: TableStore, address: TableAddress, version: int, u
     return table if table.transaction_uuid == uuid else None
 
 
-def _staged(table: Table, operation: str, properties: Mapping[str, str], build: Callable[[Table], Any]) -> StagedCommit:
+def _staged(
+    table: Table,
+    operation: str,
+    properties: Mapping[str, str],
+    build: Callable[[Table], Any],
+    fragments: Sequence[Any] = (),
+) -> StagedCommit:
     return StagedCommit(
-        uuid=ids.new_uuid(), read_version=table.version, operation=operation, properties=properties, build=build
+        uuid=ids.new_uuid(),
+        read_version=table.version,
+        operation=operation,
+        properties=properties,
+        build=build,
+        data_files=tuple(file.path for fragment in fragments for file in fragment.files),
     )
 
 
@@ -304,22 +319,26 @@ def _rewritten_then_inserted(rewritten: pa.Table | None, inserted: pa.Table | No
 def write_data_files(
     store: TableStore, table: Table, target: TableAddress, rows: pa.Table | Iterable[pa.RecordBatch]
 ) -> list[Any]:
-    """Write rows, or a stream of them, as data files below `target`; one that is not the table does not exist yet."""
+    """Write rows, or a stream of them, as data files below `target`.
+
+    A target that is not the table should not exist yet. If it does, a writer that takes its gate first has just made
+    it, or one that died left it: whoever commits these files finds out, so they are written all the same.
+    """
     from lance.fragment import write_fragments
 
-    is_table = target == table.address
+    existing = table if target == table.address else store.head(target)
     with translated(doing=f"writing new files of {target.path}", uri=target.path):
         fragments = write_fragments(
             with_blob_columns(rows, table.schema) if isinstance(rows, pa.Table) else _stream(rows, table.schema),
-            table.dataset if is_table else store.uri(target),
-            schema=None if is_table else table.schema,
-            mode="append" if is_table else "create",
+            store.uri(target) if existing is None else existing.dataset,
+            schema=table.schema if existing is None else None,
+            mode="create" if existing is None else "append",
             max_rows_per_file=_FRAGMENT_ROWS_MAX,
             max_bytes_per_file=_FRAGMENT_BYTES_MAX,
             storage_options=store.storage_options,
             enable_stable_row_ids=True,
         )
-    return list(fragments) if is_table else [_with_field_ids(fragment, table) for fragment in fragments]
+    return [_with_field_ids(fragment, table) for fragment in fragments] if existing is None else list(fragments)
 
 
 def _with_field_ids(fragment: Any, table: Table) -> Any:

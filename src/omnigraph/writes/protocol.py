@@ -299,6 +299,7 @@ def _revalidate(context: GraphContext, capture: Capture, prepared: PreparedWrite
     for table in prepared.tables:
         if table.is_first_touch:
             _expect_absent_ref(context, table)
+            _expect_staged_files(context, table)
         else:
             head_at_pin(context, table.pin)
 
@@ -398,6 +399,27 @@ def _expect_absent_ref(context: GraphContext, table: PreparedTable) -> None:
             f"stale view of '{table.pin.table_key}': the branch's own {table.target.path} exists although the graph "
             "does not pin it, and no pending operation explains it. Nothing was written; run omnigraph repair.",
             tables=[table.pin.table_key],
+        )
+
+
+def _expect_staged_files(context: GraphContext, table: PreparedTable) -> None:
+    """Demand that the files of a first write are still there.
+
+    They wait in the tree of a ref that does not exist yet. If another writer made that ref and died, whoever settled
+    it removed the tree, and our files with it.
+    """
+    directory = f"{table.target.path}/data/"
+    present = set(context.store.objects.list(directory))
+    lost = [name for staged in table.chain for name in staged.data_files if f"{directory}{name}" not in present]
+    if lost:
+        raise _Moved(
+            ReadSetConflict(
+                f"stale view of '{table.pin.table_key}': an interrupted first write to the branch was taken back, and "
+                "files of this one with it — refresh and retry",
+                member="staged_files",
+                expected=f"{len(lost)} more files",
+                actual=None,
+            )
         )
 
 

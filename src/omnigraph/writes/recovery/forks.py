@@ -5,6 +5,7 @@ from omnigraph.errors import OmniError
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.storage.refs import delete_ref, drop_leftover_tree, list_refs
 from omnigraph.storage.removal import remove_table
+from omnigraph.storage.tables import TableAddress
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.recovery.decide import EffectClass, classify
 from omnigraph.writes.recovery.facts import observe_effect
@@ -48,12 +49,30 @@ def _remove_fork(context: GraphContext, effect: SidecarEffect) -> str | None:
     if pinned_by is not None:
         return f"{effect.table_key}: branch '{pinned_by}' pins the ref {effect.ref}"
     assert effect.ref is not None
-    existed = effect.ref in list_refs(context.store.tables, effect.location)
-    if existed:
-        delete_ref(context.store.tables, effect.location, effect.ref)
-        faults.reach("recover.after_fork_delete")
-    drop_leftover_tree(context.store.objects, effect.location, effect.ref, keeps_data=not existed)
+    remove_ref(context, TableAddress(effect.location, effect.ref))
     return None
+
+
+def remove_ref(context: GraphContext, address: TableAddress) -> None:
+    """Delete a ref that nobody pins and what else its creation left; the caller holds the gate of its branch."""
+    assert address.ref is not None
+    existed = address.ref in list_refs(context.store.tables, address.location)
+    if existed:
+        _invalidate_staged_files(context, address)
+        delete_ref(context.store.tables, address.location, address.ref)
+        faults.reach("recover.after_fork_delete")
+    drop_leftover_tree(context.store.objects, address.location, address.ref, keeps_data=not existed)
+
+
+def _invalidate_staged_files(context: GraphContext, address: TableAddress) -> None:
+    """Remove all data files while the ref still exists: Lance takes the tree away in no particular order.
+
+    Another first write may have staged files there. It looks for each of them before it commits and must never find
+    one whose blobs are gone already.
+    """
+    for path in context.store.objects.list(f"{address.path}/data/"):
+        if path.endswith(".lance"):
+            context.store.objects.delete(path)
 
 
 def _branch_that_pins(context: GraphContext, effect: SidecarEffect) -> str | None:
