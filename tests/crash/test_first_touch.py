@@ -7,6 +7,7 @@ from crash.test_interference import paused_child, resume
 from crash.test_writer_matrix import _sweep_until_free, run_child
 from omnigraph.errors import DriftNeedsRepair
 from omnigraph.graph import Graph
+from omnigraph.maintenance.repair.drift import Classification
 from support import harbor
 from support.writer_child import BRANCH_KINDS
 
@@ -54,8 +55,18 @@ def test_two_first_writes_at_once_both_land(graph: Graph) -> None:
     assert [commit.graph_commit_id for commit in later.commits("review")][:2] == [said["commit"], first.graph_commit_id]
 
 
-@pytest.mark.parametrize("died_at", ["fork.after_create", "fork.after_commit"])
-def test_a_ref_that_was_abandoned_is_drift_until_repair_settles_it(graph: Graph, died_at: str) -> None:
+@pytest.mark.parametrize(
+    ("died_at", "way_out", "action", "keeps_content"),
+    [
+        ("fork.after_create", {}, "healed", True),
+        ("fork.after_create", {"discard": True}, "discarded", True),
+        ("fork.after_commit", {"force": True}, "forced", False),
+        ("fork.after_commit", {"discard": True}, "discarded", True),
+    ],
+)
+def test_a_ref_that_was_abandoned_is_drift_until_repair_settles_it(
+    graph: Graph, died_at: str, way_out: dict[str, bool], action: str, keeps_content: bool
+) -> None:
     before = harbor.content(graph, branch="review")
     run_child(graph.uri, "branch_load", f"{died_at}:kill")
     (operation,) = harbor.pending(graph)
@@ -64,3 +75,12 @@ def test_a_ref_that_was_abandoned_is_drift_until_repair_settles_it(graph: Graph,
     with pytest.raises(DriftNeedsRepair, match="omnigraph repair"):
         BRANCH_KINDS["branch_load"](graph)
     assert harbor.content(graph, branch="review") == before
+
+    (preview,) = [row for row in graph.repair().rows if row.classification is not Classification.NO_DRIFT]
+    assert (preview.branch, preview.action) == ("review", "preview")
+    repaired = graph.repair(confirm=True, **way_out)
+
+    assert [row.action for row in repaired.rows if row.branch == "review" and row.action != "noop"] == [action]
+    assert (harbor.content(graph, branch="review") == before) is keeps_content
+    assert all(row.classification is Classification.NO_DRIFT for row in graph.repair().rows)
+    assert BRANCH_KINDS["branch_load"](graph) is not None

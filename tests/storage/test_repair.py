@@ -73,6 +73,19 @@ def overwrite(dataset: Any) -> None:
     )
 
 
+def column_made_anew(dataset: Any) -> None:
+    dataset.drop_columns(["age"])
+    dataset.add_columns({"age": "cast(7 as int)"})
+
+
+def bare_overwrite(dataset: Any) -> None:
+    rows = dataset.to_table()
+    bare = pa.schema([pa.field(field.name, field.type) for field in rows.schema])
+    lance.write_dataset(
+        rows.cast(bare), dataset.uri, mode="overwrite", storage_options=dataset._storage_options or None
+    )
+
+
 def index(dataset: Any) -> None:
     dataset.create_scalar_index("id", "BTREE")
 
@@ -117,6 +130,8 @@ FORGERIES: dict[Callable[[Any], None], tuple[str, str, str, str]] = {
     column_dropped: UNFIT,
     column_added_and_dropped: SUSPICIOUS,
     overwrite: SUSPICIOUS,
+    column_made_anew: UNFIT,
+    bare_overwrite: UNFIT,
     index: SUSPICIOUS,
     restore: SUSPICIOUS,
     setting: SUSPICIOUS,
@@ -320,3 +335,23 @@ def test_a_table_with_blobs_is_healed_like_any_other(local_root: str) -> None:
     compaction(raw(graph, "Scan"))
 
     assert row_of(graph, "node:Scan", confirm=True).action is RepairAction.HEALED
+
+
+def test_without_the_pinned_version_there_is_nothing_to_go_back_to(graph: Graph) -> None:
+    dataset = raw(graph)
+    pinned = dataset.version
+    append(dataset)
+    manifest = Path(dataset.uri) / "_versions" / f"{2**64 - 1 - pinned:020d}.manifest"
+    manifest.unlink()
+    graph = omnigraph.open(graph.uri, recover=False)
+
+    (preview,) = [row for row in graph.repair(review_limit=3).rows if row.table_key == SAILOR]
+    (refused,) = graph.repair(confirm=True, discard=True).refused
+
+    assert preview.review is None
+    assert preview.error == f"version {pinned}, which the graph pins, is gone"
+    assert refused.error is not None
+    assert "nothing to go back to" in refused.error
+    assert harbor.pending(graph) == []
+    assert [row.action for row in graph.repair(confirm=True, force=True).rows if row.table_key == SAILOR] == ["forced"]
+    assert "stranger" in harbor.content(graph)

@@ -13,14 +13,15 @@ _OPERATIONS_SHOWN = 4
 
 
 def repair_document(uri: str, report: "RepairReport") -> Json:
-    """Describe every table, and the version that this run published on `main`, if any."""
+    """Describe every table, and the version that this run published: that of `main`, if it was among the branches."""
     published = {commit.graph_branch: commit.graph_version for commit in report.commits}
+    only = next(iter(published.values()), None) if len(published) == 1 else None
     return {
         "uri": uri,
         "confirm": report.consent != "preview",
         "force": report.consent == "anything",
         "discard": report.consent == "discard",
-        "manifest_version": published.get("main"),
+        "manifest_version": published.get("main", only),
         "commits": [commit.graph_commit_id for commit in report.commits],
         "tables": [_row_document(row) for row in report.rows],
     }
@@ -66,8 +67,18 @@ def repair_text(report: "RepairReport") -> Text:
             text += [f"  {sample['op']} {sample['id']}" for sample in row.review.samples]
     text += [f"published graph version {commit.graph_version} of {commit.graph_branch}" for commit in report.commits]
     if any(row.action == "preview" for row in drifted):
-        text.append("Nothing was changed. Publish what is verified with --confirm.")
+        text.append(f"Nothing was changed. {_next_step(drifted)}")
     return text
+
+
+def _next_step(drifted: "list[RepairRow]") -> str:
+    """Say what works for at least one of the tables."""
+    usable = [row for row in drifted if row.action == "preview" and not row.is_unfit]
+    if any(row.classification == "verified_maintenance" for row in usable):
+        return "Publish what is verified with --confirm."
+    if usable:
+        return "Look at the rows with --diff; then publish with --force --confirm, or go back with --discard --confirm."
+    return "Go back to what the graph pins with --discard --confirm."
 
 
 def _cells(row: "RepairRow") -> tuple[str, ...]:

@@ -86,12 +86,12 @@ def repair(
 
 def _refused(report: "RepairReport") -> errors.RepairRefused:
     keys = [row.table_key for row in report.refused]
-    lost = [row.table_key for row in report.refused if row.classification == "behind"]
-    advice = (
-        f"Restore {', '.join(lost)} from a backup."
-        if lost
-        else "Review them, then publish what is there with --force --confirm."
-    )
+    if lost := [row.table_key for row in report.refused if row.classification == "behind"]:
+        advice = f"Restore {', '.join(lost)} from a backup."
+    elif unfit := [row.table_key for row in report.refused if row.is_unfit]:
+        advice = f"The graph could not be used with {', '.join(unfit)} as it is; see above for the way out."
+    else:
+        advice = "Review them, then publish what is there with --force --confirm."
     return errors.RepairRefused(
         f"repair refused {counted(len(keys), 'table')}: {', '.join(keys)}. {advice}", tables=keys
     )

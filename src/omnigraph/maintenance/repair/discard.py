@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from omnigraph.base import faults, ids
 from omnigraph.base.events import Events
+from omnigraph.errors import GraphCorrupt
 from omnigraph.maintenance.repair.drift import TableDrift
 from omnigraph.manifest.commits import Commit, CommitKind
 from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions
@@ -12,6 +13,7 @@ from omnigraph.storage.locks import HeldLock
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.protocol import Achieved, WriteIdentity, carry_out, describe_operation
 from omnigraph.writes.recovery.act import discard_drift
+from omnigraph.writes.recovery.forks import branch_that_pins, remove_ref
 from omnigraph.writes.sidecar import EffectKind, PlannedCommit, SidecarEffect, SidecarKind
 
 
@@ -26,8 +28,14 @@ def discard(
 ) -> Commit | None:
     """Restore every drifted table to its pin and publish all of them as one commit; the caller holds the gates.
 
-    The drift stays in the table's own history, above nothing: the restored content is a new version.
+    The drift stays in the table's own history, above nothing: the restored content is a new version. A stray ref is
+    removed instead, which needs no commit: the graph never showed it.
     """
+    for stray in (drift for drift in drifted if drift.is_stray):
+        _remove_stray(context, stray, lock)
+    drifted = [drift for drift in drifted if not drift.is_stray]
+    if not drifted:
+        return None
     identity = WriteIdentity.mint(SidecarKind.DISCARD_DRIFT, CommitKind.REPAIR, actor)
     effects = {drift.pin.table_key: _effect(drift) for drift in drifted}
     described = {
@@ -64,6 +72,17 @@ def discard(
         ),
         events,
     )
+
+
+def _remove_stray(context: GraphContext, drift: TableDrift, lock: HeldLock) -> None:
+    assert drift.head is not None
+    address = drift.head.address
+    assert address.ref is not None
+    lock.ensure_seconds_left()
+    reader = branch_that_pins(context, drift.pin.identity, address.ref)
+    if reader is not None:
+        raise GraphCorrupt(f"Branch '{reader}' reads {address.path}, which belongs to branch '{drift.branch}' alone.")
+    remove_ref(context, address)
 
 
 def _effect(drift: TableDrift) -> SidecarEffect:

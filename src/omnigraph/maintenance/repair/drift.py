@@ -7,14 +7,15 @@ from enum import StrEnum
 import pyarrow as pa
 
 from omnigraph.base import clock
-from omnigraph.catalog.arrow import table_schema
+from omnigraph.catalog.arrow import PRIMARY_KEY_METADATA, PROPERTY_ID_METADATA, table_schema
 from omnigraph.catalog.model import Catalog, TableKey
-from omnigraph.errors import EntityNotFound
+from omnigraph.errors import EntityNotFound, HistoricalVersionReclaimed
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
 from omnigraph.storage.operations import OperationName, TableOperation, operations_between
+from omnigraph.storage.refs import list_refs
 from omnigraph.storage.table_files import TableDirectory
-from omnigraph.storage.tables import Table
+from omnigraph.storage.tables import Table, TableAddress
 from omnigraph.writes.context import GraphContext
 
 _PATIENCE_SECONDS = 10.0
@@ -36,15 +37,19 @@ class Classification(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableDrift:
-    """One owned table of one branch: its pin, its HEAD and every operation between them."""
+    """One table of one branch: its pin, its HEAD and every operation between them."""
 
     branch: str
     pin: TablePin
+    pinned: Table | None
+    """The state that the graph pins; None when that version is gone."""
     head: Table | None
     operations: tuple[TableOperation, ...] | None
     """What made each version in (pin, HEAD]; None when one of them cannot be told."""
     unfit_because: str | None
-    """Why the graph could not be read with HEAD at all; None when its columns are those of the schema."""
+    """Why the graph could not be used with HEAD at all; None when its columns are those of the schema."""
+    is_stray: bool = False
+    """Whether the branch inherits the table, and the ref that HEAD is on belongs to a first write that was given up."""
 
     @property
     def head_version(self) -> int | None:
@@ -54,7 +59,10 @@ class TableDrift:
     @property
     def classification(self) -> Classification:
         """Judge by the names in the transaction files; an unknown operation is never harmless."""
-        return classify_drift(pin_version=self.pin.version, head_version=self.head_version, operations=self.operations)
+        found = classify_drift(pin_version=self.pin.version, head_version=self.head_version, operations=self.operations)
+        # A fork that was never committed to holds what its branch inherits, and is in the way of the next first write.
+        is_empty_fork = self.is_stray and found is Classification.NO_DRIFT
+        return Classification.VERIFIED_MAINTENANCE if is_empty_fork else found
 
 
 def classify_drift(
@@ -72,19 +80,27 @@ def classify_drift(
     return Classification.SUSPICIOUS
 
 
-def find_drift(context: GraphContext, branch: str, table_keys: Sequence[TableKey] = ()) -> list[TableDrift]:
-    """Look at every table that a branch owns; tables it inherits are their owner's matter."""
+def find_drift(
+    context: GraphContext, branch: str, table_keys: Sequence[TableKey] = (), *, with_strays: bool = False
+) -> list[TableDrift]:
+    """Look at every table that a branch owns; tables it inherits are their owner's matter.
+
+    With strays, also at refs that the branch should not have yet, which takes a listing per inherited table.
+    """
     snapshot = context.manifest.load(branch).snapshot
     catalog = context.schemas.catalog(snapshot.schema)
-    wanted = set(table_keys)
-    return [
-        _look(context, branch, pin, catalog)
-        for pin in snapshot.pins.values()
-        if pin.ref == snapshot.own_ref and (not wanted or pin.table_key in wanted)
-    ]
+    pins = [pin for pin in snapshot.pins.values() if not table_keys or pin.table_key in table_keys]
+    owned = [_look(context, branch, pin, catalog) for pin in pins if pin.ref == snapshot.own_ref]
+    if not with_strays or snapshot.own_ref is None:
+        return owned
+    inherited = [pin for pin in pins if pin.ref != snapshot.own_ref]
+    strays = [_look_for_stray(context, branch, pin, snapshot.own_ref, catalog) for pin in inherited]
+    return [*owned, *(stray for stray in strays if stray is not None)]
 
 
-def find_lasting_drift(context: GraphContext, branch: str, table_keys: Sequence[TableKey] = ()) -> list[TableDrift]:
+def find_lasting_drift(
+    context: GraphContext, branch: str, table_keys: Sequence[TableKey] = (), *, with_strays: bool = False
+) -> list[TableDrift]:
     """Look at every table that a branch owns, and again while what looks like drift may be a write under way.
 
     Between its table commits and its publish a live writer's tables are ahead of their pins. Drift counts when two
@@ -93,7 +109,7 @@ def find_lasting_drift(context: GraphContext, branch: str, table_keys: Sequence[
     deadline = clock.monotonic_seconds() + _PATIENCE_SECONDS
     former: set[tuple[TableKey, int, int | None]] = set()
     while True:
-        found = find_drift(context, branch, table_keys)
+        found = find_drift(context, branch, table_keys, with_strays=with_strays)
         drifted = {
             (drift.pin.table_key, drift.pin.version, drift.head_version)
             for drift in found
@@ -125,31 +141,79 @@ def check_table_keys(snapshots: Iterator[GraphSnapshot], table_keys: Sequence[st
 
 def _look(context: GraphContext, branch: str, pin: TablePin, catalog: Catalog) -> TableDrift:
     head = context.store.tables.head(pin.address)
-    is_ahead = head is not None and head.version > pin.version
+    if head is None or head.version <= pin.version:
+        return TableDrift(branch=branch, pin=pin, pinned=None, head=head, operations=(), unfit_because=None)
+    pinned = _pinned(context, pin)
     return TableDrift(
         branch=branch,
         pin=pin,
+        pinned=pinned,
         head=head,
-        operations=_operations(context, pin, head.version) if head is not None and is_ahead else (),
-        unfit_because=_unfit_because(head, pin, catalog) if head is not None and is_ahead else None,
+        operations=_operations(context, pin.address, after=pin.version, up_to=head.version),
+        unfit_because=_unfit_because(head, pinned, pin, catalog),
     )
 
 
-def _operations(context: GraphContext, pin: TablePin, head_version: int) -> tuple[TableOperation, ...] | None:
-    directory = TableDirectory(context.store.objects, pin.location)
-    return operations_between(directory, ref=pin.ref, after=pin.version, up_to=head_version)
+def _look_for_stray(
+    context: GraphContext, branch: str, pin: TablePin, own_ref: str, catalog: Catalog
+) -> TableDrift | None:
+    ref = list_refs(context.store.tables, pin.location).get(own_ref)
+    address = TableAddress(pin.location, own_ref)
+    head = context.store.tables.head(address) if ref is not None else None
+    if ref is None or head is None:
+        return None
+    pinned = _pinned(context, pin)
+    is_forked_from_pin = (ref.parent, ref.parent_version) == (pin.ref, pin.version)
+    elsewhere = f"it was forked from version {ref.parent_version}, not from what the branch pins; use --discard"
+    return TableDrift(
+        branch=branch,
+        pin=pin,
+        pinned=pinned,
+        head=head,
+        operations=_operations(context, address, after=pin.version, up_to=head.version) if is_forked_from_pin else None,
+        unfit_because=_unfit_because(head, pinned, pin, catalog) if is_forked_from_pin else elsewhere,
+        is_stray=True,
+    )
 
 
-def _unfit_because(head: Table, pin: TablePin, catalog: Catalog) -> str | None:
+def _pinned(context: GraphContext, pin: TablePin) -> Table | None:
+    try:
+        return context.store.tables.open(pin.address, pin.version)
+    except HistoricalVersionReclaimed:
+        return None
+
+
+def _operations(
+    context: GraphContext, address: TableAddress, *, after: int, up_to: int
+) -> tuple[TableOperation, ...] | None:
+    directory = TableDirectory(context.store.objects, address.location)
+    return operations_between(directory, ref=address.ref, after=after, up_to=up_to)
+
+
+def _unfit_because(head: Table, pinned: Table | None, pin: TablePin, catalog: Catalog) -> str | None:
+    way_out = "use --discard to go back to the pin" if pinned is not None else "restore the table from a backup"
     declared = {field.name: _stored(field.type) for field in table_schema(catalog.type_by_table_key[pin.table_key])}
     found = {field.name: _stored(field.type) for field in head.schema}
     for name in sorted({*declared, *found}):
         if declared.get(name) != found.get(name):
             return (
                 f"column {name!r} is {found.get(name, 'missing')} in version {head.version} but the schema says "
-                f"{declared.get(name, 'that there is none')}; use --discard to go back to the pin"
+                f"{declared.get(name, 'that there is none')}; {way_out}"
+            )
+    accepted = pinned.schema if pinned is not None else table_schema(catalog.type_by_table_key[pin.table_key])
+    for field in head.schema:
+        if _marks(field) != _marks(accepted.field(field.name)):
+            return (
+                f"column {field.name!r} of version {head.version} was made anew behind the graph's back: whether it "
+                f"may be null, or the marks by which the graph knows it, differ from the pin's; {way_out}"
             )
     return None
+
+
+def _marks(field: pa.Field) -> tuple[object, ...]:
+    """Return what writes and schema changes rely on beside the name and the type of a column."""
+    metadata = field.metadata or {}
+    return field.nullable, *(metadata.get(key.encode()) for key in (PROPERTY_ID_METADATA, PRIMARY_KEY_METADATA))
 
 
 def _stored(kind: pa.DataType) -> pa.DataType:

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from omnigraph.changes.compare import Op, TableState, changed_entities
-from omnigraph.errors import HistoricalVersionReclaimed
 from omnigraph.maintenance.repair.drift import TableDrift
 from omnigraph.writes.context import GraphContext
 
@@ -21,15 +20,11 @@ class DriftReview:
 
 def review_drift(context: GraphContext, drift: TableDrift, *, limit: int) -> DriftReview | None:
     """Compare the pin with HEAD; None where that cannot be done, because columns differ or the pin is gone."""
-    if drift.head is None or drift.unfit_because is not None:
+    if drift.head is None or drift.pinned is None or drift.unfit_because is not None:
         return None
     snapshot = context.manifest.load(drift.branch).snapshot
     entity = context.schemas.catalog(snapshot.schema).type_by_table_key[drift.pin.table_key]
-    try:
-        pinned = context.store.tables.open(drift.pin.address, drift.pin.version)
-    except HistoricalVersionReclaimed:
-        return None
-    before, after = TableState(entity=entity, table=pinned), TableState(entity=entity, table=drift.head)
+    before, after = TableState(entity=entity, table=drift.pinned), TableState(entity=entity, table=drift.head)
     changes = changed_entities(context, before, after).sort_by("id")
     counts = {found["values"]: found["counts"] for found in changes["op"].value_counts().to_pylist()}
     return DriftReview(

@@ -7,7 +7,7 @@ branch is closed to writers while HEAD and its transactions are read once more.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeAlias
 
 from omnigraph.base import clock, faults, ids
 from omnigraph.base.events import Events, ignore_events
@@ -70,6 +70,8 @@ class RepairRow:
     error: str | None
     review: DriftReview | None = None
     """What publishing would change, if it was asked for and can be told."""
+    is_unfit: bool = False
+    """Whether the graph could not be used with what is there, so that it is never published."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,9 +106,9 @@ def run_repair(
     branches = branches_to_examine(context, branch)
     keys = check_table_keys((context.manifest.load(name).snapshot for name in branches), tables)
     if consent is Consent.PREVIEW:
-        found = [drift for name in branches for drift in find_lasting_drift(context, name, keys)]
-        rows = tuple(_row(context, drift, consent, review_limit) for drift in found)
-        return RepairReport(consent=consent, rows=rows, commits=())
+        found = [drift for name in branches for drift in find_lasting_drift(context, name, keys, with_strays=True)]
+        reviews = _review(context, found, review_limit)
+        return RepairReport(consent=consent, rows=tuple(_row(drift, consent, reviews) for drift in found), commits=())
     with sole_maintainer(context, "repair", wait_seconds=wait_seconds, events=events):
         # Once more under the lock: what another run was doing meanwhile is over now.
         require_settled(context, "repair")
@@ -127,11 +129,14 @@ def _repair_branch(
     events: Events,
 ) -> tuple[list[RepairRow], Commit | None]:
     bring_up_to_date(context, branch)
+    # Rows are compared before the gates close: that may take as long as the tables are large.
+    seen = find_lasting_drift(context, branch, keys, with_strays=True) if review_limit is not None else ()
+    reviews = _review(context, seen, review_limit)
     with hold_branches(context, [branch], operation="repair", events=events) as lock:
         refuse_pending_on(context, branch, "repair")
         snapshot = context.manifest.load(branch).snapshot
-        found = find_drift(context, branch, keys)
-        rows = [_row(context, drift, consent, review_limit) for drift in found]
+        found = find_drift(context, branch, keys, with_strays=True)
+        rows = [_row(drift, consent, reviews) for drift in found]
         chosen = [drift for drift, row in zip(found, rows, strict=True) if row.action in _ACTED_ON]
         if not chosen:
             return rows, None
@@ -152,9 +157,25 @@ def _repair_branch(
 _ACTED_ON = frozenset({RepairAction.HEALED, RepairAction.FORCED, RepairAction.DISCARDED})
 
 
-def _row(context: GraphContext, drift: TableDrift, consent: Consent, review_limit: int | None) -> RepairRow:
+_Seen: TypeAlias = tuple[TableKey, int, int | None]
+
+
+def _seen(drift: TableDrift) -> _Seen:
+    return drift.pin.table_key, drift.pin.version, drift.head_version
+
+
+def _review(
+    context: GraphContext, found: Sequence[TableDrift], review_limit: int | None
+) -> Mapping[_Seen, DriftReview | None]:
+    """Compare the rows of every drifted table, if asked to."""
+    if review_limit is None:
+        return {}
+    drifted = [drift for drift in found if drift.classification is not Classification.NO_DRIFT]
+    return {_seen(drift): review_drift(context, drift, limit=review_limit) for drift in drifted}
+
+
+def _row(drift: TableDrift, consent: Consent, reviews: Mapping[_Seen, DriftReview | None]) -> RepairRow:
     action, error = _judge(drift, consent)
-    is_reviewed = review_limit is not None and action is not RepairAction.NOOP
     return RepairRow(
         table_key=drift.pin.table_key,
         branch=drift.branch,
@@ -164,7 +185,8 @@ def _row(context: GraphContext, drift: TableDrift, consent: Consent, review_limi
         lance_head_version=drift.head_version,
         operations=tuple(made.name for made in drift.operations or ()),
         error=error,
-        review=review_drift(context, drift, limit=review_limit or 0) if is_reviewed else None,
+        review=reviews.get(_seen(drift)),
+        is_unfit=drift.unfit_because is not None,
     )
 
 
@@ -177,9 +199,15 @@ def _judge(drift: TableDrift, consent: Consent) -> tuple[RepairAction, str | Non
         return RepairAction.REFUSED, (
             f"the graph pins version {drift.pin.version} but the table is {newest}; restore it from a backup"
         )
+    pin_is_gone = None if drift.pinned is not None else f"version {drift.pin.version}, which the graph pins, is gone"
     if consent is Consent.PREVIEW:
-        return RepairAction.PREVIEW, drift.unfit_because
+        return RepairAction.PREVIEW, drift.unfit_because or pin_is_gone
     if consent is Consent.DISCARD:
+        if pin_is_gone is not None and not drift.is_stray:
+            return (
+                RepairAction.REFUSED,
+                f"{pin_is_gone}: there is nothing to go back to; review the table, then use --force",
+            )
         return RepairAction.DISCARDED, None
     if drift.unfit_because is not None:
         return RepairAction.REFUSED, drift.unfit_because

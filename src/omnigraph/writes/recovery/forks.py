@@ -1,6 +1,7 @@
 """Taking back what an interrupted operation made for itself: a ref for the first write of a branch, a new table."""
 
 from omnigraph.base import faults
+from omnigraph.catalog.model import TableIdentity
 from omnigraph.errors import OmniError
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.storage.refs import delete_ref, drop_leftover_tree, list_refs
@@ -45,10 +46,10 @@ def _remove_fork(context: GraphContext, effect: SidecarEffect) -> str | None:
     found = classify(observe_effect(context, effect))
     if found not in _REMOVABLE:
         return f"{effect.table_key}: the branch's own ref holds commits of somebody else ({found})"
-    pinned_by = _branch_that_pins(context, effect)
+    assert effect.ref is not None
+    pinned_by = branch_that_pins(context, effect.identity, effect.ref)
     if pinned_by is not None:
         return f"{effect.table_key}: branch '{pinned_by}' pins the ref {effect.ref}"
-    assert effect.ref is not None
     remove_ref(context, TableAddress(effect.location, effect.ref))
     return None
 
@@ -75,12 +76,13 @@ def _invalidate_staged_files(context: GraphContext, address: TableAddress) -> No
             context.store.objects.delete(path)
 
 
-def _branch_that_pins(context: GraphContext, effect: SidecarEffect) -> str | None:
+def branch_that_pins(context: GraphContext, identity: TableIdentity, ref: str) -> str | None:
+    """Return a branch that reads a ref of a table, or may do so; None when none does."""
     for branch in (MAIN_BRANCH, *context.manifest.branch_names()):
         try:
-            pin = context.manifest.load(branch).snapshot.pin_of(effect.identity)
+            pin = context.manifest.load(branch).snapshot.pin_of(identity)
         except OmniError:
             return branch  # A branch that cannot be read may need the ref.
-        if pin is not None and pin.ref == effect.ref:
+        if pin is not None and pin.ref == ref:
             return branch
     return None
