@@ -77,7 +77,7 @@ def _next_step(drifted: "list[RepairRow]") -> str:
     if any(row.classification == "verified_maintenance" for row in usable):
         return "Publish what is verified with --confirm."
     if usable:
-        return "Look at the rows with --diff; then publish with --force --confirm, or go back with --discard --confirm."
+        return "Review the rows (--diff), then publish with --force --confirm, or go back with --discard --confirm."
     return "Go back to what the graph pins with --discard --confirm."
 
 
