@@ -16,7 +16,7 @@ from omnigraph.errors import DriftNeedsRepair, HistoricalVersionReclaimed, OmniE
 from omnigraph.graph import Graph
 from omnigraph.maintenance.admission import sole_maintainer
 from omnigraph.maintenance.cleanup.policy import CleanupPolicy
-from omnigraph.maintenance.cleanup.run import CleanupReport, CleanupRow
+from omnigraph.maintenance.cleanup.report import CleanupReport, CleanupRow, as_document
 from omnigraph.maintenance.journal import read_journal
 from omnigraph.storage.locks import Lease, PinnedVersion, list_reader_leases, put_reader_lease
 from support import harbor
@@ -259,7 +259,9 @@ def test_a_run_is_recorded_and_a_preview_is_not(graph: Graph) -> None:
 
     (entry,) = read_journal(graph._context.store.objects)
     assert (entry.run_id, entry.verb) == (report.run_id, "cleanup")
-    assert entry.document["versions"] == sum(row.removed.versions for row in report.rows)
+    printed = as_document(report)
+    assert {**entry.document, "run_id": report.run_id} == printed
+    assert [table["table_key"] for table in printed["tables"]] == [row.table_key for row in report.rows]
 
 
 def test_a_writer_and_a_reader_next_to_cleanup_notice_nothing(local_root: str) -> None:

@@ -38,6 +38,15 @@ class Protections:
             reason = "newer than the pin"
         return reason
 
+    def keeps_ref(self, address: TableAddress) -> str | None:
+        """Say why a ref stays, although no live branch owns it; None when nobody needs any version on it."""
+        return next(iter(self.reasons.get(address, {}).values()), None)
+
+    @property
+    def owned_refs(self) -> frozenset[str]:
+        """The refs that live branches write to, whether or not they did."""
+        return frozenset(ref for state in self.states.values() if (ref := state.snapshot.own_ref) is not None)
+
     def mentions(self, location: str) -> bool:
         """Whether anybody needs any version of a table."""
         return any(address.location == location for address in self.reasons)
