@@ -361,3 +361,16 @@ def test_the_base_of_a_branch_that_was_merged_and_moved_on_stays(graph: Graph) -
     graph.branches.merge("review")
     ages = {row["id"]: row["age"] for row in graph.snapshot().table("Sailor").to_arrow().to_pylist()}
     assert (ages["Bo"], ages["Cy"]) == (71, 71)
+
+
+def test_a_branch_can_be_merged_when_the_copy_of_what_it_was_forked_from_went(graph: Graph) -> None:
+    graph.branches.create("review")
+    graph.load(harbor.lines([harbor.sailor("Moe")]), mode="append", branch="review")
+    with graph.write() as batch:
+        batch.update("Sailor", {"age": 70}, ids=["Bo"])
+
+    report = graph.cleanup(NEWEST_ONLY, confirm=True)
+
+    assert row_of(report, branch="review").removed.versions == 1
+    omnigraph.open(graph.uri).branches.merge("review")
+    assert graph.snapshot().table("Sailor").count_rows() == 4
