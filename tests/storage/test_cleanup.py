@@ -4,6 +4,7 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import lance
@@ -374,3 +375,28 @@ def test_a_branch_can_be_merged_when_the_copy_of_what_it_was_forked_from_went(gr
     assert row_of(report, branch="review").removed.versions == 1
     omnigraph.open(graph.uri).branches.merge("review")
     assert graph.snapshot().table("Sailor").count_rows() == 4
+
+
+def test_branches_that_come_and_go_beside_a_cleanup_fail_nothing(graph: Graph) -> None:
+    stop = Event()
+
+    def churn() -> int:
+        churning, rounds = omnigraph.open(graph.uri), 0
+        while not stop.is_set():
+            name = f"b{rounds % 3}"
+            churning.branches.create(name)
+            if rounds % 2:
+                churning.load(harbor.lines([harbor.sailor(f"{name}-{rounds}")]), mode="append", branch=name)
+            churning.branches.delete(name)
+            rounds += 1
+        return rounds
+
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        churned = pool.submit(churn)
+        try:
+            for _ in range(6):
+                assert graph.cleanup(NEWEST_ONLY).failed == ()
+                assert graph.cleanup(NEWEST_ONLY, confirm=True).failed == ()
+        finally:
+            stop.set()
+        assert churned.result() > 0
