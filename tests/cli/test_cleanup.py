@@ -1,18 +1,21 @@
 """`omnigraph cleanup`: a preview by default, consent for what is not local, documents for programs."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import omnigraph
 from support import harbor
+from support.ages import age
 
 
 @pytest.fixture
 def graph_uri(local_root: str) -> str:
     graph = harbor.new_graph(local_root)
-    for age in range(4):
+    for years in range(4):
         with graph.write() as batch:
-            batch.update("Sailor", {"age": 60 + age}, ids=["Bo"])
+            batch.update("Sailor", {"age": 60 + years}, ids=["Bo"])
     return local_root
 
 
@@ -72,3 +75,58 @@ def test_a_target_that_is_not_local_needs_consent_before_it_is_opened(run: Any) 
 
     assert ran.code == 3
     assert "refusing destructive `cleanup`" in ran.err + ran.out
+
+
+def damage(graph_uri: str, *, branch: str | None = None) -> None:
+    """Make an old version of the sailors unreadable, on the main line or on a branch of its own."""
+    graph = omnigraph.open(graph_uri)
+    if branch is not None:
+        graph.branches.create(branch)
+        for years in range(4):
+            with graph.write(branch=branch) as batch:
+                batch.update("Sailor", {"age": years}, ids=["Bo"])
+    pin = next(pin for pin in graph.snapshot(branch).tables if pin.type_name == "Sailor")
+    versions = Path(graph_uri, pin.address.path, "_versions")
+    (versions / f"{2**64 - 1 - (pin.version - 2):020d}.manifest").write_bytes(b"no manifest")
+
+
+def test_a_table_that_fails_is_named_with_its_branch_and_the_document_is_printed(run: Any, graph_uri: str) -> None:
+    damage(graph_uri, branch="review")
+
+    ran = run("cleanup", graph_uri, "--keep", "3", "--confirm", "--json")
+
+    assert ran.code == 1
+    assert [(row["table_key"], row["branch"]) for row in ran.document["tables"] if row["error"]] == [
+        ("node:Sailor", "review")
+    ]
+    assert sum(row["old_versions_removed"] for row in ran.document["tables"]) > 0
+    warning, error = (line for line in ran.err.splitlines() if not line.startswith("omnigraph cleanup"))
+    assert warning.startswith("warning: cleaning node:Sailor on review failed: ")
+    assert error.startswith("error: node:Sailor on review could not be cleaned, or not as a whole; the rest was.")
+
+
+def test_a_preview_that_cannot_see_a_table_does_not_claim_to_have_cleaned_others(run: Any, graph_uri: str) -> None:
+    damage(graph_uri)
+
+    ran = run("cleanup", graph_uri, "--keep", "3")
+
+    assert ran.code == 1
+    assert "warning: looking at node:Sailor failed: " in ran.err
+    assert "error: node:Sailor could not be looked at, so this preview is not complete. Nothing was removed." in ran.err
+    assert "Nothing was changed" in ran.out
+
+
+def test_trees_without_a_ref_are_named(run: Any, graph_uri: str) -> None:
+    pin = next(pin for pin in omnigraph.open(graph_uri).snapshot().tables if pin.type_name == "Sailor")
+    staged = Path(graph_uri, pin.location, "tree", "gone.0123456789ab", "data")
+    staged.mkdir(parents=True)
+    (staged / "file.lance").write_bytes(b"x" * 100)
+    age(staged)
+
+    preview = run("cleanup", graph_uri)
+    ran = run("cleanup", graph_uri, "--confirm", "--json")
+
+    assert "node:Sailor: reclaims trees without a ref: gone.0123456789ab" in preview.out
+    rows = {row["table_key"]: row for row in ran.document["tables"]}
+    assert rows["node:Sailor"]["trees_reclaimed"] == ["gone.0123456789ab"]
+    assert rows["node:Sailor"]["bytes_removed"] == 100

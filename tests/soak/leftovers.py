@@ -1,25 +1,21 @@
 """What a graph has on disk that nothing refers to: files, refs and trees of branches that are gone."""
 
-import os
 from collections.abc import Iterator
-from datetime import timedelta
 from pathlib import Path
 
 import lance
 
-from omnigraph.base import clock
 from omnigraph.graph import Graph
 from omnigraph.maintenance.cleanup.policy import CleanupPolicy
+from support.ages import age
 
-_AGE = timedelta(days=8)
+_DEPTHS = {"_indices": 2, "data": 2}
+"""How far above a file its tree is where Lance makes directories of its own: for an index, and for blobs."""
 
 
 def clean_up(graph: Graph) -> None:
     """Remove everything that nobody needs, as if a week had passed: younger files might belong to a running write."""
-    past = clock.now_us() / 1_000_000 - _AGE.total_seconds()
-    for path in Path(graph.uri).rglob("*"):
-        if path.is_file():
-            os.utime(path, (past, past))
+    age(graph.uri)
     report = graph.cleanup(CleanupPolicy(keep_versions=1), confirm=True)
     assert report.failed == ()
 
@@ -30,7 +26,7 @@ def find_leftovers(graph: Graph) -> list[str]:
     manifests = {path.parent.parent for path in root.rglob("_versions/*.manifest")}
     refs = [str(path.relative_to(root)) for path in root.rglob("_refs/branches/*") if path.is_file()]
     found = [f"ref {path}" for path in refs]
-    found += [f"tree {path.relative_to(root)}" for path in sorted(manifests) if "tree" in path.relative_to(root).parts]
+    found += [f"tree {tree}" for tree in _trees(root)]
     for table in sorted(path for path in manifests if "tree" not in path.relative_to(root).parts):
         referenced = set(_referenced(table))
         on_disk = {
@@ -45,6 +41,12 @@ def find_leftovers(graph: Graph) -> list[str]:
             if not any(path == named or path.startswith(f"{named}/") for named in referenced)
         ]
     return found
+
+
+def _trees(root: Path) -> list[str]:
+    """Name the directories of refs that hold a file, also if it is only one that a first write has staged."""
+    files = (path.relative_to(root) for path in root.rglob("tree/**/*") if path.is_file())
+    return sorted({str(path.parents[_DEPTHS.get(path.parent.parent.name, 1)]) for path in files})
 
 
 def _referenced(table: Path) -> Iterator[str]:

@@ -4,6 +4,7 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import lance
@@ -16,7 +17,7 @@ from omnigraph.errors import DriftNeedsRepair, HistoricalVersionReclaimed, OmniE
 from omnigraph.graph import Graph
 from omnigraph.maintenance.admission import sole_maintainer
 from omnigraph.maintenance.cleanup.policy import CleanupPolicy
-from omnigraph.maintenance.cleanup.run import CleanupReport, CleanupRow
+from omnigraph.maintenance.cleanup.report import CleanupReport, CleanupRow, as_document
 from omnigraph.maintenance.journal import read_journal
 from omnigraph.storage.locks import Lease, PinnedVersion, list_reader_leases, put_reader_lease
 from support import harbor
@@ -259,7 +260,9 @@ def test_a_run_is_recorded_and_a_preview_is_not(graph: Graph) -> None:
 
     (entry,) = read_journal(graph._context.store.objects)
     assert (entry.run_id, entry.verb) == (report.run_id, "cleanup")
-    assert entry.document["versions"] == sum(row.removed.versions for row in report.rows)
+    printed = as_document(report)
+    assert {**entry.document, "run_id": report.run_id} == printed
+    assert [table["table_key"] for table in printed["tables"]] == [row.table_key for row in report.rows]
 
 
 def test_a_writer_and_a_reader_next_to_cleanup_notice_nothing(local_root: str) -> None:
@@ -359,3 +362,41 @@ def test_the_base_of_a_branch_that_was_merged_and_moved_on_stays(graph: Graph) -
     graph.branches.merge("review")
     ages = {row["id"]: row["age"] for row in graph.snapshot().table("Sailor").to_arrow().to_pylist()}
     assert (ages["Bo"], ages["Cy"]) == (71, 71)
+
+
+def test_a_branch_can_be_merged_when_the_copy_of_what_it_was_forked_from_went(graph: Graph) -> None:
+    graph.branches.create("review")
+    graph.load(harbor.lines([harbor.sailor("Moe")]), mode="append", branch="review")
+    with graph.write() as batch:
+        batch.update("Sailor", {"age": 70}, ids=["Bo"])
+
+    report = graph.cleanup(NEWEST_ONLY, confirm=True)
+
+    assert row_of(report, branch="review").removed.versions == 1
+    omnigraph.open(graph.uri).branches.merge("review")
+    assert graph.snapshot().table("Sailor").count_rows() == 4
+
+
+def test_branches_that_come_and_go_beside_a_cleanup_fail_nothing(graph: Graph) -> None:
+    stop = Event()
+
+    def churn() -> int:
+        churning, rounds = omnigraph.open(graph.uri), 0
+        while not stop.is_set():
+            name = f"b{rounds % 3}"
+            churning.branches.create(name)
+            if rounds % 2:
+                churning.load(harbor.lines([harbor.sailor(f"{name}-{rounds}")]), mode="append", branch=name)
+            churning.branches.delete(name)
+            rounds += 1
+        return rounds
+
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        churned = pool.submit(churn)
+        try:
+            for _ in range(6):
+                assert graph.cleanup(NEWEST_ONLY).failed == ()
+                assert graph.cleanup(NEWEST_ONLY, confirm=True).failed == ()
+        finally:
+            stop.set()
+        assert churned.result() > 0

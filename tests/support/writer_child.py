@@ -10,6 +10,7 @@ from omnigraph.base.events import Event, Warned
 from omnigraph.embedding.config import EmbedConfig
 from omnigraph.engine.choice import EngineChoice, EngineName
 from omnigraph.errors import OmniError, RecoveryRequired
+from omnigraph.maintenance.cleanup.policy import CleanupPolicy
 from omnigraph.pipeline.load import inputs
 from omnigraph.pipeline.load.bulk import pieces
 from support import harbor
@@ -159,8 +160,11 @@ SCHEMA_KINDS = {
 }
 """Schema changes that do less or more than others."""
 
-MAINTENANCE_KINDS = {"optimize": lambda graph: graph.optimize(events=collect).commit}
-"""Runs that change no row, and are rolled forward from wherever they stopped."""
+MAINTENANCE_KINDS = {
+    "optimize": lambda graph: graph.optimize(events=collect).commit,
+    "cleanup": lambda graph: graph.cleanup(CleanupPolicy(keep_versions=1), confirm=True, events=collect),
+}
+"""Runs that change no row; an optimize is rolled forward from wherever it stopped, a cleanup is run again."""
 
 
 def recover(graph: omnigraph.Graph) -> object:

@@ -1,20 +1,18 @@
 """The maintenance journal: one control object per run that leaves no commit, for `health` and for people."""
 
 import json
-import logging
 import socket
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from omnigraph.base import clock, ids
+from omnigraph.base.events import Events, Warned
 from omnigraph.errors import OmniError
 from omnigraph.storage.objects import ControlStore
 
 JOURNAL_PREFIX: Final = "__maintenance/"
 _ENTRIES_MAX = 100
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +28,9 @@ class JournalEntry:
     """What the run printed, without the address."""
 
 
-def record_run(objects: ControlStore, verb: str, *, started_at_us: int, document: Mapping[str, Any]) -> str | None:
+def record_run(
+    objects: ControlStore, verb: str, *, started_at_us: int, document: Mapping[str, Any], events: Events
+) -> str | None:
     """Write an entry and forget the oldest ones; return its id. A journal that cannot be written stops nobody."""
     entry = JournalEntry(
         run_id=ids.new_ulid(),
@@ -45,7 +45,7 @@ def record_run(objects: ControlStore, verb: str, *, started_at_us: int, document
         for path in objects.list(JOURNAL_PREFIX)[:-_ENTRIES_MAX]:
             objects.delete(path)
     except (OmniError, OSError) as failure:
-        _log.warning("the run of %s was not recorded: %s", verb, failure)
+        events(Warned(message=f"this run of {verb} was not recorded: {failure}"))
         return None
     return entry.run_id
 

@@ -9,7 +9,7 @@ versions back and the delta then reports nothing.
 from dataclasses import dataclass
 
 from omnigraph.storage.objects import ControlStore
-from omnigraph.storage.operations import HistoryUnreadable, OperationName, operation
+from omnigraph.storage.operations import HistoryUnreadable, OperationName, has_version, operation
 from omnigraph.storage.refs import Ref, list_refs
 from omnigraph.storage.table_files import TableDirectory
 from omnigraph.storage.tables import Table, TableStore
@@ -62,8 +62,14 @@ def stretches_between(store: TableStore, older: Table, newer: Table) -> tuple[St
 
 
 def row_versions_tell(objects: ControlStore, location: str, stretches: tuple[Stretch, ...]) -> bool:
-    """Whether every version on the way keeps row versions truthful; one that cannot be read does not count as such."""
+    """Whether every version on the way keeps row versions truthful; one that cannot be read does not count as such.
+
+    The version that a stretch begins after must be there too, since Lance compares with it: on a ref that is the copy
+    of what it was forked from, which cleanup may have removed.
+    """
     files = TableDirectory(objects, location)
+    if not all(has_version(files, ref=stretch.ref, version=stretch.begin) for stretch in stretches):
+        return False
     try:
         return all(
             operation(files, ref=stretch.ref, version=version).name in _TELLING_OPERATIONS

@@ -100,8 +100,8 @@ def operation(files: TableFiles, *, ref: str | None, version: int) -> TableOpera
     Reads one object when the manifest embeds its transaction, two otherwise. Raises HistoryUnreadable whenever the
     answer is not certain; failures of the store itself pass through.
     """
-    tree = f"tree/{ref}/" if ref else ""
-    path = f"{tree}_versions/{_VERSION_MAX - version:020d}.manifest"
+    tree = _tree(ref)
+    path = _manifest_path(ref, version)
     try:
         manifest = files.read(path)
         record = _version_record(manifest, version)
@@ -116,6 +116,15 @@ def operation(files: TableFiles, *, ref: str | None, version: int) -> TableOpera
         raise _unreadable(files, version=version, path=path, reason=str(exc), kind="permanent") from exc
 
 
+def has_version(files: TableFiles, *, ref: str | None, version: int) -> bool:
+    """Whether a version is still there; an open handle of it would not tell."""
+    try:
+        files.read(_manifest_path(ref, version))
+    except FileNotFoundError:
+        return False
+    return True
+
+
 def operations_between(
     files: TableFiles, *, ref: str | None, after: int, up_to: int
 ) -> tuple[TableOperation, ...] | None:
@@ -126,6 +135,14 @@ def operations_between(
         return tuple(operation(files, ref=ref, version=version) for version in range(after + 1, up_to + 1))
     except HistoryUnreadable:
         return None
+
+
+def _tree(ref: str | None) -> str:
+    return f"tree/{ref}/" if ref else ""
+
+
+def _manifest_path(ref: str | None, version: int) -> str:
+    return f"{_tree(ref)}_versions/{_VERSION_MAX - version:020d}.manifest"
 
 
 def _version_record(manifest: bytes, version: int) -> VersionRecord:

@@ -3,16 +3,18 @@
 Lance decides which files a version alone refers to; which versions may go is decided above, and Lance gets the list.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 from urllib.parse import unquote
 
-from omnigraph.storage.lance_errors import translated
+from omnigraph.storage.lance_errors import LanceFailure, classify, translated
 from omnigraph.storage.objects import ControlStore
 from omnigraph.storage.tables import Table, TableAddress, TableStore
 
-_KEEP_EVERYTHING = 2**31 - 1
+_BEGINNINGS_MAX = 4
+_LONGER_THAN_ANY_VERSION_LIVES = timedelta(days=36_500)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,19 +71,19 @@ def tagged_versions(table: Table) -> dict[int, str]:
 def preview_removal(table: Table, versions: Sequence[int]) -> Removal:
     """Compute exactly what `remove_versions` would remove; changes nothing."""
     with translated(doing=f"looking for what can go from {table.address.path}", uri=table.address.path):
-        return _removal(table.dataset.explain_cleanup_old_versions(**_selection(versions)).stats)
+        return _removal(_again_if_gone(table.dataset.explain_cleanup_old_versions, versions).stats)
 
 
 def remove_versions(store: TableStore, table: Table, versions: Sequence[int]) -> Removal:
     """Remove versions, the files that only they refer to, and files of failed writes that are older than a week."""
     store.forget(table.address)
     with translated(doing=f"removing versions of {table.address.path}", uri=table.address.path):
-        return _removal(table.dataset.cleanup_old_versions(**_selection(versions)))
+        return _removal(_again_if_gone(table.dataset.cleanup_old_versions, versions))
 
 
 def preview_drop(objects: ControlStore, location: str) -> Removal:
     """Say what the directory of a table holds."""
-    return _held(objects.sizes(f"{location}/"))
+    return removal_of(objects.sizes(f"{location}/"))
 
 
 def preview_ref_drop(objects: ControlStore, location: str, name: str) -> Removal:
@@ -89,10 +91,11 @@ def preview_ref_drop(objects: ControlStore, location: str, name: str) -> Removal
     known = objects.sizes(f"{location}/_refs/branches/")
     # Lance escapes the slashes of a ref's name.
     own = {path: size for path, size in known.items() if unquote(path).endswith(f"/_refs/branches/{name}.json")}
-    return _held({**objects.sizes(f"{TableAddress(location, name).path}/"), **own})
+    return removal_of({**objects.sizes(f"{TableAddress(location, name).path}/"), **own})
 
 
-def _held(sizes: Mapping[str, int]) -> Removal:
+def removal_of(sizes: Mapping[str, int]) -> Removal:
+    """Say what goes with these files, given with their sizes."""
     return Removal(
         versions=sum("/_versions/" in path for path in sizes),
         bytes=sum(sizes.values()),
@@ -101,9 +104,23 @@ def _held(sizes: Mapping[str, int]) -> Removal:
     )
 
 
+def _again_if_gone(clean: Callable[..., Any], versions: Sequence[int]) -> Any:
+    """Let Lance begin again when something it had listed is gone: it reads all refs first, and branches come and go."""
+    for again in range(_BEGINNINGS_MAX, 0, -1):
+        try:
+            return clean(**_selection(versions))
+        except (OSError, ValueError, RuntimeError) as error:
+            if again == 1 or classify(error) is not LanceFailure.NOT_FOUND:
+                raise
+    raise AssertionError("unreachable: the last time returns or raises")
+
+
 def _selection(versions: Sequence[int]) -> dict[str, Any]:
-    # An empty list is refused, and old files of failed writes should go all the same.
-    chosen: dict[str, Any] = {"versions": list(versions)} if versions else {"retain_versions": _KEEP_EVERYTHING}
+    # An empty list is refused, and old files of failed writes should go all the same. Not `retain_versions`: with it
+    # Lance panics over a ref that is deleted while it looks.
+    chosen: dict[str, Any] = (
+        {"versions": list(versions)} if versions else {"older_than": _LONGER_THAN_ANY_VERSION_LIVES}
+    )
     return {**chosen, "error_if_tagged_old_versions": False}
 
 

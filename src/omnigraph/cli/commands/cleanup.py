@@ -60,8 +60,10 @@ def cleanup(
         text=cleanup_view.cleanup_text,
     )
     if report.failed:
-        keys = [row.table_key for row in report.failed]
+        names = ", ".join(row.name for row in report.failed)
         raise errors.CleanupPartial(
-            f"{', '.join(keys)} could not be cleaned; the other tables were. Run `omnigraph cleanup` again.",
-            tables=keys,
+            f"{names} could not be cleaned, or not as a whole; the rest was. Run `omnigraph cleanup` again."
+            if report.executed
+            else f"{names} could not be looked at, so this preview is not complete. Nothing was removed.",
+            tables=[row.table_key for row in report.failed],
         )

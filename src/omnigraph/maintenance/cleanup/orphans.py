@@ -1,60 +1,97 @@
-"""Refs of branches that are gone: what a branch delete left when it died half-way."""
+"""What branches left that are gone, or that died before their first write: refs of no branch, trees of no ref."""
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable
+from dataclasses import dataclass
 
+from omnigraph.base import faults
+from omnigraph.base.events import Events
 from omnigraph.branches.gates import hold_branches
-from omnigraph.errors import OmniError
-from omnigraph.maintenance.cleanup.protections import merge_base_pins
-from omnigraph.manifest.commits import MAIN_BRANCH
-from omnigraph.manifest.snapshot import branch_of, own_ref
+from omnigraph.maintenance.admission import refuse_pending_on
+from omnigraph.maintenance.cleanup.protections import Protections
+from omnigraph.manifest.rows import MANIFEST
+from omnigraph.manifest.snapshot import branch_of
 from omnigraph.storage.refs import Ref, delete_ref, drop_leftover_tree, list_refs
+from omnigraph.storage.retention import Removal, preview_ref_drop
+from omnigraph.storage.stray_trees import StrayTree, drop_stray_tree, find_stray_trees
+from omnigraph.storage.tables import TableAddress
 from omnigraph.writes.context import GraphContext
-from omnigraph.writes.sidecar import list_pending
+from omnigraph.writes.holding import CLEANUP_OPERATION
 
 _log = logging.getLogger(__name__)
 
 
-def find_orphans(context: GraphContext, locations: Iterable[str]) -> Mapping[str, tuple[Ref, ...]]:
-    """Return, per table, the refs that belong to no live branch, no pending operation and no other ref."""
-    live = _needed_refs(context)
-    found: dict[str, tuple[Ref, ...]] = {}
-    for location in locations:
-        refs = list_refs(context.store.tables, location)
-        parents = {ref.parent for ref in refs.values()}
-        orphans = sorted(name for name in refs if name not in live | parents and not name.startswith("__"))
-        if orphans:
-            found[location] = tuple(refs[name] for name in orphans)
-    return found
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Orphans:
+    """What of one table belongs to nobody, and what does not although nobody owns it."""
+
+    refs: tuple[Ref, ...] = ()
+    trees: tuple[StrayTree, ...] = ()
+    kept_because: tuple[str, ...] = ()
 
 
-def reclaim_orphans(context: GraphContext, location: str, names: Iterable[str]) -> tuple[str, ...]:
-    """Delete refs that still belong to nobody; return those that went. One that Lance will not part with stays."""
-    reclaimed = []
-    for name in names:
-        try:
-            with hold_branches(context, [branch_of(name)], operation="cleanup"):
-                # Whether a branch lives is asked right before each one: only the list of branches decides.
-                if name in _needed_refs(context):
-                    continue
-                delete_ref(context.store.tables, location, name)
-                drop_leftover_tree(context.store.objects, location, name, keeps_data=False)
-        except OmniError as refused:
-            _log.warning("the orphaned ref %s of %s stays: %s", name, location, refused)
-            continue
+def find_orphans(context: GraphContext, location: str, protections: Protections, *, now_seconds: float) -> Orphans:
+    """Look for the refs and trees of one table that no branch, merge, reader or pending operation needs."""
+    kept: list[str] = []
+
+    def is_free(name: str) -> bool:
+        reason = protections.keeps_ref(TableAddress(location, name))
+        if reason is not None:
+            kept.append(f"ref:{name} is kept: {reason}")
+        return reason is None
+
+    trees = [tree for tree in find_stray_trees(context.store, location, now_seconds=now_seconds) if is_free(tree.name)]
+    refs: list[Ref] = []
+    if location != MANIFEST.location:  # There, and only there, a ref is what makes a branch.
+        listed = list_refs(context.store.tables, location)
+        needed = {ref.parent for ref in listed.values()} | protections.owned_refs
+        refs = [
+            listed[name] for name in sorted(listed) if name not in needed and not name.startswith("__") if is_free(name)
+        ]
+    return Orphans(refs=tuple(refs), trees=tuple(trees), kept_because=tuple(kept))
+
+
+class Reclaiming:
+    """Removes orphans one by one, each behind the gate of its branch; what somebody needs by then stays.
+
+    Whether a branch lives, and who reads, is asked right before each one: only the list of branches decides.
+    """
+
+    def __init__(self, context: GraphContext, gather: Callable[[], Protections], events: Events) -> None:
+        self._context = context
+        self._gather = gather
+        self._events = events
+
+    def drop_ref(self, location: str, name: str) -> Removal | None:
+        """Delete a ref with its tree; None when somebody needs it again."""
+        store = self._context.store
+        branch = branch_of(name)
+        with hold_branches(self._context, [branch], operation=CLEANUP_OPERATION, events=self._events) as lock:
+            protections = self._look_again(branch)
+            if name in protections.owned_refs or protections.keeps_ref(TableAddress(location, name)) is not None:
+                return None
+            held = preview_ref_drop(store.objects, location, name)
+            lock.ensure_seconds_left()
+            delete_ref(store.tables, location, name)
+            faults.reach("cleanup.after_ref_delete")
+            drop_leftover_tree(store.objects, location, name, keeps_data=False)
         _log.info("reclaimed the orphaned ref %s of %s", name, location)
-        reclaimed.append(name)
-    return tuple(reclaimed)
+        return held
 
+    def drop_tree(self, tree: StrayTree, *, now_seconds: float) -> Removal | None:
+        """Delete a tree without a ref; None when somebody needs it again.
 
-def _needed_refs(context: GraphContext) -> set[str]:
-    needed = set()
-    states = {name: context.manifest.load(name) for name in (MAIN_BRANCH, *context.manifest.branch_names())}
-    for branch, state in states.items():
-        own = own_ref(branch, state.snapshot.incarnation)
-        needed |= {ref for ref in (own, *(pin.ref for pin in state.snapshot.pins.values())) if ref is not None}
-    needed |= {pin.ref for _, pin in merge_base_pins(context, states) if pin.ref is not None}
-    for operation in list_pending(context.sidecars):
-        if operation.sidecar is not None:
-            needed |= {effect.ref for effect in operation.sidecar.effects if effect.ref is not None}
-    return needed
+        The branch it was meant for may live: it staged files for its first write of the table, and never made it.
+        """
+        branch = tree.name if tree.location == MANIFEST.location else branch_of(tree.name)
+        with hold_branches(self._context, [branch], operation=CLEANUP_OPERATION, events=self._events) as lock:
+            if self._look_again(branch).keeps_ref(TableAddress(tree.location, tree.name)) is not None:
+                return None
+            lock.ensure_seconds_left()
+            removed = drop_stray_tree(self._context.store, tree, now_seconds=now_seconds)
+        _log.info("removed the tree %s of %s, which has no ref", tree.name, tree.location)
+        return removed if removed != Removal() else None
+
+    def _look_again(self, branch: str) -> Protections:
+        refuse_pending_on(self._context, branch, CLEANUP_OPERATION)
+        return self._gather()

@@ -28,6 +28,8 @@ class CleanupTarget:
     address: TableAddress
     branch: str | None
     """The branch that owns the ref; None for the main line."""
+    incarnation: str | None = None
+    """Which creation of that branch; None for the main line."""
     is_internal: bool = False
     is_dropped: bool = False
 
@@ -60,7 +62,9 @@ def cleanup_targets(
             main_line = TableAddress(pin.location)
             targets.setdefault(main_line, CleanupTarget(name=pin.table_key, address=main_line, branch=None))
             if pin.ref is not None and pin.ref == state.snapshot.own_ref:
-                targets[pin.address] = CleanupTarget(name=pin.table_key, address=pin.address, branch=branch)
+                targets[pin.address] = CleanupTarget(
+                    name=pin.table_key, address=pin.address, branch=branch, incarnation=state.branch.incarnation
+                )
     cutoff = policy.drops_tables_older_than_us(clock.now_us())
     for table in dropped:
         if not protections.mentions(table.location) and table.dropped_at_us < cutoff:
@@ -117,8 +121,15 @@ def _tags(table: Table) -> dict[int, str]:
 
 
 def _internal_targets(protections: Protections) -> Iterator[CleanupTarget]:
-    for branch in protections.states:
-        address = TableAddress(MANIFEST.location, None if branch == MAIN_BRANCH else branch)
-        yield CleanupTarget(name=MANIFEST.location, address=address, branch=address.ref, is_internal=True)
+    yield CleanupTarget(name=MANIFEST.location, address=MANIFEST, branch=None, is_internal=True)
+    for branch, state in protections.states.items():
+        if branch != MAIN_BRANCH:
+            yield CleanupTarget(
+                name=MANIFEST.location,
+                address=state.branch.manifest,
+                branch=branch,
+                incarnation=state.branch.incarnation,
+                is_internal=True,
+            )
     for address in (COMMITS, ACTORS, RECOVERIES):
         yield CleanupTarget(name=address.location, address=address, branch=None, is_internal=True)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from omnigraph.manifest.ancestry import merge_bases
 from omnigraph.manifest.bases import base_snapshot
 from omnigraph.manifest.commits import MAIN_BRANCH
+from omnigraph.manifest.live_branches import look_at_live_branches
 from omnigraph.manifest.rows import MANIFEST
 from omnigraph.manifest.snapshot import TablePin
 from omnigraph.manifest.state import ManifestState
@@ -37,6 +38,15 @@ class Protections:
             reason = "newer than the pin"
         return reason
 
+    def keeps_ref(self, address: TableAddress) -> str | None:
+        """Say why a ref stays, although no live branch owns it; None when nobody needs any version on it."""
+        return next(iter(self.reasons.get(address, {}).values()), None)
+
+    @property
+    def owned_refs(self) -> frozenset[str]:
+        """The refs that live branches write to, whether or not they did."""
+        return frozenset(ref for state in self.states.values() if (ref := state.snapshot.own_ref) is not None)
+
     def mentions(self, location: str) -> bool:
         """Whether anybody needs any version of a table."""
         return any(address.location == location for address in self.reasons)
@@ -44,7 +54,7 @@ class Protections:
 
 def gather_protections(context: GraphContext, leases: Iterable[Lease]) -> Protections:
     """Read every live branch; one that cannot be read raises, for it might need anything."""
-    states = {name: context.manifest.load(name) for name in (MAIN_BRANCH, *context.manifest.branch_names())}
+    states = look_at_live_branches(context.manifest, context.manifest.load)
     reasons: dict[TableAddress, dict[int, str]] = {}
     floors: dict[TableAddress, int] = {}
 

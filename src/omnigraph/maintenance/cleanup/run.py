@@ -1,18 +1,19 @@
 """Cleanup: look at everything first, then remove table by table; one table's failure does not stop the others."""
 
-import logging
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from omnigraph.base import clock
-from omnigraph.base.events import Events, Warned
+from omnigraph.base import clock, faults
+from omnigraph.base.events import Events, Warned, ignore_events
 from omnigraph.branches.gates import hold_branches
-from omnigraph.errors import DriftNeedsRepair, OmniError
-from omnigraph.maintenance.admission import require_settled, sole_maintainer
-from omnigraph.maintenance.cleanup.orphans import find_orphans, reclaim_orphans
+from omnigraph.errors import DriftNeedsRepair
+from omnigraph.maintenance.admission import refuse_pending_on, require_settled, sole_maintainer
+from omnigraph.maintenance.cleanup.orphans import Orphans, Reclaiming, find_orphans
 from omnigraph.maintenance.cleanup.plan import CleanupTarget, cleanup_targets, dropped_tables, select_versions
 from omnigraph.maintenance.cleanup.policy import CleanupPolicy
 from omnigraph.maintenance.cleanup.protections import Protections, gather_protections
+from omnigraph.maintenance.cleanup.report import CleanupReport, CleanupRow, as_document
+from omnigraph.maintenance.cleanup.tally import Tally
 from omnigraph.maintenance.journal import record_run
 from omnigraph.maintenance.repair.drift import Classification, find_lasting_drift
 from omnigraph.manifest.commits import MAIN_BRANCH
@@ -26,38 +27,9 @@ from omnigraph.storage.scratch import SCRATCH_DIRECTORY
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.holding import CLEANUP_OPERATION
 
+__all__ = ["CleanupReport", "CleanupRow", "preview_cleanup", "run_cleanup"]
+
 RECOVERY_FLOOR = 3
-
-_log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CleanupRow:
-    """What went, or would go, from one ref of one table."""
-
-    table_key: str
-    branch: str | None
-    dropped: bool
-    removed: Removal
-    branches_reclaimed: tuple[str, ...]
-    kept_because: tuple[str, ...]
-    error: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CleanupReport:
-    """All rows of one run."""
-
-    policy: CleanupPolicy
-    executed: bool
-    rows: tuple[CleanupRow, ...]
-    run_id: str | None = None
-    """The entry of the maintenance journal; None for a preview."""
-
-    @property
-    def failed(self) -> tuple[CleanupRow, ...]:
-        """The tables that could not be cleaned."""
-        return tuple(row for row in self.rows if row.error is not None)
 
 
 def run_cleanup(
@@ -73,22 +45,17 @@ def run_cleanup(
         started = clock.now_us()
         require_settled(context, "cleanup")
         _refuse_drift(context)
-        report = _Run(context, policy, executes=confirm).report()
+        report = _Run(context, policy, executes=confirm, events=events).report()
         if not confirm:
             return report
-        summary = {
-            "versions": sum(row.removed.versions for row in report.rows),
-            "bytes": sum(row.removed.bytes for row in report.rows),
-            "failed": [row.table_key for row in report.failed],
-        }
-        return replace(
-            report, run_id=record_run(context.store.objects, "cleanup", started_at_us=started, document=summary)
-        )
+        document = {key: value for key, value in as_document(report).items() if key != "run_id"}
+        run_id = record_run(context.store.objects, "cleanup", started_at_us=started, document=document, events=events)
+        return replace(report, run_id=run_id)
 
 
 def preview_cleanup(context: GraphContext, policy: CleanupPolicy) -> tuple[CleanupRow, ...]:
     """Compute what a cleanup would remove, whatever state the graph is in; changes nothing."""
-    return _Run(context, policy, executes=False).report().rows
+    return _Run(context, policy, executes=False, events=ignore_events).report().rows
 
 
 def _refuse_drift(context: GraphContext) -> None:
@@ -109,107 +76,120 @@ def _refuse_drift(context: GraphContext) -> None:
 class _Run:
     """One pass over all tables; the branch list and the leases are read anew right before each."""
 
-    def __init__(self, context: GraphContext, policy: CleanupPolicy, *, executes: bool) -> None:
+    def __init__(self, context: GraphContext, policy: CleanupPolicy, *, executes: bool, events: Events) -> None:
         self._context = context
         self._policy = policy
         self._executes = executes
-        self._clock = StoreClock.observe(context.store.objects) if executes else None
+        self._events = events
+        objects = context.store.objects
+        self._clock = StoreClock.observe(objects) if executes else StoreClock.estimate(objects)
+        self._reclaiming = Reclaiming(context, self._gather, events)
         self._seen: object = None
         self._protections = self._gather()
 
     def report(self) -> CleanupReport:
-        if self._clock is not None:
+        if self._executes:
             forget_dead_readers(self._context.store.objects, store_clock=self._clock)
         state = self._protections.states[MAIN_BRANCH]
         targets = cleanup_targets(self._protections, self._policy, dropped_tables(self._context, state))
-        locations = dict.fromkeys(target.address.location for target in targets if not target.is_internal)
-        orphans = find_orphans(self._context, locations)
+        orphans = {
+            location: find_orphans(self._context, location, self._protections, now_seconds=self._clock.now_seconds())
+            for location in dict.fromkeys(target.address.location for target in targets if not target.is_dropped)
+        }
+        faults.reach("cleanup.after_plan")
         return CleanupReport(
             policy=self._policy,
             executed=self._executes,
             rows=(
-                *(self._row(target, orphans.get(target.address.location, ())) for target in targets),
+                *(self._row(target, orphans.get(target.address.location, Orphans())) for target in targets),
                 *self._scratch_rows(),
             ),
         )
 
-    def _row(self, target: CleanupTarget, orphans: tuple[Ref, ...]) -> CleanupRow:
-        removed = Removal()
-        kept_because: tuple[str, ...] = ()
-        reclaimed: tuple[str, ...] = ()
-        error: str | None = None
-        try:
-            if target.branch is None and not target.is_dropped:
-                reclaimed, removed = self._reclaim(target, tuple(ref.name for ref in orphans))
-            more, kept_because = self._drop(target) if target.is_dropped else self._thin_out(target, orphans)
-            removed += more
-        except (OmniError, OSError) as failure:
-            _log.warning("cleaning %s failed: %s", target.address.path, failure)
-            error = str(failure)
-        return CleanupRow(
-            table_key=target.name,
-            branch=target.branch,
-            dropped=target.is_dropped,
-            removed=removed,
-            branches_reclaimed=reclaimed,
-            kept_because=kept_because,
-            error=error,
-        )
+    def _row(self, target: CleanupTarget, orphans: Orphans) -> CleanupRow:
+        tally = self._tally(target.name, branch=target.branch, dropped=target.is_dropped)
+        if target.branch is None and not target.is_dropped:
+            self._reclaim(tally, target.address.location, orphans)
+        with tally.step(is_moot=lambda: self._is_branch_gone(target)):
+            if target.is_dropped:
+                self._drop(tally, target.address.location)
+            else:
+                self._thin_out(tally, target, orphans.refs)
+        return tally.row()
+
+    def _tally(self, table_key: str, *, branch: str | None = None, dropped: bool = False) -> Tally:
+        return Tally(table_key, branch=branch, dropped=dropped, executes=self._executes, events=self._events)
 
     def _scratch_rows(self) -> tuple[CleanupRow, ...]:
         """Remove the intermediate files of bulk operations that died; no row when there are none."""
-        stale = stale_scratch(self._context.store, now_ms=clock.now_ms())
-        error: str | None = None
-        for operation_id in stale if self._executes else ():
-            try:
-                drop_scratch(self._context.store, operation_id)
-            except (OmniError, OSError) as failure:
-                _log.warning("what operation %s left stays: %s", operation_id, failure)
-                error = str(failure)
-        if not stale:
-            return ()
-        row = CleanupRow(
-            table_key=SCRATCH_DIRECTORY,
-            branch=None,
-            dropped=False,
-            removed=sum(stale.values(), Removal()),
-            branches_reclaimed=(),
-            kept_because=(),
-            error=error,
-        )
-        return (row,)
+        tally = self._tally(SCRATCH_DIRECTORY)
+        stale: dict[str, Removal] = {}
+        with tally.step():
+            stale = stale_scratch(self._context.store, now_ms=clock.now_ms())
+        for operation_id, held in stale.items():
+            with tally.step(f"what operation {operation_id} left"):
+                if self._executes:
+                    drop_scratch(self._context.store, operation_id)
+                tally.remove(held)
+        row = tally.row()
+        return (row,) if stale or row.error is not None else ()
 
-    def _reclaim(self, target: CleanupTarget, orphans: tuple[str, ...]) -> tuple[tuple[str, ...], Removal]:
-        location, objects = target.address.location, self._context.store.objects
-        held = {name: preview_ref_drop(objects, location, name) for name in orphans}
-        gone = reclaim_orphans(self._context, location, orphans) if self._executes else orphans
-        return gone, sum((held[name] for name in gone), Removal())
+    def _reclaim(self, tally: Tally, location: str, orphans: Orphans) -> None:
+        tally.keep(orphans.kept_because)
+        objects = self._context.store.objects
+        for ref in orphans.refs:
+            with tally.step(f"the orphaned ref {ref.name}"):
+                tally.reclaim_ref(
+                    ref.name,
+                    self._reclaiming.drop_ref(location, ref.name)
+                    if self._executes
+                    else preview_ref_drop(objects, location, ref.name),
+                )
+        for tree in orphans.trees:
+            with tally.step(f"the tree {tree.name}"):
+                tally.reclaim_tree(
+                    tree.name,
+                    self._reclaiming.drop_tree(tree, now_seconds=self._clock.now_seconds())
+                    if self._executes
+                    else tree.held,
+                )
 
-    def _thin_out(self, target: CleanupTarget, orphans: tuple[Ref, ...]) -> tuple[Removal, tuple[str, ...]]:
+    def _thin_out(self, tally: Tally, target: CleanupTarget, orphans: tuple[Ref, ...]) -> None:
         selection = select_versions(self._context, target, self._fresh_protections(), self._policy, orphans)
         if selection is None:
-            return Removal(), ()
-        if not self._executes:
-            return preview_removal(selection.table, selection.versions), selection.kept_because
-        removed = remove_versions(self._context.store.tables, selection.table, selection.versions)
-        return removed, selection.kept_because
+            return
+        tally.keep(selection.kept_because)
+        tally.remove(
+            remove_versions(self._context.store.tables, selection.table, selection.versions)
+            if self._executes
+            else preview_removal(selection.table, selection.versions)
+        )
 
-    def _drop(self, target: CleanupTarget) -> tuple[Removal, tuple[str, ...]]:
+    def _is_branch_gone(self, target: CleanupTarget) -> bool:
+        """Whether the branch of a row was deleted meanwhile: then nothing is left to clean, and nothing failed."""
+        if target.branch is None:
+            return False
+        return self._context.manifest.incarnations().get(target.branch) != target.incarnation
+
+    def _drop(self, tally: Tally, location: str) -> None:
         """Remove a table whole, behind the gate of the branch that dropped it: nothing brings it back meanwhile."""
-        objects, location = self._context.store.objects, target.address.location
+        objects = self._context.store.objects
         held = preview_drop(objects, location)
         if held == Removal():
-            return held, ()  # An earlier run removed it; the tombstone stays.
+            return  # An earlier run removed it; the tombstone stays.
         with self._gate() if self._executes else nullcontext():
+            if self._executes:
+                refuse_pending_on(self._context, MAIN_BRANCH, "cleanup")
             self._protections = self._gather()
             if self._protections.mentions(location):
-                return Removal(), ("somebody reads it again",)
+                tally.keep(["somebody reads it again"])
+                return
             if self._executes:
                 remove_table(self._context.store.tables, objects, location)
-            return held, ()
+            tally.remove(held)
 
     def _gate(self) -> HeldLock:
-        return hold_branches(self._context, [MAIN_BRANCH], operation=CLEANUP_OPERATION)
+        return hold_branches(self._context, [MAIN_BRANCH], operation=CLEANUP_OPERATION, events=self._events)
 
     def _fresh_protections(self) -> Protections:
         """Gather again only if a branch or a lease came or went; pins only move forward, and the old ones stay safe."""

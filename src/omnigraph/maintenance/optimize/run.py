@@ -130,7 +130,13 @@ class _Run:
         """Leave a line in the journal: the compaction of internal tables makes no commit that would tell of it."""
         if any(table.committed for table in result.tables):
             document = {key: value for key, value in as_document(result).items() if key != "uri"}
-            record_run(self._context.store.objects, "optimize", started_at_us=self._started_at_us, document=document)
+            record_run(
+                self._context.store.objects,
+                "optimize",
+                started_at_us=self._started_at_us,
+                document=document,
+                events=self._events,
+            )
 
     def _look(self) -> tuple[Capture, tuple[TableFacts, ...]]:
         """Capture the branch and look at its tables; a write under way, which looks like drift, is waited for."""

@@ -49,7 +49,7 @@ def put_reader_lease(
 
 
 def list_reader_leases(objects: ControlStore, *, store_clock: StoreClock | None) -> tuple[Lease, ...]:
-    """Return the leases that count: the unexpired ones, or all of them without a clock, which a preview has not."""
+    """Return the leases that count: the unexpired ones, or all of them without a clock."""
     return tuple(
         found.lease for found in _find(objects) if store_clock is None or found.seconds_past_expiry(store_clock) < 0
     )

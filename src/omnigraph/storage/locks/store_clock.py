@@ -12,7 +12,8 @@ from omnigraph.base import clock, ids
 from omnigraph.errors import StorageError
 from omnigraph.storage.objects import ControlStore
 
-_CLOCK_PATH = "__locks/clock.json"
+_LOCKS = "__locks/"
+_CLOCK_PATH = f"{_LOCKS}clock.json"
 # S3 counts modification times in whole seconds, cut off: an object may be almost this much younger than it looks.
 _RESOLUTION_SECONDS = 1.0
 
@@ -21,7 +22,8 @@ _RESOLUTION_SECONDS = 1.0
 class StoreClock:
     """One observation of the store's clock, valid for as long as this process runs.
 
-    It is never ahead of the store: it may see an expired lease as alive for a moment longer, not the other way round.
+    An observed one is never ahead of the store: it may see an expired lease as alive for a moment longer, not the other
+    way round.
     """
 
     store_seconds: float
@@ -41,7 +43,20 @@ class StoreClock:
             )
         return cls(store_seconds=stored.last_modified, observed_at=clock.monotonic_seconds())
 
+    @classmethod
+    def estimate(cls, objects: ControlStore) -> "StoreClock":
+        """Guess the store's time without writing: good enough to foretell what a run would do, never to act upon.
+
+        This machine's clock stands in for the store's. Where it is slow, the newest lease or lock that the store has
+        dated tells at least how late it was then.
+        """
+        newest = max((found.last_modified for found in objects.facts(_LOCKS).values()), default=0.0)
+        return cls(store_seconds=max(clock.now_us() / 1_000_000, newest), observed_at=clock.monotonic_seconds())
+
+    def now_seconds(self) -> float:
+        """Tell the store's present in seconds since the Unix epoch."""
+        return self.store_seconds + clock.monotonic_seconds() - self.observed_at
+
     def seconds_past_expiry(self, *, last_modified: float, ttl_seconds: float) -> float:
         """Tell how long ago a lease written at `last_modified` has expired; negative while it is alive."""
-        now = self.store_seconds + clock.monotonic_seconds() - self.observed_at
-        return now - last_modified - ttl_seconds - _RESOLUTION_SECONDS
+        return self.now_seconds() - last_modified - ttl_seconds - _RESOLUTION_SECONDS

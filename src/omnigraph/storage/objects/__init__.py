@@ -1,12 +1,12 @@
 """Control objects: the small text objects beside the tables, with one contract on every store."""
 
-from omnigraph.storage.objects.contract import ControlStore, StoredObject, Token
+from omnigraph.storage.objects.contract import ControlStore, ObjectFacts, StoredObject, Token
 from omnigraph.storage.objects.errors import ObjectChanged, ObjectExists
 from omnigraph.storage.objects.local import LocalObjects
 from omnigraph.storage.settings import StoreSettings
 from omnigraph.storage.uris import GraphRoot
 
-__all__ = ["ControlStore", "ObjectChanged", "ObjectExists", "StoredObject", "Token", "open_objects"]
+__all__ = ["ControlStore", "ObjectChanged", "ObjectExists", "ObjectFacts", "StoredObject", "Token", "open_objects"]
 
 
 def open_objects(root: GraphRoot, settings: StoreSettings) -> ControlStore:

@@ -25,6 +25,15 @@ class StoredObject:
     """Seconds since the Unix epoch by the store's clock, which may stand anywhere and may count whole seconds only."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectFacts:
+    """What a listing says of an object."""
+
+    size: int
+    last_modified: float
+    """As in `StoredObject`."""
+
+
 class ControlStore(Protocol):
     """Small objects with create-if-absent and compare-and-swap.
 
@@ -62,6 +71,10 @@ class ControlStore(Protocol):
 
     def sizes(self, prefix: str) -> Mapping[str, int]:
         """Return what `list` returns, each path with the bytes of its object."""
+        ...
+
+    def facts(self, prefix: str) -> Mapping[str, ObjectFacts]:
+        """Return what `list` returns, each path with the size of its object and when it was written."""
         ...
 
     def delete(self, path: str) -> None:

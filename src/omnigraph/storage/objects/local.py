@@ -14,7 +14,7 @@ from pathlib import Path
 from omnigraph.base import ids
 from omnigraph.errors import StorageError
 from omnigraph.storage.flock import flock_within
-from omnigraph.storage.objects.contract import StoredObject, Token
+from omnigraph.storage.objects.contract import ObjectFacts, StoredObject, Token
 from omnigraph.storage.objects.errors import ObjectChanged, ObjectExists
 from omnigraph.storage.objects.probe import probe_once
 from omnigraph.storage.uris import GraphRoot
@@ -96,10 +96,15 @@ class LocalObjects:
 
     def sizes(self, prefix: str) -> dict[str, int]:
         """Return the paths of all files in the directory `prefix` and below it with their sizes."""
+        return {path: found.size for path, found in self.facts(prefix).items()}
+
+    def facts(self, prefix: str) -> dict[str, ObjectFacts]:
+        """Return the paths of all files in the directory `prefix` and below it with their sizes and times."""
         found = {}
         for path in self.list(prefix):
             with self._translated("Looking at", path), suppress(FileNotFoundError):
-                found[path] = self._file(path).stat().st_size
+                status = self._file(path).stat()
+                found[path] = ObjectFacts(size=status.st_size, last_modified=status.st_mtime)
         return found
 
     def delete(self, path: str) -> None:

@@ -12,7 +12,7 @@ from obstore.store import S3Store
 
 from omnigraph.base import clock, ids
 from omnigraph.errors import Effect, Internal, StorageError
-from omnigraph.storage.objects.contract import StoredObject, Token
+from omnigraph.storage.objects.contract import ObjectFacts, StoredObject, Token
 from omnigraph.storage.objects.errors import ObjectChanged, ObjectExists
 from omnigraph.storage.objects.probe import probe_once
 from omnigraph.storage.objects.s3_failures import OBSTORE_FAILURES, is_conflict, is_no_such_key, storage_error
@@ -85,11 +85,18 @@ class S3Objects:
 
     def sizes(self, prefix: str) -> dict[str, int]:
         """Return the paths of all objects below `prefix` with their sizes, sorted."""
+        return {path: found.size for path, found in self.facts(prefix).items()}
+
+    def facts(self, prefix: str) -> dict[str, ObjectFacts]:
+        """Return the paths of all objects below `prefix` with their sizes and times, sorted."""
         try:
             found = obstore.list(self._retrying, prefix).collect()
         except OBSTORE_FAILURES as exc:
             raise self._error(exc, "Listing", prefix) from exc
-        return dict(sorted((meta["path"], meta["size"]) for meta in found))
+        return {
+            meta["path"]: ObjectFacts(size=meta["size"], last_modified=meta["last_modified"].timestamp())
+            for meta in sorted(found, key=lambda meta: meta["path"])
+        }
 
     def delete(self, path: str) -> None:
         """Remove the object; an absent one is fine."""

@@ -1,0 +1,73 @@
+"""One row while it is being made: what went so far, what stays and why, and what failed on the way."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+from omnigraph.base.events import Events, Warned
+from omnigraph.errors import OmniError
+from omnigraph.maintenance.cleanup.report import CleanupRow
+from omnigraph.storage.retention import Removal
+
+
+class Tally:
+    """Counts for one row. A step that fails is written down and warned about, and the next one is tried."""
+
+    def __init__(
+        self, table_key: str, *, branch: str | None = None, dropped: bool = False, executes: bool, events: Events
+    ) -> None:
+        self._about = CleanupRow(table_key=table_key, branch=branch, dropped=dropped, removed=Removal())
+        self._executes = executes
+        self._events = events
+        self._removed = Removal()
+        self._refs: list[str] = []
+        self._trees: list[str] = []
+        self._kept: list[str] = []
+        self._errors: list[str] = []
+
+    @contextmanager
+    def step(self, about: str | None = None, *, is_moot: Callable[[], bool] = lambda: False) -> Iterator[None]:
+        """Try one step; `about` names what it is about if not the table, `is_moot` whether its failure matters."""
+        try:
+            yield
+        except (OmniError, OSError) as failure:
+            if is_moot():
+                return
+            # One line: warnings are read line by line.
+            reason = " ".join(str(failure).split())
+            doing = "cleaning" if self._executes else "looking at"
+            of = f"{about} of " if about is not None else ""
+            self._events(Warned(message=f"{doing} {of}{self._about.name} failed: {reason}"))
+            self._errors.append(reason if about is None else f"{about} stays: {reason}")
+
+    def remove(self, removal: Removal) -> None:
+        """Count what went."""
+        self._removed += removal
+
+    def reclaim_ref(self, name: str, removal: Removal | None) -> None:
+        """Count a ref that went; None is one that stayed."""
+        if removal is not None:
+            self._refs.append(name)
+            self._removed += removal
+
+    def reclaim_tree(self, name: str, removal: Removal | None) -> None:
+        """Count a tree that went; None is one that stayed."""
+        if removal is not None:
+            self._trees.append(name)
+            self._removed += removal
+
+    def keep(self, reasons: Iterable[str]) -> None:
+        """Write down why something stays."""
+        self._kept += reasons
+
+    def row(self) -> CleanupRow:
+        """Return the row as it stands."""
+        return CleanupRow(
+            table_key=self._about.table_key,
+            branch=self._about.branch,
+            dropped=self._about.dropped,
+            removed=self._removed,
+            branches_reclaimed=tuple(self._refs),
+            trees_reclaimed=tuple(self._trees),
+            kept_because=tuple(dict.fromkeys(self._kept)),
+            error="; ".join(self._errors) or None,
+        )
