@@ -20,6 +20,7 @@ from omnigraph.errors import (
 from omnigraph.manifest.ancestry import first_parent_line
 from omnigraph.manifest.bases import is_fast_forward, merges_of
 from omnigraph.manifest.commits import MAIN_BRANCH, CommitId
+from omnigraph.manifest.live_branches import look_at_live_branches
 from omnigraph.manifest.rows import MANIFEST
 from omnigraph.manifest.state import ManifestState
 from omnigraph.storage.refs import Ref, delete_ref, drop_leftover_tree, list_refs
@@ -65,8 +66,8 @@ def _refuse_moved_on(state: ManifestState, expected_head: CommitId | None) -> No
 def _refuse_dependents(context: GraphContext, name: str, refs: dict[str, Ref], state: ManifestState) -> None:
     dependents = {other.name for other in refs.values() if other.parent == name}
     own_ref = state.snapshot.own_ref
-    for other in (MAIN_BRANCH, *refs):
-        if other != name and own_ref in _refs_read_by(context, other):
+    for other, seen in look_at_live_branches(context.manifest, context.manifest.load).items():
+        if other != name and own_ref in {pin.ref for pin in seen.snapshot.pins.values()}:
             dependents.add(other)
     if dependents:
         listed = ", ".join(sorted(dependents))
@@ -76,15 +77,6 @@ def _refuse_dependents(context: GraphContext, name: str, refs: dict[str, Ref], s
             branch=name,
             dependents=sorted(dependents),
         )
-
-
-def _refs_read_by(context: GraphContext, branch: str) -> set[str | None]:
-    try:
-        return {pin.ref for pin in context.manifest.load(branch).snapshot.pins.values()}
-    except OmniError:
-        if branch != MAIN_BRANCH and branch not in list_refs(context.store.tables, MANIFEST.location):
-            return set()  # It was deleted while we looked at it.
-        raise
 
 
 def _delete_authority(context: GraphContext, ref: Ref) -> None:

@@ -8,6 +8,7 @@ from omnigraph.base import ids
 from omnigraph.base.clock import iso_from_us
 from omnigraph.errors import BranchNotFound, CommitNotFound, InvalidTarget, SnapshotNotFound
 from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId
+from omnigraph.manifest.live_branches import look_at_live_branches
 from omnigraph.manifest.log import CommitLog
 from omnigraph.manifest.snapshot import GraphSnapshot
 from omnigraph.manifest.state import ManifestReader, ManifestState
@@ -116,10 +117,9 @@ class Addresses:
         try:
             return self._log.find(CommitId(commit_id), head=self._manifest.load(MAIN_BRANCH).head)
         except CommitNotFound:
-            for branch in self._manifest.branch_names():
-                head = self._manifest.load(branch).head
-                if head.graph_commit_id == commit_id:
-                    return head
+            for state in look_at_live_branches(self._manifest, self._manifest.load).values():
+                if state.head.graph_commit_id == commit_id:
+                    return state.head
             raise
 
     def _steps_back(self, branch: str, steps: int) -> Located:

@@ -99,7 +99,13 @@ class ManifestReader:
 
     def branch_names(self) -> list[str]:
         """Return the names of all live branches besides `main`, sorted; those of the program are hidden."""
-        return sorted(name for name in list_refs(self._tables, MANIFEST.location) if not name.startswith("__"))
+        return [name for name in self.incarnations() if name != MAIN_BRANCH]
+
+    def incarnations(self) -> dict[str, str]:
+        """Return the incarnation of every live branch by name, `main` first; those of the program are hidden."""
+        refs = list_refs(self._tables, MANIFEST.location)
+        named = {name: refs[name].incarnation for name in sorted(refs) if not name.startswith("__")}
+        return {MAIN_BRANCH: MAIN_BRANCH, **named}
 
     def load(self, branch: str) -> ManifestState:
         """Return the branch's state as of now."""

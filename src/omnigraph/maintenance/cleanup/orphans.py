@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from omnigraph.branches.gates import hold_branches
 from omnigraph.errors import OmniError
 from omnigraph.maintenance.cleanup.protections import merge_base_pins
-from omnigraph.manifest.commits import MAIN_BRANCH
+from omnigraph.manifest.live_branches import look_at_live_branches
 from omnigraph.manifest.snapshot import branch_of, own_ref
 from omnigraph.storage.refs import Ref, delete_ref, drop_leftover_tree, list_refs
 from omnigraph.writes.context import GraphContext
@@ -49,7 +49,7 @@ def reclaim_orphans(context: GraphContext, location: str, names: Iterable[str]) 
 
 def _needed_refs(context: GraphContext) -> set[str]:
     needed = set()
-    states = {name: context.manifest.load(name) for name in (MAIN_BRANCH, *context.manifest.branch_names())}
+    states = look_at_live_branches(context.manifest, context.manifest.load)
     for branch, state in states.items():
         own = own_ref(branch, state.snapshot.incarnation)
         needed |= {ref for ref in (own, *(pin.ref for pin in state.snapshot.pins.values())) if ref is not None}

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from omnigraph.manifest.ancestry import merge_bases
 from omnigraph.manifest.bases import base_snapshot
 from omnigraph.manifest.commits import MAIN_BRANCH
+from omnigraph.manifest.live_branches import look_at_live_branches
 from omnigraph.manifest.rows import MANIFEST
 from omnigraph.manifest.snapshot import TablePin
 from omnigraph.manifest.state import ManifestState
@@ -44,7 +45,7 @@ class Protections:
 
 def gather_protections(context: GraphContext, leases: Iterable[Lease]) -> Protections:
     """Read every live branch; one that cannot be read raises, for it might need anything."""
-    states = {name: context.manifest.load(name) for name in (MAIN_BRANCH, *context.manifest.branch_names())}
+    states = look_at_live_branches(context.manifest, context.manifest.load)
     reasons: dict[TableAddress, dict[int, str]] = {}
     floors: dict[TableAddress, int] = {}
 
