@@ -226,10 +226,6 @@ def _rest(report: "HealthReport") -> Iterator[str]:
             f"lock <b>{escape(name)}</b> · {escape(str(holder))} since {escape(holder.since)}"
             for name, holder in health.locks.items()
         ),
-        *(
-            f"run <b>{escape(entry.verb)}</b> · {iso_from_us(entry.ended_at_us)} on {escape(entry.host)}"
-            for entry in health.journal[-5:]
-        ),
     ]
     yield '<h2>Behind the scenes</h2><div class="card">' + "".join(f"<p>{line}</p>" for line in lines) + "</div>"
 
