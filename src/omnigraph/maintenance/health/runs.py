@@ -93,8 +93,10 @@ def _journalled(entry: JournalEntry) -> MaintenanceRun:
         fragments_added=sum(_number(table, "fragments_added") for table in tables),
         indexes_built=sum(len(_list(table, "indexes_built")) for table in tables),
         indexes_updated=sum(len(_list(table, "indexes_updated")) for table in tables),
-        versions_removed=_number(document, "versions"),
-        bytes_removed=_number(document, "bytes"),
+        # A summary, or row by row: both are what some release of `cleanup` leaves.
+        versions_removed=_number(document, "versions")
+        + sum(_number(table, "old_versions_removed") for table in tables),
+        bytes_removed=_number(document, "bytes") + sum(_number(table, "bytes_removed") for table in tables),
         tables_seen=frozenset(str(table.get("table_key")) for table in tables),
         errors=dict(_errors(document, tables)),
     )
