@@ -239,7 +239,12 @@ def _indexes(report: "HealthReport") -> Iterator[str]:
     yield "<table><thead><tr><th>table</th><th>columns</th><th>kind</th><th>segments</th><th>knows of the rows</th>"
     yield "</tr></thead><tbody>"
     for coverage, name, index in rows:
-        cells = (name, ", ".join(index["columns"]), index["kind"] or "not built", str(index["segments"]))
+        cells = (
+            name,
+            ", ".join(index["columns"]),
+            index["kind"] or f"{index['declared_as']}, not built",
+            str(index["segments"]),
+        )
         tone = "var(--good)" if coverage == 1.0 else "var(--warn)" if coverage >= 0.5 else "var(--bad)"
         yield "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells)
         yield (

@@ -125,10 +125,12 @@ def index_documents(table: "TableHealth") -> list[dict[str, Any]]:
     if facts is None:
         return []
     layout = facts.layout
+    declared = {intent.name: intent.kind.value for intent in facts.intents}
     built: list[dict[str, Any]] = [
         {
             "name": index.name,
             "kind": index.kind,
+            "declared_as": declared.get(index.name),
             "columns": list(index.columns),
             "segments": len(index.segments),
             "coverage": round(layout.coverage(index), 4),
@@ -136,7 +138,14 @@ def index_documents(table: "TableHealth") -> list[dict[str, Any]]:
         for index in layout.indexes
     ]
     missing: list[dict[str, Any]] = [
-        {"name": intent.name, "kind": None, "columns": [intent.column], "segments": 0, "coverage": 0.0}
+        {
+            "name": intent.name,
+            "kind": None,
+            "declared_as": intent.kind.value,
+            "columns": [intent.column],
+            "segments": 0,
+            "coverage": 0.0,
+        }
         for intent in facts.intents
         if layout.rows and intent.name not in layout.index_by_name
     ]
@@ -189,14 +198,16 @@ def _incomplete_indexes(report: "HealthReport") -> Iterator[str]:
     """Name the indexes that do not know all rows; the others are only counted."""
     for table in report.health.tables:
         indexes = index_documents(table)
-        incomplete = [
-            f"{', '.join(index['columns'])} {spell_share(index['coverage']) if index['kind'] else 'not built'}"
-            for index in indexes
-            if index["coverage"] < 1.0
-        ]
+        incomplete = [_incomplete(index) for index in indexes if index["coverage"] < 1.0]
         if incomplete:
             complete = f"{len(indexes) - len(incomplete)} of {len(indexes)} complete"
             yield f"{_name(table_document(table))} indexes: {complete}; {'; '.join(incomplete)}"
+
+
+def _incomplete(index: dict[str, Any]) -> str:
+    # With the kind: a column may have one index for values and one for words.
+    name = f"{', '.join(index['columns'])} {index['declared_as'] or index['kind']}"
+    return f"{name} {spell_share(index['coverage']) if index['kind'] else 'not built'}"
 
 
 def _behind_the_scenes(report: "HealthReport") -> Iterator[str]:
