@@ -1,5 +1,6 @@
 """`omnigraph health`: exit codes for cron, a document for programs, a page for people."""
 
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -93,3 +94,26 @@ def test_a_page_that_cannot_be_written_is_an_error(run: Any, graph_uri: str) -> 
 
     assert ran.code == 70
     assert "no/such/place.html" in ran.err
+
+
+def test_programs_and_people_see_every_index_and_what_maintenance_gained(
+    run: Any, graph_uri: str, tmp_path: Path
+) -> None:
+    assert "node:Ship indexes: 0 of 4 complete; id btree not built" in run("health", graph_uri).out
+    assert run("optimize", graph_uri).code == 0
+    file = tmp_path / "report.html"
+
+    ran = run("health", graph_uri, "--html", str(file))
+    document = run("health", graph_uri, "--json").document
+
+    assert " complete" not in ran.out
+    assert "last run: optimize" in ran.out
+    (done,) = document["runs"]
+    assert (done["verb"], done["branch"], done["failed"]) == ("optimize", "main", [])
+    assert done["gained"]["indexes_built"] > 0
+    assert done["duration_ms"] >= 0
+    for moment in (done["at"], document["looked_at"], document["last_maintenance"]["at"]):
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", moment)
+    ship = next(table for table in document["tables"] if table["table_key"] == "node:Ship")
+    assert {index["coverage"] for index in ship["indexes"]} == {1.0}
+    assert "Last maintenance" in file.read_text(encoding="utf-8")

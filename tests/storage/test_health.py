@@ -115,7 +115,7 @@ def test_looking_writes_nothing(local_root: str) -> None:
     omnigraph.open(local_root, read_only=True).health()
 
     assert old_graphs.contents_of(local_root) == before
-    assert graph.health().health.journal == ()
+    assert graph.health().health.runs == ()
 
 
 @pytest.mark.parametrize("verb", ["optimize", "cleanup"])
@@ -129,7 +129,7 @@ def test_the_last_maintenance_is_remembered(local_root: str, verb: str) -> None:
         assert health.last_maintenance is not None
         assert health.last_maintenance.actor_id == "omnigraph:maintenance"
     else:
-        assert [entry.verb for entry in health.journal] == ["cleanup"]
+        assert [run.verb for run in health.runs] == ["cleanup"]
 
 
 def test_indexes_that_wait_for_the_same_thing_are_one_finding(local_root: str) -> None:

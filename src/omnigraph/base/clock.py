@@ -39,6 +39,11 @@ def iso_from_us(microseconds: int) -> str:
     return moment.strftime("%Y-%m-%d %H:%M:%S")
 
 
+def timestamp_from_us(microseconds: int) -> str:
+    """Spell a moment for programs: ISO 8601 in UTC with its `Z`, to the second."""
+    return datetime.fromtimestamp(microseconds / 1_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def wait_until(condition: Callable[[], bool], *, timeout_seconds: float, pause_seconds: float = 0.02) -> bool:
     """Poll `condition` until it holds; return whether it held before the timeout."""
     deadline = monotonic_seconds() + timeout_seconds

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from omnigraph.base.clock import iso_from_us
 from omnigraph.base.units import counted, spell_bytes
-from omnigraph.cli.health_view import SIZE_BUCKETS, table_document
+from omnigraph.cli.health_runs import gained_text, took_text
+from omnigraph.cli.health_view import SIZE_BUCKETS, index_documents, spell_share, table_document
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
     from omnigraph.maintenance.health.findings import Finding
     from omnigraph.maintenance.health.report import HealthReport
+    from omnigraph.maintenance.health.space import Leftover
 
 _HEADLINES = {
     "healthy": "Healthy",
@@ -22,6 +24,8 @@ _HEADLINES = {
     "action": "Needs action",
 }
 _RANK = {"action": 0, "attention": 1, "info": 2}
+_BARS_MAX = 12
+_RUNS_MAX = 8
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1d2433; --soft: #5d6779; --line: #e3e7ee; --page: #f6f7fa; --card: #fff;
@@ -56,6 +60,11 @@ th { border-top: 0; color: var(--soft); font-weight: 500; font-size: 13px; }
 th:first-child, td:first-child { text-align: left; }
 tr td:first-child { border-left: 4px solid var(--tone, transparent); }
 svg { display: block; }
+summary { cursor: pointer; color: var(--soft); }
+table.words th, table.words td { text-align: left; }
+.meter { display: inline-block; width: 120px; height: 8px; margin-right: 10px; border-radius: 4px;
+  background: var(--line); overflow: hidden; vertical-align: middle; }
+.meter i { display: block; height: 100%; }
 .legend { display: flex; gap: 18px; font-size: 13px; color: var(--soft); margin-bottom: 8px; }
 .legend i { display: inline-block; width: 11px; height: 11px; border-radius: 3px; margin-right: 6px; }
 """
@@ -73,9 +82,11 @@ def health_page(report: "HealthReport") -> str:
         [
             *_head(report, tables),
             *_findings(report),
-            *_space(tables),
+            *_space(tables, health.leftovers),
             *_tables(tables, worst),
+            *_indexes(report),
             *_fragments(tables),
+            *_runs(report),
             *_rest(report),
         ]
     )
@@ -91,7 +102,7 @@ def _head(report: "HealthReport", tables: list[dict[str, Any]]) -> Iterator[str]
     health, status = report.health, report.status.value
     urgent = sum(finding.severity != "info" for finding in report.findings)
     yield f"<h1>{escape(health.uri)}</h1>"
-    yield f'<p class="soft">looked at {iso_from_us(health.looked_at_us)}</p>'
+    yield f'<p class="soft">looked at {iso_from_us(health.looked_at_us)} UTC</p>'
     yield (
         f'<div class="card status {status}"><strong>{_HEADLINES[status]}</strong>'
         f"<span>{counted(urgent, 'finding') if urgent else 'Nothing to do.'}</span></div>"
@@ -100,7 +111,7 @@ def _head(report: "HealthReport", tables: list[dict[str, Any]]) -> Iterator[str]
     figures = {
         "rows": f"{sum(table['rows'] or 0 for table in tables):,}",
         "live data": spell_bytes(sum(table["bytes"] for table in tables)),
-        "reclaimable": spell_bytes(sum(table["reclaimable_bytes"] for table in tables)),
+        "reclaimable": spell_bytes(health.reclaimable_bytes),
         "fragments": f"{sum(table['fragments'] for table in tables):,}",
         "branches": str(1 + len(health.branches)),
         "last optimized": maintained,
@@ -126,26 +137,27 @@ def _findings(report: "HealthReport") -> Iterator[str]:
     yield "</div>"
 
 
-def _space(tables: list[dict[str, Any]]) -> Iterator[str]:
-    shown = sorted(tables, key=lambda table: -table["bytes"] - table["reclaimable_bytes"])[:12]
-    largest = max((table["bytes"] + table["reclaimable_bytes"] for table in shown), default=0)
+def _space(tables: list[dict[str, Any]], leftovers: "tuple[Leftover, ...]") -> Iterator[str]:
+    bars = [(_name(table), table["bytes"], table["reclaimable_bytes"]) for table in tables]
+    bars += [(f"{left.name} (dropped)" if left.is_dropped else left.name, 0, left.bytes) for left in leftovers]
+    shown = sorted(bars, key=lambda bar: -bar[1] - bar[2])[:_BARS_MAX]
+    largest = max((live + old for _, live, old in shown), default=0)
     if not largest:
         return
     yield '<h2>Where the bytes are</h2><div class="card">'
     yield (
         '<div class="legend"><span><i style="background:var(--data)"></i>live</span>'
-        '<span><i style="background:var(--old)"></i>old versions that cleanup would remove</span></div>'
+        '<span><i style="background:var(--old)"></i>what cleanup would remove</span></div>'
     )
     yield _bars(
         [
             (
-                _name(table),
-                [(table["bytes"], "var(--data)"), (table["reclaimable_bytes"], "var(--old)")],
+                name,
+                [(live, "var(--data)"), (old, "var(--old)")],
                 largest,
-                spell_bytes(table["bytes"])
-                + (f" + {spell_bytes(table['reclaimable_bytes'])}" if table["reclaimable_bytes"] else ""),
+                " + ".join(spell_bytes(size) for size in (live, old) if size) or spell_bytes(0),
             )
-            for table in shown
+            for name, live, old in shown
         ]
     )
     yield "</div>"
@@ -184,7 +196,7 @@ def _tables(tables: list[dict[str, Any]], worst: dict[tuple[str, str | None], st
             str(table["fragments"]),
             f"{table['deleted_ratio']:.0%}",
             str(table["versions"]),
-            "?" if table["coverage"] is None else f"{table['coverage']:.0%}",
+            "?" if table["coverage"] is None else spell_share(table["coverage"]),
             str(table["manifest_version"]),
             "gone" if table["lance_head_version"] is None else str(table["lance_head_version"]),
         )
@@ -209,26 +221,71 @@ def _fragments(tables: list[dict[str, Any]]) -> Iterator[str]:
     yield "</div>"
 
 
+def _indexes(report: "HealthReport") -> Iterator[str]:
+    """List every index, the least complete first; folded up unless one of them is incomplete."""
+    rows = sorted(
+        (
+            (index["coverage"], _name(table_document(table)), index)
+            for table in report.health.tables
+            for index in index_documents(table)
+        ),
+        key=lambda row: row[:2],
+    )
+    if not rows:
+        return
+    incomplete = sum(coverage < 1.0 for coverage, _, _ in rows)
+    counts = f"{len(rows)} {'index' if len(rows) == 1 else 'indexes'}, {incomplete or 'none'} incomplete"
+    yield f'<h2>Indexes</h2><details class="card scroll"{" open" if incomplete else ""}><summary>{counts}</summary>'
+    yield "<table><thead><tr><th>table</th><th>columns</th><th>kind</th><th>segments</th><th>knows of the rows</th>"
+    yield "</tr></thead><tbody>"
+    for coverage, name, index in rows:
+        cells = (
+            name,
+            ", ".join(index["columns"]),
+            index["kind"] or f"{index['declared_as']}, not built",
+            str(index["segments"]),
+        )
+        tone = "var(--good)" if coverage == 1.0 else "var(--warn)" if coverage >= 0.5 else "var(--bad)"
+        yield "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+        yield (
+            f'<td><span class="meter"><i style="width:{coverage:.0%};background:{tone}"></i></span>'
+            f"{spell_share(coverage)}</td></tr>"
+        )
+    yield "</tbody></table></details>"
+
+
+def _runs(report: "HealthReport") -> Iterator[str]:
+    runs = report.health.runs[-_RUNS_MAX:][::-1]
+    if not runs:
+        return
+    yield '<h2>Last maintenance</h2><div class="card scroll"><table class="words"><thead><tr>'
+    yield "".join(f"<th>{title}</th>" for title in ("what", "when", "took", "gained")) + "</tr></thead><tbody>"
+    for run in runs:
+        what = run.verb if run.branch in {None, "main"} else f"{run.verb} on {run.branch}"
+        cells = (what, iso_from_us(run.ended_at_us), took_text(run), gained_text(run))
+        tone = ' class="attention"' if run.errors else ""
+        yield f"<tr{tone}>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
+    yield "</tbody></table></div>"
+
+
 def _rest(report: "HealthReport") -> Iterator[str]:
     health = report.health
     lines = [
         *(
-            f"<b>{internal.name}</b> · {counted(len(internal.layout.fragments), 'fragment')}, "
+            f"<b>{escape(internal.name)}</b>{f' on {escape(internal.branch)}' if internal.branch else ''} · "
+            f"{counted(len(internal.layout.fragments), 'fragment')}, "
             f"{counted(internal.versions, 'version')}, {spell_bytes(internal.bytes)}"
             for internal in health.internal
         ),
         *(
-            f"branch <b>{escape(branch.name)}</b> · version {branch.graph_version}, last commit "
-            f"{iso_from_us(branch.last_commit_us)[:10]}, owns {counted(branch.owned_tables, 'table')}"
+            f"branch <b>{escape(branch.name)}</b> · version {branch.graph_version}, last used "
+            f"{iso_from_us(branch.last_active_us)[:10]}, owns {counted(branch.owned_tables, 'table')}, "
+            f"keeps {counted(branch.old_versions_kept, 'old version')}"
             for branch in health.branches
         ),
         *(
             f"lock <b>{escape(name)}</b> · {escape(str(holder))} since {escape(holder.since)}"
             for name, holder in health.locks.items()
-        ),
-        *(
-            f"run <b>{escape(entry.verb)}</b> · {iso_from_us(entry.ended_at_us)} on {escape(entry.host)}"
-            for entry in health.journal[-5:]
         ),
     ]
     yield '<h2>Behind the scenes</h2><div class="card">' + "".join(f"<p>{line}</p>" for line in lines) + "</div>"

@@ -105,6 +105,10 @@ class TableLayout:
         """Whether an index has something to fold: fragments that it does not know, or several segments."""
         return bool(self.uncovered(index)) or len(index.segments) > 1
 
+    def coverage(self, index: IndexLayout) -> float:
+        """Return the share of live rows that an index knows; 1.0 without rows."""
+        return 1.0 - sum(fragment.live_rows for fragment in self.uncovered(index)) / self.rows if self.rows else 1.0
+
     def uncovered(self, index: IndexLayout) -> tuple[FragmentLayout, ...]:
         """Return the fragments that an index does not know."""
         covered = index.covered

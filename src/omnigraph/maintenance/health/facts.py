@@ -1,55 +1,41 @@
-"""Observe: everything that health speaks of, read without a lock and without writing anything."""
+"""Observe: everything that health speaks of, read without a lock and without writing anything.
 
-from collections.abc import Mapping, Sequence
+What cannot be read is itself a fact (`damage.py`): looking goes on with the next table or branch. Only a graph whose
+main manifest cannot be read, or a store that does not answer, leaves nothing to say.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from omnigraph.base import clock
-from omnigraph.catalog.model import EntityType, TableKey
-from omnigraph.errors import OmniError
-from omnigraph.maintenance.cleanup.policy import CleanupPolicy
-from omnigraph.maintenance.cleanup.run import CleanupRow, preview_cleanup
-from omnigraph.maintenance.journal import JournalEntry, read_journal
-from omnigraph.maintenance.optimize.facts import TableFacts, observe_table
-from omnigraph.maintenance.optimize.options import OptimizeOptions
-from omnigraph.maintenance.optimize.plan import TablePlan, plan_tables
-from omnigraph.maintenance.repair.drift import Classification, TableDrift, find_lasting_drift
+from omnigraph.errors import BranchNotFound, OmniError, StorageError
+from omnigraph.maintenance.health.branches import BranchHealth, LiveBranch, observe_branches
+from omnigraph.maintenance.health.damage import (
+    UNREADABLE,
+    Damage,
+    DamagedPart,
+    DamageLog,
+    problem_of,
+    refuse_unreachable,
+)
+from omnigraph.maintenance.health.runs import MaintenanceRun, maintenance_runs
+from omnigraph.maintenance.health.space import Leftover, observe_space
+from omnigraph.maintenance.health.tables import TableHealth, observe_tables_of
+from omnigraph.maintenance.journal import JOURNAL_PREFIX, read_journal
+from omnigraph.manifest.ancestry import History
 from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitKind
+from omnigraph.manifest.live_branches import look_at_live_branches
 from omnigraph.manifest.log import ACTORS, COMMITS
 from omnigraph.manifest.rows import MANIFEST
-from omnigraph.storage.filters import Comparison, all_of
 from omnigraph.storage.layout import TableLayout, read_layout
 from omnigraph.storage.locks import Holder
 from omnigraph.storage.retention import stored_versions
-from omnigraph.writes.authority import Capture, capture_branch
+from omnigraph.storage.tables import TableAddress
+from omnigraph.writes.authority import capture_branch
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.holding import MAINTENANCE_LOCK
-from omnigraph.writes.sidecar import PendingOperation, list_pending
-
-DEFAULT_POLICY = CleanupPolicy(keep_versions=10)
-"""What `cleanup` does when nobody says otherwise, so that the bytes named here are those that it would remove."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableHealth:
-    """One table of `main`, or of a branch that owns it."""
-
-    branch: str
-    drift: TableDrift
-    plan: TablePlan | None
-    """What `optimize` would do; None for a table that cannot be read at its pin."""
-    versions: int
-    reclaimable_bytes: int
-    pending_vectors: int
-
-    @property
-    def table_key(self) -> TableKey:
-        """The table's name."""
-        return self.drift.pin.table_key
-
-    @property
-    def facts(self) -> TableFacts | None:
-        """How the table lies on disk."""
-        return None if self.plan is None else self.plan.facts
+from omnigraph.writes.sidecar import RECOVERY_PREFIX, PendingOperation, list_pending
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +43,8 @@ class InternalHealth:
     """One internal table."""
 
     name: str
+    branch: str | None
+    """The branch whose manifest it is; None for that of `main` and for the log that all branches share."""
     layout: TableLayout
     versions: int
 
@@ -64,18 +52,6 @@ class InternalHealth:
     def bytes(self) -> int:
         """Bytes of its data files."""
         return sum(fragment.bytes for fragment in self.layout.fragments)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BranchHealth:
-    """One branch besides `main`."""
-
-    name: str
-    graph_version: int
-    last_commit_us: int
-    owned_tables: int
-    pins_behind_main: int
-    """Tables that the branch reads at an older version than `main` does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,106 +65,173 @@ class GraphHealth:
     branches: tuple[BranchHealth, ...]
     pending: tuple[PendingOperation, ...]
     locks: Mapping[str, Holder]
+    leftovers: tuple[Leftover, ...]
+    """What cleanup would remove from beside the tables."""
     last_maintenance: Commit | None
-    journal: tuple[JournalEntry, ...]
+    runs: tuple[MaintenanceRun, ...]
+    """Known runs of maintenance, oldest first."""
+    damages: tuple[Damage, ...]
+
+    @property
+    def reclaimable_bytes(self) -> int:
+        """Everything that cleanup would remove."""
+        return sum(table.reclaimable_bytes for table in self.tables) + sum(left.bytes for left in self.leftovers)
 
 
 def observe_health(context: GraphContext) -> GraphHealth:
-    """Look at a graph."""
-    names = [MAIN_BRANCH, *context.manifest.branch_names()]
-    captures = {name: capture_branch(context, name) for name in names}
-    reclaimable = _reclaimable(context)
+    """Look at a graph; raise only when there is nothing that could be looked at."""
+    context.manifest.load(MAIN_BRANCH)
+    damages = DamageLog()
+    live = _live_branches(context, damages)
+    history = _history(context, live.values(), damages)
+    space = observe_space(context, damages)
+    tables = [table for branch in live.values() for table in observe_tables_of(branch.capture, space.by_table, damages)]
+    internal = list(_internal(context, live, damages))
+    branches = _branches(context, live, history, damages)
+    gone = _gone_meanwhile(context, live)
     return GraphHealth(
         uri=context.store.uri,
         looked_at_us=clock.now_us(),
-        tables=tuple(table for name in names for table in _tables(captures[name], reclaimable)),
-        internal=tuple(_internal(context)),
-        branches=tuple(_branch(context, captures[name], captures[MAIN_BRANCH]) for name in names[1:]),
-        pending=tuple(list_pending(context.sidecars)),
-        locks=_locks(context, names),
-        last_maintenance=_last_maintenance(context),
-        journal=tuple(read_journal(context.store.objects)),
+        tables=tuple(table for table in tables if table.branch not in gone),
+        internal=tuple(table for table in internal if table.branch not in gone),
+        branches=tuple(branch for branch in branches if branch.name not in gone),
+        pending=_pending(context, damages),
+        locks=_locks(context, live, damages),
+        leftovers=tuple(left for left in space.leftovers if left.branch not in gone),
+        last_maintenance=_last_maintenance(live, history),
+        runs=_runs(context, history, damages),
+        damages=damages.without_branches(gone),
     )
 
 
-def _tables(capture: Capture, reclaimable: Mapping[tuple[str, str | None], int]) -> list[TableHealth]:
-    found = find_lasting_drift(capture.context, capture.snapshot.branch)
-    readable = [drift for drift in found if drift.classification is not Classification.BEHIND]
-    plans = {
-        plan.table_key: plan
-        for plan in plan_tables(
-            [observe_table(capture, drift.pin.table_key) for drift in readable], OptimizeOptions(dry_run=True)
-        )
-    }
-    branch = None if capture.snapshot.branch == MAIN_BRANCH else capture.snapshot.branch
-    return [
-        TableHealth(
-            branch=capture.snapshot.branch,
-            drift=drift,
-            plan=plans.get(drift.pin.table_key),
-            versions=len(stored_versions(drift.head)) if drift.head is not None else 0,
-            reclaimable_bytes=reclaimable.get((drift.pin.table_key, branch), 0),
-            pending_vectors=_pending_vectors(capture, drift.pin.table_key) if drift in readable else 0,
-        )
-        for drift in found
-    ]
-
-
-def _pending_vectors(capture: Capture, table_key: TableKey) -> int:
-    """Count rows whose text has no vector yet."""
-    entity = capture.catalog.type_by_table_key[table_key]
-    table = capture.table(table_key)
-    return sum(
-        table.count_rows(all_of((Comparison(vector, "=", None), Comparison(source, "!=", None))))
-        for vector, source in embedded_columns(entity)
-    )
-
-
-def embedded_columns(entity: EntityType) -> list[tuple[str, str]]:
-    """Name the vector columns of a type that are computed from a text, each with that text's column."""
-    return [(declared.name, declared.embed.source) for declared in entity.properties if declared.embed]
-
-
-def _reclaimable(context: GraphContext) -> dict[tuple[str, str | None], int]:
+def _live_branches(context: GraphContext, damages: DamageLog) -> dict[str, LiveBranch]:
+    """Capture every branch that can be read, `main` first."""
     try:
-        rows: Sequence[CleanupRow] = preview_cleanup(context, DEFAULT_POLICY)
-    except OmniError:
-        # What keeps cleanup from looking is a finding of its own: drift, or a branch that cannot be read.
-        return {}
-    return {(row.table_key, row.branch): row.removed.bytes for row in rows}
-
-
-def _internal(context: GraphContext) -> list[InternalHealth]:
-    found = []
-    for address in (MANIFEST, COMMITS, ACTORS):
-        table = context.store.tables.head(address)
-        if table is not None:
-            found.append(
-                InternalHealth(name=address.location, layout=read_layout(table), versions=len(stored_versions(table)))
+        seen = look_at_live_branches(context.manifest, lambda name: _look_at(context, name))
+    except UNREADABLE as error:
+        refuse_unreachable(error)
+        where = f"{MANIFEST.location}/_refs/branches"
+        damages.note(part=DamagedPart.INTERNAL, where=where, problem=problem_of(str(error)))
+        seen = {MAIN_BRANCH: _look_at(context, MAIN_BRANCH)}
+    for name, found in seen.items():
+        if not isinstance(found, LiveBranch):
+            address = TableAddress(MANIFEST.location, _unless_main(name))
+            is_lost = isinstance(found, StorageError | BranchNotFound) or not isinstance(found, OmniError)
+            damages.note(
+                part=DamagedPart.BRANCH,
+                where=address.path if is_lost else None,
+                problem="its manifest is gone" if isinstance(found, BranchNotFound) else problem_of(str(found)),
+                branch=address.ref,
             )
-    return found
+    return {name: found for name, found in seen.items() if isinstance(found, LiveBranch)}
 
 
-def _branch(context: GraphContext, capture: Capture, main: Capture) -> BranchHealth:
-    snapshot = capture.snapshot
-    on_main = {pin.identity: pin.version for pin in main.snapshot.pins.values()}
-    return BranchHealth(
-        name=snapshot.branch,
-        graph_version=snapshot.graph_version,
-        last_commit_us=context.manifest.load(snapshot.branch).head.created_at_us,
-        owned_tables=sum(pin.ref == snapshot.own_ref for pin in snapshot.pins.values()),
-        pins_behind_main=sum(
-            pin.ref is None and pin.version < on_main.get(pin.identity, 0) for pin in snapshot.pins.values()
-        ),
+def _look_at(context: GraphContext, name: str) -> LiveBranch | BaseException:
+    """Capture a branch, or return why that cannot be done; one that is not listed any more raises."""
+    try:
+        return LiveBranch(capture=capture_branch(context, name), head=context.manifest.load(name).head)
+    except UNREADABLE as error:
+        refuse_unreachable(error)
+        if name not in context.manifest.incarnations():
+            raise
+        return error
+
+
+def _gone_meanwhile(context: GraphContext, live: Mapping[str, LiveBranch]) -> set[str]:
+    """Name the branches that were deleted while we looked: what seemed damaged there is merely gone."""
+    try:
+        incarnations = context.manifest.incarnations()
+    except UNREADABLE as error:
+        refuse_unreachable(error)
+        return set()
+    return {name for name, found in live.items() if incarnations.get(name) != found.capture.snapshot.incarnation}
+
+
+def _history(context: GraphContext, live: Iterable[LiveBranch], damages: DamageLog) -> History | None:
+    """Read the log; None when it cannot be read."""
+    heads = [branch.head for branch in live]
+    unknown: History | None = None
+    return damages.attempt(
+        lambda: context.log.history(*heads), otherwise=unknown, part=DamagedPart.INTERNAL, where=COMMITS.location
     )
 
 
-def _locks(context: GraphContext, branches: Sequence[str]) -> dict[str, Holder]:
+def _internal(context: GraphContext, live: Mapping[str, LiveBranch], damages: DamageLog) -> Iterator[InternalHealth]:
+    manifests = [TableAddress(MANIFEST.location, _unless_main(name)) for name in live if name != MAIN_BRANCH]
+    for address in (MANIFEST, COMMITS, ACTORS, *manifests):
+        found = damages.attempt(
+            partial(_internal_table, context, address),
+            otherwise=None,
+            part=DamagedPart.INTERNAL,
+            where=address.path,
+            branch=address.ref,
+        )
+        if found is not None:
+            yield found
+
+
+def _internal_table(context: GraphContext, address: TableAddress) -> InternalHealth | None:
+    table = context.store.tables.head(address)
+    if table is None:
+        return None
+    return InternalHealth(
+        name=address.location, branch=address.ref, layout=read_layout(table), versions=len(stored_versions(table))
+    )
+
+
+def _branches(
+    context: GraphContext, live: Mapping[str, LiveBranch], history: History | None, damages: DamageLog
+) -> list[BranchHealth]:
+    nothing: list[BranchHealth] = []
+    return damages.attempt(
+        lambda: observe_branches(context, live, history),
+        otherwise=nothing,
+        part=DamagedPart.INTERNAL,
+        where=f"{MANIFEST.location}/_refs/branches",
+    )
+
+
+def _pending(context: GraphContext, damages: DamageLog) -> tuple[PendingOperation, ...]:
+    nothing: tuple[PendingOperation, ...] = ()
+    return damages.attempt(
+        lambda: tuple(list_pending(context.sidecars)),
+        otherwise=nothing,
+        part=DamagedPart.INTERNAL,
+        where=RECOVERY_PREFIX,
+    )
+
+
+def _locks(context: GraphContext, branches: Iterable[str], damages: DamageLog) -> dict[str, Holder]:
+    nothing: dict[str, Holder] = {}
+    return damages.attempt(
+        lambda: _holders(context, branches), otherwise=nothing, part=DamagedPart.INTERNAL, where="__locks"
+    )
+
+
+def _holders(context: GraphContext, branches: Iterable[str]) -> dict[str, Holder]:
     names = [MAINTENANCE_LOCK, "schema", *(f"branch/{name}" for name in branches)]
     holders = {name: context.store.locks.holder(name, store_clock=None) for name in names}
     return {name: holder for name, holder in holders.items() if holder is not None}
 
 
-def _last_maintenance(context: GraphContext) -> Commit | None:
-    head = context.manifest.load(MAIN_BRANCH).head
-    return next((c for c in context.log.first_parents(head) if c.kind is CommitKind.MAINTENANCE), None)
+def _last_maintenance(live: Mapping[str, LiveBranch], history: History | None) -> Commit | None:
+    """Return the newest maintenance on the line of `main`, as far back as the log goes."""
+    current = live[MAIN_BRANCH].head if MAIN_BRANCH in live else None
+    while current is not None and current.kind is not CommitKind.MAINTENANCE:
+        parent = current.parent_commit_id
+        current = history.get(parent) if history is not None and parent is not None else None
+    return current
+
+
+def _runs(context: GraphContext, history: History | None, damages: DamageLog) -> tuple[MaintenanceRun, ...]:
+    nothing: tuple[MaintenanceRun, ...] = ()
+    return damages.attempt(
+        lambda: maintenance_runs(read_journal(context.store.objects), (history or {}).values()),
+        otherwise=nothing,
+        part=DamagedPart.INTERNAL,
+        where=JOURNAL_PREFIX,
+    )
+
+
+def _unless_main(branch: str) -> str | None:
+    return None if branch == MAIN_BRANCH else branch

@@ -5,7 +5,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from omnigraph.base.units import counted, spell_bytes
-from omnigraph.maintenance.health.facts import BranchHealth, GraphHealth, InternalHealth, TableHealth
+from omnigraph.maintenance.health.branches import BranchHealth
+from omnigraph.maintenance.health.commands import Commands
+from omnigraph.maintenance.health.damage import Damage, DamagedPart
+from omnigraph.maintenance.health.facts import GraphHealth, InternalHealth
+from omnigraph.maintenance.health.runs import RepeatedFailure, repeated_failures
+from omnigraph.maintenance.health.tables import TableHealth
 from omnigraph.maintenance.optimize.plan import TablePlan
 from omnigraph.maintenance.repair.drift import Classification
 
@@ -15,6 +20,9 @@ RECLAIMABLE_BYTES_MIN = 64 << 20
 _DAY_US = 86_400 * 1_000_000
 _MANY_FRAGMENTS = 100
 _STALE_COVERAGE = 0.5
+_FAILURES_MAX = 3
+"""So often in a row is no bad luck any more: what maintenance leaves undone piles up until the disk is full."""
+_AUTO_CLEANUP = "a stored setting would make Lance delete versions that the graph still pins"
 
 
 class Severity(StrEnum):
@@ -48,12 +56,15 @@ class Finding:
 
 def find(health: GraphHealth) -> list[Finding]:
     """Judge the facts; the most urgent findings come first."""
+    commands = Commands(uri=health.uri)
     findings = [
-        *_recoveries(health),
-        *(finding for table in health.tables for finding in _table(health.uri, table)),
-        *(finding for internal in health.internal for finding in _internal(health.uri, internal)),
-        *(finding for branch in health.branches for finding in _branch(health, branch)),
-        *_reclaimable(health),
+        *_damages(commands, health.damages),
+        *_recoveries(commands, health),
+        *(finding for table in health.tables for finding in _table(commands, table)),
+        *(finding for internal in health.internal for finding in _internal(commands, internal)),
+        *(finding for branch in health.branches for finding in _branch(commands, health, branch)),
+        *(_failure(commands, failure) for failure in repeated_failures(health.runs) if _concerns(health, failure)),
+        *_reclaimable(commands, health),
     ]
     order = [Severity.ACTION, Severity.ATTENTION, Severity.INFO]
     return sorted(findings, key=lambda finding: order.index(finding.severity))
@@ -67,7 +78,45 @@ def status_of(findings: list[Finding]) -> Status:
     return Status.ATTENTION if Severity.ATTENTION in severities else Status.HEALTHY
 
 
-def _recoveries(health: GraphHealth) -> Iterator[Finding]:
+def _damages(commands: Commands, damages: tuple[Damage, ...]) -> Iterator[Finding]:
+    named = {(damage.table_key, damage.branch) for damage in damages if damage.part is not DamagedPart.CLEANUP}
+    for damage in damages:
+        # Cleanup stumbles over the same damage, and over any when it cannot look at all: that says nothing new.
+        if damage.part is DamagedPart.CLEANUP and named and (damage.table_key is None or _place(damage) in named):
+            continue
+        yield _damage(commands, damage)
+
+
+def _place(damage: Damage) -> tuple[str | None, str | None]:
+    return damage.table_key, damage.branch
+
+
+def _damage(commands: Commands, damage: Damage) -> Finding:
+    code, fix = f"{damage.part.value}_unreadable", commands.look_again()
+    message = f"cannot be read: {damage.problem}"
+    restore = f"restore {damage.where} from a backup"
+    match damage.part:
+        case DamagedPart.REF:
+            code, fix = "ref_missing", commands.merge(str(damage.branch), deletes=True)
+            message = f"{damage.problem}, so that cleanup may remove what it reads; {restore} or merge the branch"
+        case DamagedPart.CLEANUP:
+            code, fix = "cleanup_blocked", commands.preview_cleanup()
+            message = f"cleanup cannot tell what may go: {damage.problem}"
+        case DamagedPart.TABLE if damage.branch is not None:
+            message += f"; {restore}, or give up what is on the branch with `{commands.delete(damage.branch)}`"
+        case DamagedPart.TABLE | DamagedPart.BRANCH | DamagedPart.INTERNAL if damage.where is not None:
+            message += f"; {restore} and look again"
+    return Finding(
+        severity=Severity.ACTION,
+        code=code,
+        message=message,
+        fix=fix,
+        table_key=damage.table_key,
+        branch=damage.branch,
+    )
+
+
+def _recoveries(commands: Commands, health: GraphHealth) -> Iterator[Finding]:
     for operation in health.pending:
         sidecar = operation.sidecar
         what = f"{sidecar.kind.value} on {sidecar.branch_name}" if sidecar else "an operation that cannot be read"
@@ -76,18 +125,18 @@ def _recoveries(health: GraphHealth) -> Iterator[Finding]:
             severity=Severity.INFO if in_use else Severity.ACTION,
             code="recovery_in_use" if in_use else "recovery_pending",
             message=f"{operation.operation_id}: {what} {'is under way' if in_use else 'was interrupted'}",
-            fix=f"omnigraph recover {health.uri}",
+            fix=commands.recover(),
         )
 
 
-def _table(uri: str, table: TableHealth) -> Iterator[Finding]:
+def _table(commands: Commands, table: TableHealth) -> Iterator[Finding]:
     if table.drift.classification is not Classification.NO_DRIFT:
-        yield _drift(uri, table)
+        yield _drift(commands, table)
     elif table.plan is not None:
-        optimize = f"omnigraph optimize {uri}" + ("" if table.branch == "main" else f" --branch {table.branch}")
+        optimize = commands.optimize(table.branch)
         yield from _layout(table, table.plan, optimize)
         yield from _indexes(table, table.plan, optimize)
-        yield from _vectors(uri, table)
+        yield from _vectors(commands, table)
 
 
 def _about(table: TableHealth, severity: Severity, code: str, message: str, fix: str) -> Finding:
@@ -95,22 +144,21 @@ def _about(table: TableHealth, severity: Severity, code: str, message: str, fix:
     return Finding(severity=severity, code=code, message=message, fix=fix, table_key=table.table_key, branch=branch)
 
 
-def _drift(uri: str, table: TableHealth) -> Finding:
+def _drift(commands: Commands, table: TableHealth) -> Finding:
     drift = table.drift
     if drift.classification is Classification.BEHIND:
         message = f"the graph pins version {drift.pin.version}, which is gone; restore the table from a backup"
-        fix = f"omnigraph repair {uri} --table {table.table_key}"
+        fix = commands.repair(table.branch, table_key=table.table_key)
         return _about(table, Severity.ACTION, "table_behind", message, fix)
     named = drift.classification.value.replace("_", " ")
     message = f"at version {drift.head_version} but the graph pins {drift.pin.version} ({named})"
-    return _about(table, Severity.ACTION, "drift", message, f"omnigraph repair {uri}")
+    return _about(table, Severity.ACTION, "drift", message, commands.repair(table.branch))
 
 
 def _layout(table: TableHealth, plan: TablePlan, optimize: str) -> Iterator[Finding]:
     layout = plan.facts.layout
     if layout.has_auto_cleanup:
-        message = "a stored setting would make Lance delete versions that the graph still pins"
-        yield _about(table, Severity.ACTION, "auto_cleanup", message, optimize)
+        yield _about(table, Severity.ACTION, "auto_cleanup", _AUTO_CLEANUP, optimize)
     groups = (*plan.groups, *plan.left)
     if groups:
         merged = sum(len(group.fragments) for group in groups)
@@ -139,44 +187,82 @@ def _indexes(table: TableHealth, plan: TablePlan, optimize: str) -> Iterator[Fin
         yield _about(table, Severity.INFO, "index_pending", message, optimize)
 
 
-def _vectors(uri: str, table: TableHealth) -> Iterator[Finding]:
+def _vectors(commands: Commands, table: TableHealth) -> Iterator[Finding]:
     if table.pending_vectors:
         message = f"{counted(table.pending_vectors, 'row')} without the vector that @embed declares"
-        fix = f"omnigraph embed {uri} --type {table.drift.pin.type_name}"
+        fix = commands.embed(table.drift.pin.type_name, table.branch)
         yield _about(table, Severity.ATTENTION, "vectors_pending", message, fix)
 
 
-def _internal(uri: str, internal: InternalHealth) -> Iterator[Finding]:
+def _internal(commands: Commands, internal: InternalHealth) -> Iterator[Finding]:
     fragments = len(internal.layout.fragments)
+    fix = commands.optimize(internal.branch)
+    if internal.layout.has_auto_cleanup:
+        yield Finding(
+            severity=Severity.ACTION,
+            code="auto_cleanup",
+            message=_AUTO_CLEANUP,
+            fix=fix,
+            table_key=internal.name,
+            branch=internal.branch,
+        )
     if fragments > INTERNAL_FRAGMENTS_MAX:
         yield Finding(
             severity=Severity.ATTENTION,
             code="internal_growth",
             message=f"{counted(fragments, 'fragment')} slow down every commit",
-            fix=f"omnigraph optimize {uri}",
+            fix=fix,
             table_key=internal.name,
+            branch=internal.branch,
         )
 
 
-def _branch(health: GraphHealth, branch: BranchHealth) -> Iterator[Finding]:
-    days = (health.looked_at_us - branch.last_commit_us) // _DAY_US
-    if days >= STALE_BRANCH_DAYS:
-        yield Finding(
-            severity=Severity.ATTENTION,
-            code="stale_branch",
-            message=f"no commit for {days} days, and it keeps {counted(branch.pins_behind_main, 'old version')} alive",
-            fix=f"omnigraph branch delete --store {health.uri} {branch.name}",
-            branch=branch.name,
-        )
+def _branch(commands: Commands, health: GraphHealth, branch: BranchHealth) -> Iterator[Finding]:
+    days = (health.looked_at_us - branch.last_active_us) // _DAY_US
+    if days < STALE_BRANCH_DAYS or not branch.old_versions_kept:
+        return
+    message = f"nothing happened for {days} days, and it keeps {counted(branch.old_versions_kept, 'old version')} alive"
+    if branch.unmerged_commits == 0:
+        message += "; everything on it is merged, so it can go"
+        fix = commands.delete(branch.name)
+    else:
+        # Deleting would lose them, so that is for somebody who has read this to type.
+        many = "commits" if branch.unmerged_commits is None else counted(branch.unmerged_commits, "commit")
+        message += f"; merge its {many}, or give them up with `{commands.delete(branch.name)}`"
+        fix = commands.merge(branch.name, into=branch.parent, deletes=True)
+    yield Finding(severity=Severity.ATTENTION, code="stale_branch", message=message, fix=fix, branch=branch.name)
 
 
-def _reclaimable(health: GraphHealth) -> Iterator[Finding]:
-    reclaimable = sum(table.reclaimable_bytes for table in health.tables)
+def _concerns(health: GraphHealth, failure: RepeatedFailure) -> bool:
+    """Whether what failed is still there: branches and types that are gone need no maintenance."""
+    tables = {(table.table_key, table.branch) for table in health.tables}
+    branches = {branch.name for branch in health.branches} | {"main"}
+    if failure.table_key is None or failure.branch is None:
+        return failure.branch is None or failure.branch in branches
+    return (failure.table_key, failure.branch) in tables or failure.table_key.startswith("_")
+
+
+def _failure(commands: Commands, failure: RepeatedFailure) -> Finding:
+    branch = None if failure.branch == "main" else failure.branch
+    often = "failed" if failure.times == 1 else f"failed {failure.times} times in a row"
+    reason = f": {failure.error.rstrip('.')}" if failure.error else ""
+    return Finding(
+        severity=Severity.ACTION if failure.times >= _FAILURES_MAX else Severity.ATTENTION,
+        code="maintenance_failing",
+        message=f"{failure.verb} {often}{reason}",
+        fix=commands.cleanup() if failure.verb == "cleanup" else commands.optimize(branch),
+        table_key=failure.table_key,
+        branch=branch,
+    )
+
+
+def _reclaimable(commands: Commands, health: GraphHealth) -> Iterator[Finding]:
+    reclaimable = health.reclaimable_bytes
     live = sum(fragment.bytes for table in health.tables if table.facts for fragment in table.facts.layout.fragments)
     if reclaimable >= RECLAIMABLE_BYTES_MIN and reclaimable * 2 >= live:
         yield Finding(
             severity=Severity.ATTENTION,
             code="reclaimable",
-            message=f"{spell_bytes(reclaimable)} of old versions beside {spell_bytes(live)} of live data",
-            fix=f"omnigraph cleanup {health.uri} --confirm",
+            message=f"{spell_bytes(reclaimable)} that cleanup would remove beside {spell_bytes(live)} of live data",
+            fix=commands.cleanup(),
         )

@@ -48,9 +48,7 @@ class TableFacts:
 
 def _share(layout: TableLayout, intent: IndexIntent) -> float:
     index = layout.index_by_name.get(intent.name)
-    if index is None:
-        return 0.0
-    return 1.0 - sum(fragment.live_rows for fragment in layout.uncovered(index)) / layout.rows
+    return 0.0 if index is None else layout.coverage(index)
 
 
 def observe_tables(capture: Capture, table_keys: tuple[TableKey, ...], *, concurrency: int) -> tuple[TableFacts, ...]:

@@ -1,7 +1,7 @@
 """optimize, from end to end: admission, facts, plan, work without a lock, the tail, internal tables, the report."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from omnigraph.base import clock, faults
@@ -10,7 +10,7 @@ from omnigraph.catalog.model import TableKey
 from omnigraph.engine.choice import EngineChoice
 from omnigraph.engine.interface import Engine
 from omnigraph.engine.opening import open_engine
-from omnigraph.errors import EntityNotFound
+from omnigraph.errors import EntityNotFound, OmniError
 from omnigraph.maintenance.admission import require_settled, sole_maintainer
 from omnigraph.maintenance.journal import record_run
 from omnigraph.maintenance.optimize.facts import TableFacts, observe_tables
@@ -106,6 +106,14 @@ class _Run:
 
     def optimize(self) -> OptimizeResult:
         capture, facts = self._look()
+        try:
+            return self._carry_out(capture, facts)
+        except (OmniError, OSError) as failure:
+            # Runs that die of the same thing every night would otherwise leave no trace for `health` to count.
+            self._journal({"branch": self._branch, "error": str(failure)})
+            raise
+
+    def _carry_out(self, capture: Capture, facts: tuple[TableFacts, ...]) -> OptimizeResult:
         plans = self._plan(facts)
         works = [TableWork.of(plan, capture.table(plan.table_key)) for plan in plans if plan.has_work]
         tail, ran = Tail(), _NOTHING_TO_DO
@@ -127,16 +135,18 @@ class _Run:
         return result
 
     def _record(self, result: OptimizeResult) -> None:
-        """Leave a line in the journal: the compaction of internal tables makes no commit that would tell of it."""
-        if any(table.committed for table in result.tables):
-            document = {key: value for key, value in as_document(result).items() if key != "uri"}
-            record_run(
-                self._context.store.objects,
-                "optimize",
-                started_at_us=self._started_at_us,
-                document=document,
-                events=self._events,
-            )
+        """Leave a line in the journal: neither a failure nor the compaction of internal tables makes a commit."""
+        if result.failure is not None or any(table.committed for table in result.tables):
+            self._journal({key: value for key, value in as_document(result).items() if key != "uri"})
+
+    def _journal(self, document: Mapping[str, object]) -> None:
+        record_run(
+            self._context.store.objects,
+            "optimize",
+            started_at_us=self._started_at_us,
+            document=document,
+            events=self._events,
+        )
 
     def _look(self) -> tuple[Capture, tuple[TableFacts, ...]]:
         """Capture the branch and look at its tables; a write under way, which looks like drift, is waited for."""

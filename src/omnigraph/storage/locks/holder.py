@@ -25,7 +25,7 @@ class Holder:
             host=socket.gethostname(),
             pid=os.getpid(),
             operation=operation,
-            since=clock.iso_from_us(clock.now_us()),
+            since=clock.timestamp_from_us(clock.now_us()),
         )
 
     def __str__(self) -> str:

@@ -1,0 +1,61 @@
+"""The one place where health spells commands: exact, and quoted so that a shell reads them as they are meant."""
+
+import shlex
+from dataclasses import dataclass
+
+from omnigraph.manifest.commits import MAIN_BRANCH
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commands:
+    """The commands for one graph."""
+
+    uri: str
+
+    def look_again(self) -> str:
+        """See whether what was restored by hand is in order."""
+        return _spell("health", self.uri)
+
+    def optimize(self, branch: str | None) -> str:
+        """Merge fragments and build indexes."""
+        return _spell("optimize", self.uri, *_on(branch))
+
+    def repair(self, branch: str | None, *, table_key: str | None = None) -> str:
+        """Look at drift; repairing itself needs the consent of whoever has seen it."""
+        table = ("--table", table_key) if table_key is not None else ()
+        return _spell("repair", self.uri, *_on(branch), *table)
+
+    def recover(self) -> str:
+        """Settle interrupted writes."""
+        return _spell("recover", self.uri)
+
+    def embed(self, type_name: str, branch: str | None) -> str:
+        """Fill missing vectors of one type."""
+        return _spell("embed", self.uri, "--type", type_name, *_on(branch))
+
+    def preview_cleanup(self) -> str:
+        """Show what can be removed and what keeps it from being told."""
+        return _spell("cleanup", self.uri)
+
+    def cleanup(self) -> str:
+        """Remove old versions."""
+        return _spell("cleanup", self.uri, "--confirm")
+
+    def merge(self, branch: str, *, into: str = MAIN_BRANCH, deletes: bool = False) -> str:
+        """Bring what is on a branch to where it came from."""
+        target = () if into == MAIN_BRANCH else ("--into", into)
+        return _spell(
+            "branch", "merge", "--store", self.uri, branch, *target, *(("--delete-branch",) if deletes else ())
+        )
+
+    def delete(self, branch: str) -> str:
+        """Delete a branch with everything that is only on it."""
+        return _spell("branch", "delete", "--store", self.uri, branch)
+
+
+def _on(branch: str | None) -> tuple[str, ...]:
+    return () if branch in {None, MAIN_BRANCH} else ("--branch", str(branch))
+
+
+def _spell(*words: str) -> str:
+    return shlex.join(("omnigraph", *words))

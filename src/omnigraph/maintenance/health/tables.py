@@ -1,0 +1,136 @@
+"""How the tables of one branch are doing; each is looked at by itself, so that a damaged one hides no other."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from omnigraph.catalog.model import EntityType, TableKey
+from omnigraph.maintenance.health.damage import UNREADABLE, DamagedPart, DamageLog, refuse_unreachable
+from omnigraph.maintenance.optimize.facts import TableFacts, observe_table
+from omnigraph.maintenance.optimize.options import OptimizeOptions
+from omnigraph.maintenance.optimize.plan import TablePlan, plan_tables
+from omnigraph.maintenance.repair.drift import Classification, TableDrift, find_lasting_drift
+from omnigraph.manifest.commits import MAIN_BRANCH
+from omnigraph.storage.filters import Comparison, all_of
+from omnigraph.storage.refs import list_refs
+from omnigraph.storage.retention import stored_versions
+from omnigraph.writes.authority import Capture
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableHealth:
+    """One table of `main`, or of a branch that owns it."""
+
+    branch: str
+    drift: TableDrift
+    plan: TablePlan | None
+    """What `optimize` would do; None for a table that cannot be read at its pin."""
+    versions: int
+    reclaimable_bytes: int
+    pending_vectors: int
+
+    @property
+    def table_key(self) -> TableKey:
+        """The table's name."""
+        return self.drift.pin.table_key
+
+    @property
+    def facts(self) -> TableFacts | None:
+        """How the table lies on disk."""
+        return None if self.plan is None else self.plan.facts
+
+
+def observe_tables_of(
+    capture: Capture, reclaimable: Mapping[tuple[str, str | None], int], damages: DamageLog
+) -> Iterator[TableHealth]:
+    """Look at every table that a branch owns; tables it inherits are their owner's matter."""
+    branch = None if capture.snapshot.branch == MAIN_BRANCH else capture.snapshot.branch
+    for drift in _drifts(capture, branch, damages):
+        pin = drift.pin
+        found = damages.attempt(
+            partial(_observe, capture, drift, reclaimable),
+            otherwise=None,
+            part=DamagedPart.TABLE,
+            where=pin.address.path,
+            table_key=pin.table_key,
+            branch=branch,
+        )
+        if found is not None:
+            yield found
+            _check_ref(capture, found, damages)
+
+
+def _drifts(capture: Capture, branch: str | None, damages: DamageLog) -> list[TableDrift]:
+    """Compare pins and HEADs all at once, or one by one when some table cannot be opened."""
+    try:
+        return find_lasting_drift(capture.context, capture.snapshot.branch)
+    except UNREADABLE as error:
+        refuse_unreachable(error)
+    nothing: list[TableDrift] = []
+    found = []
+    for pin in capture.snapshot.pins.values():
+        if pin.ref == capture.snapshot.own_ref:
+            found += damages.attempt(
+                partial(find_lasting_drift, capture.context, capture.snapshot.branch, (pin.table_key,)),
+                otherwise=nothing,
+                part=DamagedPart.TABLE,
+                where=pin.address.path,
+                table_key=pin.table_key,
+                branch=branch,
+            )
+    return found
+
+
+def _observe(capture: Capture, drift: TableDrift, reclaimable: Mapping[tuple[str, str | None], int]) -> TableHealth:
+    branch, table_key = capture.snapshot.branch, drift.pin.table_key
+    is_readable = drift.classification is not Classification.BEHIND
+    facts = (observe_table(capture, table_key),) if is_readable else ()
+    plans = plan_tables(facts, OptimizeOptions(dry_run=True))
+    return TableHealth(
+        branch=branch,
+        drift=drift,
+        plan=plans[0] if plans else None,
+        versions=len(stored_versions(drift.head)) if drift.head is not None else 0,
+        reclaimable_bytes=reclaimable.get((table_key, None if branch == MAIN_BRANCH else branch), 0),
+        pending_vectors=_pending_vectors(capture, table_key) if is_readable else 0,
+    )
+
+
+def _check_ref(capture: Capture, table: TableHealth, damages: DamageLog) -> None:
+    """Note a table whose ref is gone: Lance opens its tree all the same, so only the table's own list tells."""
+    pin = table.drift.pin
+    if pin.ref is None or table.drift.classification is Classification.BEHIND:
+        return
+    where = f"{pin.location}/_refs/branches/{pin.ref}.json"
+    unknown: dict[str, object] = {pin.ref: None}
+    refs = damages.attempt(
+        lambda: dict[str, object](list_refs(capture.context.store.tables, pin.location)),
+        otherwise=unknown,
+        part=DamagedPart.TABLE,
+        where=pin.location,
+        table_key=pin.table_key,
+        branch=table.branch,
+    )
+    if pin.ref not in refs:
+        damages.note(
+            part=DamagedPart.REF,
+            where=where,
+            problem=f"the ref {pin.ref} is gone",
+            table_key=pin.table_key,
+            branch=table.branch,
+        )
+
+
+def _pending_vectors(capture: Capture, table_key: TableKey) -> int:
+    """Count rows whose text has no vector yet."""
+    entity = capture.catalog.type_by_table_key[table_key]
+    table = capture.table(table_key)
+    return sum(
+        table.count_rows(all_of((Comparison(vector, "=", None), Comparison(source, "!=", None))))
+        for vector, source in embedded_columns(entity)
+    )
+
+
+def embedded_columns(entity: EntityType) -> list[tuple[str, str]]:
+    """Name the vector columns of a type that are computed from a text, each with that text's column."""
+    return [(declared.name, declared.embed.source) for declared in entity.properties if declared.embed]
