@@ -577,6 +577,7 @@ class Graph:
         *,
         confirm: bool = False,
         wait_seconds: float = 0.0,
+        engine: "str | EngineChoice | None" = None,
         events: Events = ignore_events,
     ) -> "CleanupReport":
         """Remove old versions that nobody needs; without `confirm`, say exactly what would go and change nothing."""
@@ -584,7 +585,10 @@ class Graph:
 
         if confirm:
             self._refuse_read_only()
-        return run_cleanup(self._context, policy, confirm=confirm, wait_seconds=wait_seconds, events=events)
+        choice = EngineChoice.named(engine, os.environ)
+        return run_cleanup(
+            self._context, policy, confirm=confirm, choice=choice, wait_seconds=wait_seconds, events=events
+        )
 
     def abandon(self, operation_id: str) -> SweepResult:
         """Give up an operation that recovery cannot settle: its sidecar goes, the tables stay as they are."""

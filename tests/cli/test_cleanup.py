@@ -56,6 +56,19 @@ def test_fewer_than_three_versions_are_warned_about(run: Any, graph_uri: str, ke
     assert ("rollback target" in ran.err) == warns
 
 
+@pytest.mark.parametrize(
+    ("flags", "reason"),
+    [((), "removing versions moves no data"), (("--engine", "local"), "--engine local")],
+)
+def test_it_says_where_it_runs(run: Any, graph_uri: str, flags: tuple[str, ...], reason: str) -> None:
+    preview = run("cleanup", graph_uri, "--keep", "1", "--json", *flags)
+    ran = run("cleanup", graph_uri, "--keep", "1", "--confirm", "--json", *flags)
+
+    assert "engine:" not in preview.err
+    assert f"engine: local ({reason})" in ran.err
+    assert (ran.document["engine"], ran.document["engine_reason"]) == ("local", reason)
+
+
 def test_the_longest_durations_mean_for_ever(run: Any, graph_uri: str) -> None:
     longest = str(2**63 - 1)
 
@@ -100,7 +113,7 @@ def test_a_table_that_fails_is_named_with_its_branch_and_the_document_is_printed
         ("node:Sailor", "review")
     ]
     assert sum(row["old_versions_removed"] for row in ran.document["tables"]) > 0
-    warning, error = (line for line in ran.err.splitlines() if not line.startswith("omnigraph cleanup"))
+    warning, error = (line for line in ran.err.splitlines() if not line.startswith(("omnigraph cleanup", "engine:")))
     assert warning.startswith("warning: cleaning node:Sailor on review failed: ")
     assert error.startswith("error: node:Sailor on review could not be cleaned, or not as a whole; the rest was.")
 

@@ -42,7 +42,7 @@ ACCEPTED = {
     "completion": set(),
     "version": set(),
 }
-BULK = {"load", "export", "embed", "branch merge", "optimize"}
+BULK = {"load", "export", "embed", "branch merge", "optimize", "cleanup"}
 CLASS_PHRASE = dict.fromkeys(
     ("init", "optimize", "repair", "health", "cleanup", "recover", "embed", "schema plan"), "direct (storage-native)"
 ) | dict.fromkeys(

@@ -113,7 +113,9 @@ CAPABILITIES = (
     Capability(words="branch diff", command_class=CommandClass.ANY, uri=UriForm.FLAG, accepts=_READ),
     Capability(words="branch delete", command_class=CommandClass.ANY, uri=UriForm.FLAG, accepts=_WRITE),
     Capability(words="repair", command_class=CommandClass.DIRECT, uri=UriForm.POSITIONAL, accepts=_MAINTENANCE),
-    Capability(words="cleanup", command_class=CommandClass.DIRECT, uri=UriForm.POSITIONAL, accepts=_MAINTENANCE),
+    Capability(
+        words="cleanup", command_class=CommandClass.DIRECT, uri=UriForm.POSITIONAL, accepts=_MAINTENANCE, is_bulk=True
+    ),
     Capability(
         words="optimize", command_class=CommandClass.DIRECT, uri=UriForm.POSITIONAL, accepts=_MAINTENANCE, is_bulk=True
     ),

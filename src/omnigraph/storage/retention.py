@@ -9,9 +9,12 @@ from datetime import timedelta
 from typing import Any
 from urllib.parse import unquote
 
+from omnigraph.errors import StorageError
+from omnigraph.storage.access import ANY_OPERATION, TableAccess
 from omnigraph.storage.lance_errors import LanceFailure, classify, translated
 from omnigraph.storage.objects import ControlStore
 from omnigraph.storage.tables import Table, TableAddress, TableStore
+from omnigraph.storage.worker_files import worker_store
 
 _BEGINNINGS_MAX = 4
 _LONGER_THAN_ANY_VERSION_LIVES = timedelta(days=36_500)
@@ -79,6 +82,32 @@ def remove_versions(store: TableStore, table: Table, versions: Sequence[int]) ->
     store.forget(table.address)
     with translated(doing=f"removing versions of {table.address.path}", uri=table.address.path):
         return _removal(_again_if_gone(table.dataset.cleanup_old_versions, versions))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemovalTask:
+    """Versions of one ref that are to go; a plain value that any worker can carry out, also twice."""
+
+    access: TableAccess
+    versions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemovalOutcome:
+    """What a task removed, or why it failed."""
+
+    removed: Removal
+    error: StorageError | None = None
+
+
+def run_removal(task: RemovalTask) -> RemovalOutcome:
+    """Carry out one task where the work happens."""
+    store = worker_store(task.access.graph_uri, ANY_OPERATION).tables
+    try:
+        table = store.fresh(task.access.address, task.access.version)
+        return RemovalOutcome(removed=remove_versions(store, table, task.versions))
+    except StorageError as error:
+        return RemovalOutcome(removed=Removal(), error=error)
 
 
 def preview_drop(objects: ControlStore, location: str) -> Removal:

@@ -8,6 +8,7 @@ from omnigraph import errors
 from omnigraph.cli import cleanup_view
 from omnigraph.cli.command import command
 from omnigraph.cli.consent import require_consent
+from omnigraph.cli.engine_choice import resolve_engine
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.params import duration_option, json_option, wait_option
 from omnigraph.cli.progress import follow_progress
@@ -38,6 +39,7 @@ def cleanup(
     versions stay; with both, only versions outside both go. Snapshots whose versions went can no longer be read.
     """
     target = resolve_storage(invocation)
+    choice = resolve_engine(invocation)
     echo_target(invocation, target)
     if confirm:
         require_consent(invocation, target)
@@ -52,6 +54,7 @@ def cleanup(
             CleanupPolicy(keep_versions=keep, older_than=older_than),
             confirm=confirm,
             wait_seconds=wait.total_seconds(),
+            engine=choice,
             events=events,
         )
     invocation.output.show(

@@ -35,6 +35,8 @@ class CleanupReport:
     policy: CleanupPolicy
     executed: bool
     rows: tuple[CleanupRow, ...]
+    engine: str
+    engine_reason: str
     run_id: str | None = None
     """The entry of the maintenance journal; None for a preview."""
 
@@ -51,8 +53,8 @@ def as_document(report: CleanupReport) -> dict[str, Any]:
         "keep_versions": report.policy.keep_versions,
         "older_than_secs": int(older_than.total_seconds()) if older_than is not None else None,
         "executed": report.executed,
-        "engine": "local",
-        "engine_reason": "removing versions moves no data",
+        "engine": report.engine,
+        "engine_reason": report.engine_reason,
         "run_id": report.run_id,
         "tables": [_row_document(row) for row in report.rows],
     }

@@ -6,9 +6,11 @@ from dataclasses import replace
 from omnigraph.base import clock, faults
 from omnigraph.base.events import Events, Warned, ignore_events
 from omnigraph.branches.gates import hold_branches
+from omnigraph.engine.choice import EngineChoice, EngineName
 from omnigraph.errors import DriftNeedsRepair
 from omnigraph.maintenance.admission import refuse_pending_on, require_settled, sole_maintainer
 from omnigraph.maintenance.cleanup.orphans import Orphans, Reclaiming, find_orphans
+from omnigraph.maintenance.cleanup.place import RemovalPlace
 from omnigraph.maintenance.cleanup.plan import CleanupTarget, cleanup_targets, dropped_tables, select_versions
 from omnigraph.maintenance.cleanup.policy import CleanupPolicy
 from omnigraph.maintenance.cleanup.protections import Protections, gather_protections
@@ -22,7 +24,7 @@ from omnigraph.storage.leftovers import drop_scratch, stale_scratch
 from omnigraph.storage.locks import HeldLock, Lease, StoreClock, forget_dead_readers, list_reader_leases
 from omnigraph.storage.refs import Ref, list_refs
 from omnigraph.storage.removal import remove_table
-from omnigraph.storage.retention import Removal, preview_drop, preview_ref_drop, preview_removal, remove_versions
+from omnigraph.storage.retention import Removal, preview_drop, preview_ref_drop, preview_removal
 from omnigraph.storage.scratch import SCRATCH_DIRECTORY
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.holding import CLEANUP_OPERATION
@@ -33,7 +35,13 @@ RECOVERY_FLOOR = 3
 
 
 def run_cleanup(
-    context: GraphContext, policy: CleanupPolicy, *, confirm: bool, wait_seconds: float, events: Events
+    context: GraphContext,
+    policy: CleanupPolicy,
+    *,
+    confirm: bool,
+    choice: EngineChoice,
+    wait_seconds: float,
+    events: Events,
 ) -> CleanupReport:
     """Remove versions outside of the policy that nobody needs; without `confirm`, say exactly what would go."""
     if policy.keep_versions is not None and policy.keep_versions < RECOVERY_FLOOR:
@@ -45,7 +53,7 @@ def run_cleanup(
         started = clock.now_us()
         require_settled(context, "cleanup")
         _refuse_drift(context)
-        report = _Run(context, policy, executes=confirm, events=events).report()
+        report = _Run(context, policy, choice, executes=confirm, events=events).report()
         if not confirm:
             return report
         document = {key: value for key, value in as_document(report).items() if key != "run_id"}
@@ -55,7 +63,8 @@ def run_cleanup(
 
 def preview_cleanup(context: GraphContext, policy: CleanupPolicy) -> tuple[CleanupRow, ...]:
     """Compute what a cleanup would remove, whatever state the graph is in; changes nothing."""
-    return _Run(context, policy, executes=False, events=ignore_events).report().rows
+    in_process = EngineChoice(engine=EngineName.LOCAL)
+    return _Run(context, policy, in_process, executes=False, events=ignore_events).report().rows
 
 
 def _refuse_drift(context: GraphContext) -> None:
@@ -76,9 +85,12 @@ def _refuse_drift(context: GraphContext) -> None:
 class _Run:
     """One pass over all tables; the branch list and the leases are read anew right before each."""
 
-    def __init__(self, context: GraphContext, policy: CleanupPolicy, *, executes: bool, events: Events) -> None:
+    def __init__(
+        self, context: GraphContext, policy: CleanupPolicy, choice: EngineChoice, *, executes: bool, events: Events
+    ) -> None:
         self._context = context
         self._policy = policy
+        self._place = RemovalPlace(context, choice, events)
         self._executes = executes
         self._events = events
         objects = context.store.objects
@@ -97,13 +109,16 @@ class _Run:
             for location in dict.fromkeys(target.address.location for target in targets if not target.is_dropped)
         }
         faults.reach("cleanup.after_plan")
+        rows = (
+            *(self._row(target, orphans.get(target.address.location, Orphans())) for target in targets),
+            *self._scratch_rows(),
+        )
         return CleanupReport(
             policy=self._policy,
             executed=self._executes,
-            rows=(
-                *(self._row(target, orphans.get(target.address.location, Orphans())) for target in targets),
-                *self._scratch_rows(),
-            ),
+            rows=rows,
+            engine=self._place.engine_name,
+            engine_reason=self._place.reason,
         )
 
     def _row(self, target: CleanupTarget, orphans: Orphans) -> CleanupRow:
@@ -160,7 +175,7 @@ class _Run:
             return
         tally.keep(selection.kept_because)
         tally.remove(
-            remove_versions(self._context.store.tables, selection.table, selection.versions)
+            self._place.remove_versions(selection.table, selection.versions)
             if self._executes
             else preview_removal(selection.table, selection.versions)
         )

@@ -2,7 +2,7 @@
 
 from omnigraph.base import faults
 from omnigraph.catalog.model import TableIdentity
-from omnigraph.errors import OmniError
+from omnigraph.errors import BranchNotFound, OmniError
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.storage.refs import delete_ref, drop_leftover_tree, list_refs
 from omnigraph.storage.removal import remove_table
@@ -81,6 +81,8 @@ def branch_that_pins(context: GraphContext, identity: TableIdentity, ref: str) -
     for branch in (MAIN_BRANCH, *context.manifest.branch_names()):
         try:
             pin = context.manifest.load(branch).snapshot.pin_of(identity)
+        except BranchNotFound:
+            continue  # It was deleted since the listing.
         except OmniError:
             return branch  # A branch that cannot be read may need the ref.
         if pin is not None and pin.ref == ref:
