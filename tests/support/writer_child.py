@@ -162,6 +162,7 @@ SCHEMA_KINDS = {
 
 MAINTENANCE_KINDS = {
     "optimize": lambda graph: graph.optimize(events=collect).commit,
+    "branch_optimize": lambda graph: graph.optimize(branch="review", events=collect).commit,
     "cleanup": lambda graph: graph.cleanup(CleanupPolicy(keep_versions=1), confirm=True, events=collect),
 }
 """Runs that change no row; an optimize is rolled forward from wherever it stopped, a cleanup is run again."""
