@@ -6,6 +6,7 @@ import omnigraph
 from omnigraph.base.events import Noted
 from omnigraph.errors import EntityNotFound, MaintenanceLocked, OptimizePartial, RecoveryRequired, Usage
 from omnigraph.maintenance.admission import sole_maintainer
+from omnigraph.maintenance.optimize.report import as_document
 from omnigraph.manifest.log import COMMITS
 from omnigraph.manifest.rows import MANIFEST
 from omnigraph.storage import staging
@@ -347,3 +348,68 @@ def test_a_table_whose_rewrite_fails_its_check_is_left_as_it_is_and_the_others_a
     assert row_of(result, CITES).committed
     assert isinstance(result.failure, OptimizePartial)
     assert result.failure.details == {"tables": [BOOK]}
+
+
+@pytest.fixture
+def nothing_fits(monkeypatch):
+    """Make folding a BTREE longer than any run may keep writers waiting."""
+    monkeypatch.setattr("omnigraph.maintenance.optimize.costs._KEEP_SECONDS_PER_ENTRY", 10.0)
+
+
+def test_btrees_that_no_run_has_time_to_fold_are_complete_after_the_next_one(local_root, nothing_fits):
+    graph = library.library(local_root)
+    before = harbor.content(graph)
+
+    first = graph.optimize()
+
+    found = row_of(first, BOOK)
+    assert (found.committed, found.fragments_removed, found.error) == (True, 5, None)
+    assert "title" in found.indexes_built
+    left = {index.column: index.reason for index in found.pending_indexes}
+    assert set(left) == {"id", "title", "vec", "year"}
+    assert left["id"].startswith("left to the next run: adding the rewritten rows now would keep writers waiting")
+    assert first.indexes_left == len(left) - 1 + len(row_of(first, CITES).pending_indexes)
+    second = graph.optimize()
+    assert (row_of(second, BOOK).indexes_built, second.indexes_left) == (("id", "title", "year"), 0)
+    assert graph.optimize().commit is None
+    library.lookups_agree(graph)
+    assert harbor.content(graph) == before
+    for number in (100, 101):
+        graph.load(harbor.lines([library.book(number)]), mode="append")
+    third = graph.optimize()
+    assert row_of(third, BOOK).fragments_removed == 3, "all of them are small"
+    library.found_by_words(graph, "early")
+    assert graph.optimize().indexes_left == 0
+    assert graph.optimize().commit is None
+    library.lookups_agree(graph)
+
+
+def test_what_stays_keeps_its_place_in_btrees_that_no_run_has_time_to_fold(local_root, nothing_fits):
+    graph = library.library(local_root, loads=3, rows=40)
+    graph.optimize()
+    graph.optimize()
+    for number in (1_000, 1_001):
+        graph.load(harbor.lines([library.book(number)]), mode="append")
+
+    result = graph.optimize(target_rows=100)
+
+    found = row_of(result, BOOK)
+    assert (found.fragments_removed, found.fragments_added) == (2, 1)
+    assert library.found_by_index(graph, "id = 'b7'") == ["b7"]
+    assert library.found_by_index(graph, "id = 'b1001'") == ["b1001"]
+    assert {index.reason[:20] for index in found.pending_indexes if index.column != "vec"} == {"left to the next run"}
+    last = graph.optimize(target_rows=100)
+    assert (last.indexes_left, row_of(last, BOOK).fragments_removed) == (0, 0)
+    assert set(library.uncovered(graph).values()) == {0}
+    library.lookups_agree(graph)
+
+
+def test_indexes_that_time_did_not_allow_are_named_as_left(local_root):
+    graph = library.library(local_root)
+
+    result = graph.optimize(max_seconds=0.0)
+
+    assert result.commit is None
+    assert {index.column for index in row_of(result, BOOK).pending_indexes} == {"id", "slug", "title", "vec", "year"}
+    assert result.indexes_left == 4 + 3
+    assert as_document(result)["indexes_left"] == 7

@@ -13,10 +13,11 @@ from omnigraph.engine.opening import open_engine
 from omnigraph.errors import EntityNotFound
 from omnigraph.maintenance.admission import require_settled, sole_maintainer
 from omnigraph.maintenance.journal import record_run
+from omnigraph.maintenance.optimize.costs import PUBLISH_SECONDS
 from omnigraph.maintenance.optimize.facts import TableFacts, observe_tables
 from omnigraph.maintenance.optimize.internal import compact_internal, internal_tables, preview_internal
 from omnigraph.maintenance.optimize.options import OptimizeOptions, concurrency_from
-from omnigraph.maintenance.optimize.plan import DRIFT, PUBLISH_SECONDS, TablePlan, plan_tables
+from omnigraph.maintenance.optimize.plan import plan_tables
 from omnigraph.maintenance.optimize.replan import plan_again
 from omnigraph.maintenance.optimize.report import (
     Contention,
@@ -28,6 +29,7 @@ from omnigraph.maintenance.optimize.report import (
     report_uncommitted,
     report_untouched,
 )
+from omnigraph.maintenance.optimize.table_plan import DRIFT, TablePlan
 from omnigraph.maintenance.optimize.tail import Tail, run_tail
 from omnigraph.maintenance.optimize.work import TableWork, carry_out_tasks, drop_files
 from omnigraph.maintenance.repair.drift import Classification, find_lasting_drift
@@ -114,12 +116,13 @@ class _Run:
             tail, ran = self._attempt_until_committed(capture, works, engine), (engine.name, reason)
         for found in tail.commits:
             self._context.store.tables.forget(found.pin.address)
+            found.work.rewritten = found.rewritten
         reports = self._reports(plans, works, tail)
         internal, contentions = self._compact_internal()
         # Of the commit itself: a later look would show what other writers have published since.
         after = tail.commit.graph_version if tail.commit is not None else capture.snapshot.graph_version
         result = self._result(capture, plans, [*reports, *internal], ran, graph_version=after)
-        left = sum(group.bytes for work in works for group in work.to_rewrite)
+        left = sum(work.left_bytes for work in works)
         result = replace(
             result, commit=tail.commit, contentions=tuple(contentions), bytes_left=result.bytes_left + left
         )

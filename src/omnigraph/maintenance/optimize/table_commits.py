@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from omnigraph.base import clock, faults
 from omnigraph.errors import OmniError
+from omnigraph.maintenance.optimize.costs import FOLD_SECONDS_MAX, fold_seconds
 from omnigraph.maintenance.optimize.work import FinishedBuild, FinishedRewrite, TableWork
 from omnigraph.manifest.snapshot import TablePin
 from omnigraph.storage.compaction import commit_rewrites
@@ -116,29 +117,43 @@ class _Steps:
         indexes = [index for index in self._stale() if index.holds_addresses]
         if indexes:
             self._fold(indexes)
-            # An index that only lost what was rewritten has taken in nothing new.
-            took_in = [index for index in stale if index.holds_addresses]
+            # An index that only lost what was rewritten has taken in nothing new, and a new one is told of as built.
+            built = {made.build.name for made in self._found.built}
+            took_in = [index for index in stale if index.holds_addresses and index.name not in built]
             self._found.folded = tuple(sorted({*self._found.folded, *_columns(took_in)}))
             faults.reach("optimize.after_address_fold")
 
     def _stale(self) -> list[IndexLayout]:
-        """Return the indexes to fold: those that were planned, and those that an append or a rewrite made stale since.
-
-        Full text takes as long to fold as to build; what an append added waits for the next run, which builds anew.
-        """
-        plan = self._found.work.plan
-        if not plan.reindex:
+        """Return the indexes to fold: as planned, and those that an append or a rewrite made stale since."""
+        if not self._found.work.plan.reindex:
             return []
         layout = self._layout()
-        replaced = {made.build.name for made in self._found.builds}
-        planned = {index.name for index in plan.folds}
-        return [
-            index
-            for index in layout.indexes
-            if layout.is_stale(index)
-            and (index.name not in replaced or (index.holds_addresses and self._found.rewritten))
-            and (index.name in planned or not index.is_full_text)
-        ]
+        return [index for index in layout.indexes if layout.is_stale(index) and self._is_to_be_folded(index, layout)]
+
+    def _is_to_be_folded(self, index: IndexLayout, layout: TableLayout) -> bool:
+        """Whether writers wait for an index: the plan said so, or it is a matter of moments."""
+        plan = self._found.work.plan
+        if index.holds_addresses:
+            if not plan.folds_addresses:
+                return False
+            if self._found.rewritten or index.name in self._half_built:
+                return True
+        if index.name in self._replaced:
+            return False
+        if index.name in {planned.name for planned in plan.folds}:
+            return True
+        then = plan.facts.layout.index_by_name.get(index.name)
+        was_left = then is not None and plan.facts.layout.is_stale(then)
+        return not was_left and not index.is_full_text and fold_seconds(layout, index) <= FOLD_SECONDS_MAX
+
+    @property
+    def _replaced(self) -> set[str]:
+        return {made.build.name for made in self._found.builds}
+
+    @property
+    def _half_built(self) -> set[str]:
+        """Indexes that were to take in what is rewritten; they have to, even if in the end nothing was."""
+        return {made.build.name for made in self._found.builds if not made.knows_every_fragment}
 
     def _fold(self, indexes: Sequence[IndexLayout]) -> None:
         fold_indexes(self._own_handle(), indexes)
