@@ -47,6 +47,11 @@ class TableFacts:
         return self.head_version is not None and self.head_version > self.pin.version
 
     @property
+    def is_readable(self) -> bool:
+        """Whether the pinned state is still there."""
+        return self.layout is not UNREADABLE
+
+    @property
     def is_behind(self) -> bool:
         """Whether the pinned state is newer than everything that is left of the table."""
         return self.head_version is None or self.head_version < self.pin.version

@@ -67,6 +67,11 @@ class OptimizeResult:
     contentions: tuple[Contention, ...] = ()
 
     @property
+    def bytes_rewritten(self) -> int:
+        """Bytes of the tables' fragments that were rewritten, or would be; the graph's own tables are beside that."""
+        return sum(table.bytes_read for table in self.tables if table.manifest_version is not None)
+
+    @property
     def indexes_left(self) -> int:
         """How many indexes the next run has to build or to complete."""
         return sum(isinstance(index, LeftIndex) for table in self.tables for index in table.pending_indexes)
@@ -160,7 +165,7 @@ def report_untouched(plan: TablePlan) -> TableReport:
 
 
 def report_uncommitted(work: TableWork, *, skipped: str | None = None, head_version: int | None = None) -> TableReport:
-    """Say that nothing of a table could be committed, and why."""
+    """Say that nothing of a table could be committed, and why; `head_version` is where a skipped one was found."""
     facts = work.plan.facts
     coverage = facts.coverage()
     reason = skipped or (CONTENDED if work.is_contended else None)
@@ -169,7 +174,7 @@ def report_uncommitted(work: TableWork, *, skipped: str | None = None, head_vers
         skipped=None if work.error else reason,
         error=work.error,
         manifest_version=facts.pin.version,
-        lance_head_version=head_version if head_version is not None else facts.head_version,
+        lance_head_version=head_version if skipped is not None else facts.head_version,
         pending_indexes=_pending(work, facts.layout),
         rows=facts.rows,
         bytes_read=work.plan.bytes_read,
