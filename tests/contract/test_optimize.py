@@ -1,5 +1,10 @@
 """What optimize does to a graph: the same rows in fewer files, complete indexes, one commit, and nothing twice."""
 
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from types import SimpleNamespace
+
 import pytest
 
 import omnigraph
@@ -413,3 +418,84 @@ def test_indexes_that_time_did_not_allow_are_named_as_left(local_root):
     assert {index.column for index in row_of(result, BOOK).pending_indexes} == {"id", "slug", "title", "vec", "year"}
     assert result.indexes_left == 4 + 3
     assert as_document(result)["indexes_left"] == 7
+
+
+def test_a_drifted_table_whose_pinned_version_is_gone_is_skipped_and_the_rest_goes_on(local_root):
+    graph = library.library(local_root)
+    (pin,) = [pin for pin in graph.snapshot().tables if pin.table_key == BOOK]
+    dataset = graph._context.store.tables.fresh_head(pin.address).dataset
+    dataset.optimize.compact_files()
+    dataset.cleanup_old_versions(older_than=timedelta(0), delete_unverified=True)
+
+    result = omnigraph.open(local_root).optimize()
+
+    found = row_of(result, BOOK)
+    assert (found.skipped, found.committed, found.error) == ("DriftNeedsRepair", False, None)
+    assert (found.manifest_version, found.lance_head_version) == (pin.version, pin.version + 2)
+    assert found.rows == 11
+    assert row_of(result, CITES).committed
+    assert result.failure is None
+
+
+def lose_newest_version(graph, table_key):
+    (pin,) = [pin for pin in graph.snapshot().tables if pin.table_key == table_key]
+    newest = max(Path(graph.uri, pin.location, "_versions").glob("*.manifest"), key=lambda file: file.stat().st_mtime)
+    newest.unlink()
+    return pin
+
+
+def test_a_table_behind_its_pin_is_skipped_and_the_rest_goes_on(local_root):
+    pin = lose_newest_version(library.library(local_root), BOOK)
+    notes = []
+    graph = omnigraph.open(local_root)
+
+    result = graph.optimize(events=lambda event: notes.append(event) if isinstance(event, Noted) else None)
+
+    found = row_of(result, BOOK)
+    assert (found.skipped, found.manifest_version) == ("BehindNeedsRestore", pin.version)
+    assert found.lance_head_version == pin.version - 1
+    assert ["restore it from a backup" in note.message for note in notes] == [True]
+    assert row_of(result, CITES).committed
+    assert result.failure is None
+
+
+def test_a_table_that_loses_its_pinned_version_meanwhile_is_skipped_and_the_rest_goes_on(local_root):
+    graph = library.library(local_root)
+
+    result = graph.optimize(events=library.after_last_task(lambda: lose_newest_version(graph, BOOK)))
+
+    assert row_of(result, BOOK).skipped == "BehindNeedsRestore"
+    assert row_of(result, CITES).committed
+
+
+def test_a_table_that_writers_never_leave_alone_long_enough_for_two_looks_is_not_taken_for_drifted(
+    local_root, monkeypatch
+):
+    graph = library.library(local_root)
+    observe_tables = omnigraph.maintenance.optimize.run.observe_tables
+
+    def while_being_written(capture, keys, *, concurrency):
+        seen = observe_tables(capture, keys, concurrency=concurrency)
+        return tuple(replace(found, head_version=found.pin.version + 1) for found in seen)
+
+    monkeypatch.setattr("omnigraph.maintenance.optimize.run.observe_tables", while_being_written)
+
+    result = graph.optimize()
+
+    assert {table.skipped for table in result.tables} == {None}
+    assert row_of(result, BOOK).committed
+    assert library.fragments(graph) == 1
+
+
+def test_a_table_that_a_pending_write_names_is_judged_under_the_gates(local_root, monkeypatch):
+    graph = library.library(local_root)
+    (pin,) = [pin for pin in graph.snapshot().tables if pin.table_key == BOOK]
+    graph._context.store.tables.fresh_head(pin.address).dataset.optimize.compact_files()
+    effect = SimpleNamespace(identity=pin.identity)
+    announced = SimpleNamespace(sidecar=SimpleNamespace(effects=[effect]))
+    monkeypatch.setattr("omnigraph.maintenance.optimize.run.list_pending", lambda _: [announced])
+
+    found = row_of(graph.optimize(), BOOK)
+
+    assert (found.skipped, found.lance_head_version) == ("DriftNeedsRepair", pin.version + 2)
+    assert found.duration_ms > 0, "it was planned and made, and the look under the gates said no"
