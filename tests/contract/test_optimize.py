@@ -336,8 +336,9 @@ def test_a_graph_of_an_older_format_is_migrated_first(local_root):
 
 def test_a_table_whose_rewrite_fails_its_check_is_left_as_it_is_and_the_others_are_published(local_root, monkeypatch):
     graph = library.library(local_root, loads=2)
+    graph.load(harbor.lines([library.book(900, cover=library.cover(5 << 20))]), mode="append")
     (pin,) = [pin for pin in graph.snapshot().tables if pin.table_key == BOOK]
-    files = set(graph._context.store.objects.list(f"{pin.location}/data"))
+    files = set(graph._context.store.objects.list(pin.location))
 
     def find_a_difference(dataset, access, made, *, batch_rows):
         return ["title"] if access.address == pin.address else []
@@ -349,7 +350,8 @@ def test_a_table_whose_rewrite_fails_its_check_is_left_as_it_is_and_the_others_a
     failed = row_of(result, BOOK)
     assert failed.error == "the rewrite changed the content of title"
     assert (failed.committed, failed.manifest_version, failed.lance_head_version) == (False, pin.version, pin.version)
-    assert set(graph._context.store.objects.list(f"{pin.location}/data")) == files
+    assert set(graph._context.store.objects.list(pin.location)) == files
+    assert result.bytes_left > 0
     assert row_of(result, CITES).committed
     assert isinstance(result.failure, OptimizePartial)
     assert result.failure.details == {"tables": [BOOK]}
@@ -499,3 +501,14 @@ def test_a_table_that_a_pending_write_names_is_judged_under_the_gates(local_root
 
     assert (found.skipped, found.lance_head_version) == ("DriftNeedsRepair", pin.version + 2)
     assert found.duration_ms > 0, "it was planned and made, and the look under the gates said no"
+
+
+def test_an_internal_table_whose_rewrite_fails_its_check_keeps_nothing_of_it(local_root, monkeypatch):
+    graph = library.library(local_root, loads=2)
+    files = set(graph._context.store.objects.list("__manifest"))
+    monkeypatch.setattr("omnigraph.storage.compaction.changed_columns", lambda *_, **__: ["object_id"])
+
+    result = graph.optimize(tables=["__manifest"], verify=True)
+
+    assert row_of(result, "__manifest").error == "the rewrite changed the content of object_id"
+    assert set(graph._context.store.objects.list("__manifest")) == files

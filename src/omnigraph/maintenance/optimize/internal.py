@@ -11,7 +11,7 @@ from omnigraph.engine.interface import Engine
 from omnigraph.maintenance.optimize.grouping import RewriteGroup, group_fragments
 from omnigraph.maintenance.optimize.options import OptimizeOptions
 from omnigraph.maintenance.optimize.report import Contention, TableReport
-from omnigraph.maintenance.optimize.work import rewrite_task
+from omnigraph.maintenance.optimize.work import drop_rewrite, rewrite_task
 from omnigraph.manifest.log import ACTORS, COMMITS
 from omnigraph.storage.access import TableAccess
 from omnigraph.storage.compaction import RewriteOutcome, commit_rewrites, run_rewrite, without_row_versions
@@ -88,6 +88,9 @@ def _attempt(store: GraphStore, engine: Engine, head: Table, options: OptimizeOp
     outcomes = _rewrite(store, engine, head, groups, options)
     failed = next((outcome.error for outcome in outcomes if outcome.error is not None), None)
     if failed is not None:
+        for outcome in outcomes:
+            if outcome.result is not None:
+                drop_rewrite(store.objects, head.address, outcome.result)
         return replace(_untouched(head.address, layout), error=failed)
     faults.reach("optimize.internal_rewritten")
     after = store.tables.fresh_head(head.address)

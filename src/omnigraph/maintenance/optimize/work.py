@@ -17,7 +17,7 @@ from omnigraph.storage.indexing import IndexOutcome, IndexTask, run_index_build
 from omnigraph.storage.layout import FragmentLayout
 from omnigraph.storage.objects import ControlStore
 from omnigraph.storage.store import GraphStore
-from omnigraph.storage.tables import Table
+from omnigraph.storage.tables import Table, TableAddress
 
 _BATCH_ROWS_MAX = 8_192
 _BLOB_BATCH_ROWS_MAX = 64
@@ -216,8 +216,24 @@ def _take_build(outcome: IndexOutcome, work: TableWork, build: IndexBuild) -> No
 
 
 def drop_files(objects: ControlStore, work: TableWork) -> None:
-    """Delete the new data files of a table that is not going to be committed."""
+    """Delete the new files of a table that is not going to be committed; its groups are still to be rewritten then."""
     for rewrite in work.rewrites:
-        for path in new_files(rewrite.result):
-            objects.delete(f"{work.pinned.address.path}/data/{path}")
+        drop_rewrite(objects, work.pinned.address, rewrite.result)
+    for made in work.builds:
+        _drop_all(objects, f"{work.pinned.address.path}/_indices/{made.segment.uuid}")
+    work.to_rewrite += [made.group for made in work.rewrites]
+    work.to_build += [made.build for made in work.builds]
     work.rewrites.clear()
+    work.builds.clear()
+
+
+def drop_rewrite(objects: ControlStore, address: TableAddress, result: str) -> None:
+    """Delete the new files of one rewrite; large blobs lie beside a data file, in a directory of its name."""
+    for path in new_files(result):
+        objects.delete(f"{address.path}/data/{path}")
+        _drop_all(objects, f"{address.path}/data/{path.removesuffix('.lance')}")
+
+
+def _drop_all(objects: ControlStore, directory: str) -> None:
+    for path in list(objects.list(directory)):
+        objects.delete(path)
