@@ -512,3 +512,30 @@ def test_an_internal_table_whose_rewrite_fails_its_check_keeps_nothing_of_it(loc
 
     assert row_of(result, "__manifest").error == "the rewrite changed the content of object_id"
     assert set(graph._context.store.objects.list("__manifest")) == files
+
+
+@pytest.mark.parametrize("is_affordable", [True, False])
+def test_rows_appended_meanwhile_are_taken_in_only_if_writers_need_not_wait_long_for_it(
+    local_root, monkeypatch, is_affordable
+):
+    graph = library.library(local_root)
+    graph.optimize()
+    (pin,) = [pin for pin in graph.snapshot().tables if pin.table_key == BOOK]
+    setting = {"lance.auto_cleanup.interval": "100", "lance.auto_cleanup.older_than": "9000s"}
+    graph._context.store.tables.fresh_head(pin.address).dataset.update_config(setting)
+    graph.repair(confirm=True, force=True)
+    graph.load(harbor.lines([harbor.edge("Cites", "b3", "b4", id="more")]), mode="append")
+    if not is_affordable:
+        monkeypatch.setattr("omnigraph.maintenance.optimize.costs._KEEP_SECONDS_PER_ENTRY", 10.0)
+
+    def append():
+        omnigraph.open(local_root).load(harbor.lines([library.book(500)]), mode="append")
+
+    found = row_of(graph.optimize(events=library.after_last_task(append)), BOOK)
+
+    unknown = library.uncovered(graph)
+    assert found.error is None
+    assert [unknown[index.name] for index in library.layout(graph).indexes if index.is_btree] == [
+        0 if is_affordable else 1
+    ] * 3
+    library.lookups_agree(graph)

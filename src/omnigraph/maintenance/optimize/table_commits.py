@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from omnigraph.base import clock, faults
 from omnigraph.errors import OmniError
-from omnigraph.maintenance.optimize.costs import FOLD_SECONDS_MAX, fold_seconds
+from omnigraph.maintenance.optimize.costs import fold_seconds
 from omnigraph.maintenance.optimize.work import FinishedBuild, FinishedRewrite, TableWork
 from omnigraph.manifest.snapshot import TablePin
 from omnigraph.storage.compaction import commit_rewrites
@@ -34,6 +34,8 @@ class TableCommit:
     rewrites: tuple[FinishedRewrite, ...]
     builds: tuple[FinishedBuild, ...]
     effect: SidecarEffect
+    spare_seconds: float = 0.0
+    """How long writers may wait for what was not planned: rows that an append added meanwhile."""
     reached: Table | None = None
     """Where the table ended; None when nothing was committed to it."""
     rewritten: tuple[FinishedRewrite, ...] = ()
@@ -124,27 +126,38 @@ class _Steps:
             faults.reach("optimize.after_address_fold")
 
     def _stale(self) -> list[IndexLayout]:
-        """Return the indexes to fold: as planned, and those that an append or a rewrite made stale since."""
+        """Return the indexes to fold: as planned, and those that an append made stale since, while there is time."""
         if not self._found.work.plan.reindex:
             return []
         layout = self._layout()
-        return [index for index in layout.indexes if layout.is_stale(index) and self._is_to_be_folded(index, layout)]
+        folds, spare = [], self._found.spare_seconds
+        for index in layout.indexes:
+            if not layout.is_stale(index):
+                continue
+            if self._is_planned(index):
+                folds.append(index)
+            elif self._was_complete(index) and fold_seconds(layout, index) <= spare:
+                spare -= fold_seconds(layout, index)
+                folds.append(index)
+        return folds
 
-    def _is_to_be_folded(self, index: IndexLayout, layout: TableLayout) -> bool:
-        """Whether writers wait for an index: the plan said so, or it is a matter of moments."""
+    def _is_planned(self, index: IndexLayout) -> bool:
+        """Whether the time to fold an index is part of what the plan estimated."""
         plan = self._found.work.plan
-        if index.holds_addresses:
-            if not plan.folds_addresses:
-                return False
-            if self._found.rewritten or index.name in self._half_built:
-                return True
-        if index.name in self._replaced:
-            return False
-        if index.name in {planned.name for planned in plan.folds}:
+        if index.holds_addresses and plan.folds_addresses and (self._found.rewritten or index.name in self._half_built):
             return True
+        return index.name not in self._replaced and index.name in {planned.name for planned in plan.folds}
+
+    def _was_complete(self, index: IndexLayout) -> bool:
+        """Whether an index of an earlier run knew everything; what this run built or left waits for the next one.
+
+        Full text takes as long to fold as to build: what an append added waits for the next run, which builds anew.
+        """
+        plan = self._found.work.plan
         then = plan.facts.layout.index_by_name.get(index.name)
-        was_left = then is not None and plan.facts.layout.is_stale(then)
-        return not was_left and not index.is_full_text and fold_seconds(layout, index) <= FOLD_SECONDS_MAX
+        if then is None or plan.facts.layout.is_stale(then) or index.is_full_text or index.name in self._replaced:
+            return False
+        return plan.folds_addresses or not index.holds_addresses
 
     @property
     def _replaced(self) -> set[str]:

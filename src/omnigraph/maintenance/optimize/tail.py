@@ -13,6 +13,7 @@ from omnigraph.base.events import Events
 from omnigraph.branches.gates import hold_branches
 from omnigraph.catalog.model import TableKey
 from omnigraph.maintenance.admission import refuse_pending_on
+from omnigraph.maintenance.optimize.costs import PUBLISH_SECONDS, TAIL_SECONDS_MAX
 from omnigraph.maintenance.optimize.table_commits import TableCommit, commit_table
 from omnigraph.maintenance.optimize.work import TableWork
 from omnigraph.manifest.commits import Commit, CommitKind
@@ -80,6 +81,7 @@ def run_tail(
         )
         if not ready or (tail.stale and may_replan):
             return tail
+        _share_spare_time(ready)
         tail.commits = ready
         effects = tuple(found.effect for found in ready)
         sidecar = describe_operation(
@@ -160,6 +162,12 @@ def _effect(pin: TablePin) -> SidecarEffect:
         planned=(),
         compensation_uuid=ids.new_uuid(),
     )
+
+
+def _share_spare_time(ready: Sequence[TableCommit]) -> None:
+    planned = PUBLISH_SECONDS + sum(found.work.plan.tail_seconds for found in ready)
+    for found in ready:
+        found.spare_seconds = max(0.0, TAIL_SECONDS_MAX - planned) / len(ready)
 
 
 def _has_work(found: TableCommit) -> bool:
