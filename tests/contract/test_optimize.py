@@ -539,3 +539,20 @@ def test_rows_appended_meanwhile_are_taken_in_only_if_writers_need_not_wait_long
         0 if is_affordable else 1
     ] * 3
     library.lookups_agree(graph)
+
+
+def test_an_index_that_takes_longer_than_the_bound_is_announced(local_root, monkeypatch):
+    graph = library.library(local_root, loads=2)
+    graph.load(harbor.lines([library.book(1_000 + n, vec=library.vector(n)) for n in range(300)]), mode="append")
+    graph.optimize()
+    graph.load(harbor.lines([library.book(5_000, vec=library.vector(5_000))]), mode="append")
+    monkeypatch.setattr("omnigraph.maintenance.optimize.costs._FOLD_SECONDS_PER_VECTOR", 25.0)
+    notes = []
+
+    planned = graph.optimize(
+        dry_run=True, events=lambda event: notes.append(event) if isinstance(event, Noted) else None
+    )
+
+    assert ["Writers will wait for about 25 s, longer than the 20 s" in note.message for note in notes] == [True]
+    assert planned.pause_ms > 20_000
+    assert row_of(graph.optimize(), BOOK).indexes_updated == ("vec",)

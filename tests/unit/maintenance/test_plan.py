@@ -278,6 +278,18 @@ def test_one_vector_index_may_take_longer_than_the_tail_and_then_it_is_alone():
     assert [left.column for left in plans["node:Long"].postponed] == ["vec"]
 
 
+def test_what_costs_no_time_is_done_beside_an_index_that_takes_all_of_it():
+    long = facts(
+        index(BY_VECTOR, {0}), index(BY_ID, {0}), rows=(40_000_000, 6_000_000, 5, 5), intents=(BY_VECTOR, BY_ID)
+    )
+
+    plan = plan_table(long, OptimizeOptions())
+
+    assert ([found.name for found in plan.folds], plan.folds_addresses) == (["og_vec_6"], False)
+    assert [group.fragment_ids for group in plan.groups] == [(2, 3)]
+    assert [build.name for build in plan.builds] == ["og_btree_id"]
+
+
 def test_without_reindexing_what_would_take_too_long_is_left():
     plan = plan_table(
         facts(*(index(intent, set(range(68))) for intent in EDGE), rows=(*(1 << 20 for _ in range(66)), 5, 5)),

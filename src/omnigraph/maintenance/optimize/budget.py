@@ -67,7 +67,7 @@ class _Budget:
         """Take a share, or leave everything as it is; what cannot be divided fits once, or it never would."""
         if self.bytes_left is not None and size > self.bytes_left:
             return False
-        if seconds > self.seconds_left and not (is_indivisible and not self.is_used):
+        if seconds > max(0.0, self.seconds_left) and not (is_indivisible and not self.is_used):
             return False
         if self.bytes_left is not None:
             self.bytes_left -= size
@@ -91,6 +91,13 @@ class _Admission:
     groups: list[RewriteGroup] = field(default_factory=list)
     lost_rows: int = 0
     """Rows that an index knows now and will not know after the run."""
+    rewriting_seconds: float = field(init=False)
+    lost_rows_max: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Compute once what every group of a large table asks for."""
+        self.rewriting_seconds = self.plan.rewriting_seconds if self.plan.groups else 0.0
+        self.lost_rows_max = self.plan.facts.layout.rows * _LOST_SHARE_MAX
 
     @property
     def indivisible_seconds(self) -> float:
@@ -116,16 +123,14 @@ class _Admission:
         opening = 0.0 if self.is_open else COMMIT_SECONDS
         if self.folds_addresses:
             seconds = opening + self.plan.group_seconds(group)
-            seconds += 0.0 if self.groups else self.plan.rewriting_seconds
+            seconds += 0.0 if self.groups else self.rewriting_seconds
             if budget.take(seconds, size=group.bytes):
                 self._take(group)
                 return
             if self.groups or not self.plan.reindex:
                 return
         lost = max((covered_rows(group.fragments, index) for index in self._btrees), default=0)
-        if self.lost_rows + lost > self.plan.facts.layout.rows * _LOST_SHARE_MAX and (
-            self.groups or self._fits_alone(group)
-        ):
+        if self.lost_rows + lost > self.lost_rows_max and (self.groups or self._fits_alone(group)):
             return
         if budget.take(opening, size=group.bytes):
             self.folds_addresses = False
@@ -133,7 +138,7 @@ class _Admission:
             self._take(group)
 
     def _fits_alone(self, group: RewriteGroup) -> bool:
-        rewriting = self.plan.rewriting_seconds + self.plan.group_seconds(group)
+        rewriting = self.rewriting_seconds + self.plan.group_seconds(group)
         return COMMIT_SECONDS + self.indivisible_seconds + rewriting <= _BUDGET_SECONDS
 
     def _take(self, group: RewriteGroup) -> None:

@@ -193,7 +193,7 @@ def report_committed(found: TableCommit) -> TableReport:
         fragments_removed=sum(len(made.group.fragments) for made in found.rewritten),
         fragments_added=sum(made.fragments_added for made in found.rewritten),
         committed=found.reached is not None,
-        skipped=CONTENDED if found.reached is None and not found.error else None,
+        skipped=CONTENDED if found.reached is None and work.is_contended and not found.error else None,
         error=found.error,
         manifest_version=after.version if found.reached is not None else found.pin.version,
         lance_head_version=after.version if found.reached is not None else found.head.version,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from omnigraph.base import clock, faults
 from omnigraph.errors import OmniError
 from omnigraph.maintenance.optimize.costs import fold_seconds
+from omnigraph.maintenance.optimize.table_plan import TablePlan
 from omnigraph.maintenance.optimize.work import FinishedBuild, FinishedRewrite, TableWork
 from omnigraph.manifest.snapshot import TablePin
 from omnigraph.storage.compaction import commit_rewrites
@@ -106,9 +107,8 @@ class _Steps:
             faults.reach("optimize.after_index_build")
 
     def _rewrite(self) -> None:
-        follows = self._found.work.plan.follows_addresses
         layout = self._layout()
-        fitting = tuple(made for made in self._found.rewrites if _fits(made, layout, follows=follows))
+        fitting = tuple(made for made in self._found.rewrites if _fits(made, layout, self._found.work.plan))
         if fitting:
             results = [made.result for made in fitting]
             commit_rewrites(self._own_handle(), results, unchanged_at=self._found.head.version)
@@ -193,19 +193,22 @@ def _columns(indexes: Sequence[IndexLayout]) -> tuple[str, ...]:
     return tuple(sorted({column for index in indexes for column in index.columns}))
 
 
-def _fits(made: FinishedRewrite, layout: TableLayout, *, follows: bool) -> bool:
+def _fits(made: FinishedRewrite, layout: TableLayout, plan: TablePlan) -> bool:
     """Whether Lance can commit a rewrite as the indexes are now: no segment covers only a part of its fragments.
 
-    Indexes with row addresses are in the way only if they are to follow it; one whose files lie with the parent would
-    be left pointing there, and every lookup on the ref would fail.
+    Indexes with row addresses are in the way only if they are to follow it, or if they lie with the parent and are not
+    folded afterwards: they would be left pointing there, and every lookup on the ref would fail.
     """
     originals = frozenset(made.group.fragment_ids)
+    is_folded = plan.reindex and plan.folds_addresses
     for index in layout.indexes:
-        if index.holds_addresses and not follows:
-            continue
         for segment in index.segments:
             shared = originals & segment.fragment_ids
-            if (shared and shared != originals) or (shared and index.holds_addresses and segment.is_inherited):
+            if not shared:
+                continue
+            if index.holds_addresses and segment.is_inherited and not is_folded:
+                return False
+            if shared != originals and (plan.follows_addresses or not index.holds_addresses):
                 return False
     return True
 
