@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import omnigraph
+from omnigraph.errors import RecoveryRequired
 from omnigraph.maintenance.admission import sole_maintainer
 from support import harbor, library
 
@@ -132,3 +133,81 @@ def test_a_graph_of_a_cluster_is_found_through_its_ledger(run, tmp_path):
 
     assert ran.code == 0, ran.err
     assert ran.document["uri"].endswith("/graphs/kb.omni")
+
+
+@pytest.mark.parametrize("seconds", ["nan", "-5"])
+def test_a_time_that_is_none_is_refused(run, graph, seconds):
+    ran = run("optimize", graph.uri, "--max-seconds", seconds)
+
+    assert (ran.code, ran.out) == (2, "")
+    assert f"--max-seconds is {seconds}; it must be 0 or more" in ran.err
+
+
+@pytest.mark.parametrize("seconds", ["inf", "1e308"])
+def test_a_time_without_end_is_no_bound(run, graph, seconds):
+    ran = run("optimize", graph.uri, "--max-seconds", seconds, "--json")
+
+    assert ran.code == 0, ran.err
+    assert (ran.document["bytes_left"], ran.document["indexes_left"]) == (0, 0)
+
+
+def test_a_run_without_time_says_what_is_left_and_touches_nothing(run, graph):
+    files = harbor.files_of(graph)
+
+    ran = run("optimize", graph.uri, "--max-seconds", "0")
+
+    summary = ran.out.splitlines()[-1]
+    assert summary.startswith("nothing was published, took")
+    assert "and 7 indexes left to the next run" in summary
+    assert "pending: left to the next run: it was not built in time" in ran.out
+    data = {path for path in harbor.files_of(graph) if not path.startswith("__")} - {
+        path for path in files if not path.startswith("__")
+    }
+    assert data == set(), "the graph's own tables are not rewritten after the time is up either"
+
+
+def test_all_branches_share_the_budgets_of_the_run(run, graph):
+    graph.branches.create("review")
+    for number in (77, 78, 79):
+        graph.load(harbor.lines([library.book(number)]), mode="append", branch="review")
+    main = run("optimize", graph.uri, "--dry-run", "--json").document
+    size = sum(row["bytes_read"] for row in main["tables"] if row["manifest_version"] is not None)
+
+    ran = run("optimize", graph.uri, "--all-branches", "--max-bytes", str(size), "--json")
+
+    on_main, on_review = ran.document["runs"]
+    assert (on_main["bytes_left"], on_review["bytes_left"] > 0) == (0, True)
+
+
+@pytest.mark.parametrize("flags", [(), ("--json",)], ids=["text", "json"])
+def test_what_earlier_branches_published_is_printed_before_the_error_of_a_later_one(run, graph, flags, monkeypatch):
+    graph.branches.create("review")
+    graph.load(harbor.lines([library.book(77)]), mode="append", branch="review")
+    run_optimize = omnigraph.maintenance.optimize.run.run_optimize
+
+    def fail_on_review(context, *, branch, **more):
+        if branch == "review":
+            raise RecoveryRequired("A write on branch 'review' was interrupted.", operation_ids=[])
+        return run_optimize(context, branch=branch, **more)
+
+    monkeypatch.setattr("omnigraph.maintenance.optimize.run.run_optimize", fail_on_review)
+
+    ran = run("optimize", graph.uri, "--all-branches", *flags)
+
+    assert ran.code == 7
+    assert "optimizing branch 'review' failed: A write on branch" in ran.err
+    if flags:
+        assert [part["branch"] for part in json.loads(ran.out)["runs"]] == ["main"]
+    else:
+        assert "published graph version 5" in ran.out
+
+
+def test_the_history_says_how_long_a_run_took_and_what_it_gained(run, graph):
+    run("optimize", graph.uri)
+
+    listed = run("commit", "list", graph.uri, "--limit", "1", "--json").document["commits"][0]
+    shown = run("commit", "show", "--uri", graph.uri, listed["graph_commit_id"])
+
+    assert listed["stats"]["duration_ms"] > 0
+    assert listed["stats"]["tables"]["node:Book"]["fragments_removed"] == 3
+    assert "gained: 5 → 2 fragments, took" in shown.out

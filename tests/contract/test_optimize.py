@@ -1,11 +1,17 @@
 """What optimize does to a graph: the same rows in fewer files, complete indexes, one commit, and nothing twice."""
 
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from types import SimpleNamespace
+
 import pytest
 
 import omnigraph
 from omnigraph.base.events import Noted
 from omnigraph.errors import EntityNotFound, MaintenanceLocked, OptimizePartial, RecoveryRequired, Usage
 from omnigraph.maintenance.admission import sole_maintainer
+from omnigraph.maintenance.optimize.report import as_document
 from omnigraph.manifest.log import COMMITS
 from omnigraph.manifest.rows import MANIFEST
 from omnigraph.storage import staging
@@ -330,8 +336,9 @@ def test_a_graph_of_an_older_format_is_migrated_first(local_root):
 
 def test_a_table_whose_rewrite_fails_its_check_is_left_as_it_is_and_the_others_are_published(local_root, monkeypatch):
     graph = library.library(local_root, loads=2)
+    graph.load(harbor.lines([library.book(900, cover=library.cover(5 << 20))]), mode="append")
     (pin,) = [pin for pin in graph.snapshot().tables if pin.table_key == BOOK]
-    files = set(graph._context.store.objects.list(f"{pin.location}/data"))
+    files = set(graph._context.store.objects.list(pin.location))
 
     def find_a_difference(dataset, access, made, *, batch_rows):
         return ["title"] if access.address == pin.address else []
@@ -343,7 +350,209 @@ def test_a_table_whose_rewrite_fails_its_check_is_left_as_it_is_and_the_others_a
     failed = row_of(result, BOOK)
     assert failed.error == "the rewrite changed the content of title"
     assert (failed.committed, failed.manifest_version, failed.lance_head_version) == (False, pin.version, pin.version)
-    assert set(graph._context.store.objects.list(f"{pin.location}/data")) == files
+    assert set(graph._context.store.objects.list(pin.location)) == files
+    assert result.bytes_left > 0
     assert row_of(result, CITES).committed
     assert isinstance(result.failure, OptimizePartial)
     assert result.failure.details == {"tables": [BOOK]}
+
+
+@pytest.fixture
+def nothing_fits(monkeypatch):
+    """Make folding a BTREE longer than any run may keep writers waiting."""
+    monkeypatch.setattr("omnigraph.maintenance.optimize.costs._KEEP_SECONDS_PER_ENTRY", 10.0)
+
+
+def test_btrees_that_no_run_has_time_to_fold_are_complete_after_the_next_one(local_root, nothing_fits):
+    graph = library.library(local_root)
+    before = harbor.content(graph)
+
+    first = graph.optimize()
+
+    found = row_of(first, BOOK)
+    assert (found.committed, found.fragments_removed, found.error) == (True, 5, None)
+    assert "title" in found.indexes_built
+    left = {index.column: index.reason for index in found.pending_indexes}
+    assert set(left) == {"id", "title", "vec", "year"}
+    assert left["id"].startswith("left to the next run: adding the rewritten rows now would keep writers waiting")
+    assert first.indexes_left == len(left) - 1 + len(row_of(first, CITES).pending_indexes)
+    second = graph.optimize()
+    assert (row_of(second, BOOK).indexes_built, second.indexes_left) == (("id", "title", "year"), 0)
+    assert graph.optimize().commit is None
+    library.lookups_agree(graph)
+    assert harbor.content(graph) == before
+    for number in (100, 101):
+        graph.load(harbor.lines([library.book(number)]), mode="append")
+    third = graph.optimize()
+    assert row_of(third, BOOK).fragments_removed == 3, "all of them are small"
+    library.found_by_words(graph, "early")
+    assert graph.optimize().indexes_left == 0
+    assert graph.optimize().commit is None
+    library.lookups_agree(graph)
+
+
+def test_what_stays_keeps_its_place_in_btrees_that_no_run_has_time_to_fold(local_root, nothing_fits):
+    graph = library.library(local_root, loads=3, rows=40)
+    graph.optimize()
+    graph.optimize()
+    for number in (1_000, 1_001):
+        graph.load(harbor.lines([library.book(number)]), mode="append")
+
+    result = graph.optimize(target_rows=100)
+
+    found = row_of(result, BOOK)
+    assert (found.fragments_removed, found.fragments_added) == (2, 1)
+    assert library.found_by_index(graph, "id = 'b7'") == ["b7"]
+    assert library.found_by_index(graph, "id = 'b1001'") == ["b1001"]
+    assert {index.reason[:20] for index in found.pending_indexes if index.column != "vec"} == {"left to the next run"}
+    last = graph.optimize(target_rows=100)
+    assert (last.indexes_left, row_of(last, BOOK).fragments_removed) == (0, 0)
+    assert set(library.uncovered(graph).values()) == {0}
+    library.lookups_agree(graph)
+
+
+def test_indexes_that_time_did_not_allow_are_named_as_left(local_root):
+    graph = library.library(local_root)
+
+    result = graph.optimize(max_seconds=0.0)
+
+    assert result.commit is None
+    assert {index.column for index in row_of(result, BOOK).pending_indexes} == {"id", "slug", "title", "vec", "year"}
+    assert result.indexes_left == 4 + 3
+    assert as_document(result)["indexes_left"] == 7
+
+
+def test_a_drifted_table_whose_pinned_version_is_gone_is_skipped_and_the_rest_goes_on(local_root):
+    graph = library.library(local_root)
+    (pin,) = [pin for pin in graph.snapshot().tables if pin.table_key == BOOK]
+    dataset = graph._context.store.tables.fresh_head(pin.address).dataset
+    dataset.optimize.compact_files()
+    dataset.cleanup_old_versions(older_than=timedelta(0), delete_unverified=True)
+
+    result = omnigraph.open(local_root).optimize()
+
+    found = row_of(result, BOOK)
+    assert (found.skipped, found.committed, found.error) == ("DriftNeedsRepair", False, None)
+    assert (found.manifest_version, found.lance_head_version) == (pin.version, pin.version + 2)
+    assert found.rows == 11
+    assert row_of(result, CITES).committed
+    assert result.failure is None
+
+
+def lose_newest_version(graph, table_key):
+    (pin,) = [pin for pin in graph.snapshot().tables if pin.table_key == table_key]
+    newest = max(Path(graph.uri, pin.location, "_versions").glob("*.manifest"), key=lambda file: file.stat().st_mtime)
+    newest.unlink()
+    return pin
+
+
+def test_a_table_behind_its_pin_is_skipped_and_the_rest_goes_on(local_root):
+    pin = lose_newest_version(library.library(local_root), BOOK)
+    notes = []
+    graph = omnigraph.open(local_root)
+
+    result = graph.optimize(events=lambda event: notes.append(event) if isinstance(event, Noted) else None)
+
+    found = row_of(result, BOOK)
+    assert (found.skipped, found.manifest_version) == ("BehindNeedsRestore", pin.version)
+    assert found.lance_head_version == pin.version - 1
+    assert ["restore it from a backup" in note.message for note in notes] == [True]
+    assert row_of(result, CITES).committed
+    assert result.failure is None
+
+
+def test_a_table_that_loses_its_pinned_version_meanwhile_is_skipped_and_the_rest_goes_on(local_root):
+    graph = library.library(local_root)
+
+    result = graph.optimize(events=library.after_last_task(lambda: lose_newest_version(graph, BOOK)))
+
+    assert row_of(result, BOOK).skipped == "BehindNeedsRestore"
+    assert row_of(result, CITES).committed
+
+
+def test_a_table_that_writers_never_leave_alone_long_enough_for_two_looks_is_not_taken_for_drifted(
+    local_root, monkeypatch
+):
+    graph = library.library(local_root)
+    observe_tables = omnigraph.maintenance.optimize.run.observe_tables
+
+    def while_being_written(capture, keys, *, concurrency):
+        seen = observe_tables(capture, keys, concurrency=concurrency)
+        return tuple(replace(found, head_version=found.pin.version + 1) for found in seen)
+
+    monkeypatch.setattr("omnigraph.maintenance.optimize.run.observe_tables", while_being_written)
+
+    result = graph.optimize()
+
+    assert {table.skipped for table in result.tables} == {None}
+    assert row_of(result, BOOK).committed
+    assert library.fragments(graph) == 1
+
+
+def test_a_table_that_a_pending_write_names_is_judged_under_the_gates(local_root, monkeypatch):
+    graph = library.library(local_root)
+    (pin,) = [pin for pin in graph.snapshot().tables if pin.table_key == BOOK]
+    graph._context.store.tables.fresh_head(pin.address).dataset.optimize.compact_files()
+    effect = SimpleNamespace(identity=pin.identity)
+    announced = SimpleNamespace(sidecar=SimpleNamespace(effects=[effect]))
+    monkeypatch.setattr("omnigraph.maintenance.optimize.run.list_pending", lambda _: [announced])
+
+    found = row_of(graph.optimize(), BOOK)
+
+    assert (found.skipped, found.lance_head_version) == ("DriftNeedsRepair", pin.version + 2)
+    assert found.duration_ms > 0, "it was planned and made, and the look under the gates said no"
+
+
+def test_an_internal_table_whose_rewrite_fails_its_check_keeps_nothing_of_it(local_root, monkeypatch):
+    graph = library.library(local_root, loads=2)
+    files = set(graph._context.store.objects.list("__manifest"))
+    monkeypatch.setattr("omnigraph.storage.compaction.changed_columns", lambda *_, **__: ["object_id"])
+
+    result = graph.optimize(tables=["__manifest"], verify=True)
+
+    assert row_of(result, "__manifest").error == "the rewrite changed the content of object_id"
+    assert set(graph._context.store.objects.list("__manifest")) == files
+
+
+@pytest.mark.parametrize("is_affordable", [True, False])
+def test_rows_appended_meanwhile_are_taken_in_only_if_writers_need_not_wait_long_for_it(
+    local_root, monkeypatch, is_affordable
+):
+    graph = library.library(local_root)
+    graph.optimize()
+    (pin,) = [pin for pin in graph.snapshot().tables if pin.table_key == BOOK]
+    setting = {"lance.auto_cleanup.interval": "100", "lance.auto_cleanup.older_than": "9000s"}
+    graph._context.store.tables.fresh_head(pin.address).dataset.update_config(setting)
+    graph.repair(confirm=True, force=True)
+    graph.load(harbor.lines([harbor.edge("Cites", "b3", "b4", id="more")]), mode="append")
+    if not is_affordable:
+        monkeypatch.setattr("omnigraph.maintenance.optimize.costs._KEEP_SECONDS_PER_ENTRY", 10.0)
+
+    def append():
+        omnigraph.open(local_root).load(harbor.lines([library.book(500)]), mode="append")
+
+    found = row_of(graph.optimize(events=library.after_last_task(append)), BOOK)
+
+    unknown = library.uncovered(graph)
+    assert found.error is None
+    assert [unknown[index.name] for index in library.layout(graph).indexes if index.is_btree] == [
+        0 if is_affordable else 1
+    ] * 3
+    library.lookups_agree(graph)
+
+
+def test_an_index_that_takes_longer_than_the_bound_is_announced(local_root, monkeypatch):
+    graph = library.library(local_root, loads=2)
+    graph.load(harbor.lines([library.book(1_000 + n, vec=library.vector(n)) for n in range(300)]), mode="append")
+    graph.optimize()
+    graph.load(harbor.lines([library.book(5_000, vec=library.vector(5_000))]), mode="append")
+    monkeypatch.setattr("omnigraph.maintenance.optimize.costs._FOLD_SECONDS_PER_VECTOR", 25.0)
+    notes = []
+
+    planned = graph.optimize(
+        dry_run=True, events=lambda event: notes.append(event) if isinstance(event, Noted) else None
+    )
+
+    assert ["Writers will wait for about 25 s, longer than the 20 s" in note.message for note in notes] == [True]
+    assert planned.pause_ms > 20_000
+    assert row_of(graph.optimize(), BOOK).indexes_updated == ("vec",)

@@ -13,6 +13,7 @@ import omnigraph
 from omnigraph.base import clock
 from omnigraph.errors import MaintenanceContention
 from omnigraph.maintenance.cleanup.policy import CleanupPolicy
+from omnigraph.storage.compaction import RewriteOutcome
 from support import harbor, library
 from support.library import BOOK, CITES, after_last_task
 
@@ -178,4 +179,42 @@ def test_a_process_that_writes_at_full_speed_loses_nothing_to_optimize_and_clean
     assert [row.error for cleanup in cleanups for row in cleanup.failed] == []
     assert sum(row.removed.versions for cleanup in cleanups for row in cleanup.rows) > 0
     assert library.fragments(graph) == 1
+    library.lookups_agree(graph)
+
+
+def test_a_new_btree_is_complete_even_when_the_rewrite_it_waited_for_is_given_up(local_root):
+    """Fragments are rewritten and given up; the indexes were built over the smallest alone, to take in the rest."""
+    graph = library.library(local_root, loads=3)
+    turn = iter(range(100))
+
+    def touch():
+        with omnigraph.open(local_root).write() as batch:
+            batch.update("Book", {"year": 1}, ids=[f"b{3 * next(turn)}"])
+
+    result = graph.optimize(events=after_last_task(touch, times=9))
+
+    found = row_of(result, BOOK)
+    assert found.fragments_removed < 4
+    assert result.bytes_left > 0, "the rewrite that was given up is left to the next run"
+    library.lookups_agree(graph)
+    by_name = {index.name: index for index in library.layout(graph).indexes}
+    unknown = {
+        column for index in by_name.values() if library.layout(graph).uncovered(index) for column in index.columns
+    }
+    assert unknown <= {index.column for index in found.pending_indexes}
+    assert not any(library.layout(graph).uncovered(index) for index in by_name.values() if index.is_btree)
+    graph.optimize()
+    assert graph.optimize().commit is None
+    library.lookups_agree(graph)
+
+
+def test_a_new_btree_is_complete_even_when_there_was_no_time_to_rewrite(local_root, monkeypatch):
+    graph = library.library(local_root, loads=3)
+    monkeypatch.setattr("omnigraph.maintenance.optimize.work.run_rewrite", lambda task: RewriteOutcome(key=task.key))
+
+    result = graph.optimize()
+
+    assert (row_of(result, BOOK).fragments_removed, result.bytes_left > 0) == (0, True)
+    assert set(library.uncovered(graph).values()) == {0}
+    assert result.indexes_left == 0
     library.lookups_agree(graph)

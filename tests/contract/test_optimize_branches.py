@@ -1,5 +1,6 @@
 """Optimize on a branch: only what the branch owns, and never an index that points into the parent's files."""
 
+from omnigraph.storage.indexing import IndexOutcome
 from support import harbor, library
 from support.library import BOOK, CITES
 
@@ -77,3 +78,41 @@ def test_the_internal_tables_of_a_branch_are_compacted_too(local_root):
     assert len(graph._context.store.tables.fresh_head(manifest).dataset.get_fragments()) == 1
     assert [table.table_key for table in result.tables][-3:] == ["__manifest", "_graph_commits", "_graph_commit_actors"]
     assert len(graph.commits("review")) == graph.snapshot("review").graph_version
+
+
+def test_a_btree_of_the_parent_is_built_anew_even_when_there_is_no_time_to_fold_it(local_root, monkeypatch):
+    graph = indexed_fragments(local_root)
+    with graph.write(branch="review") as batch:
+        batch.delete("Book", ids=["b4"])
+    before = harbor.content(graph, branch="review")
+    monkeypatch.setattr("omnigraph.maintenance.optimize.costs._KEEP_SECONDS_PER_ENTRY", 10.0)
+
+    first = graph.optimize(branch="review")
+
+    assert first.indexes_left > 0
+    assert library.fragments(graph, BOOK, "review") == 1
+    for row in graph.snapshot("review").table("Book").to_arrow(["id"])["id"].to_pylist():
+        found = graph.snapshot("review").table("Book").to_arrow(["id"], where=[("id", "=", row)])
+        assert found["id"].to_pylist() == [row]
+    assert graph.optimize(branch="review").indexes_left == 0
+    library.lookups_agree(graph, "review")
+    library.lookups_agree(graph)
+    assert harbor.content(graph, branch="review") == before
+    assert graph.optimize(branch="review").commit is None
+
+
+def test_nothing_under_a_btree_of_the_parent_is_rewritten_when_there_was_no_time_to_build_its_own(
+    local_root, monkeypatch
+):
+    graph = indexed_fragments(local_root)
+    with graph.write(branch="review") as batch:
+        batch.delete("Book", ids=["b4"])
+    fragments = library.fragments(graph, BOOK, "review")
+    monkeypatch.setattr("omnigraph.maintenance.optimize.costs._KEEP_SECONDS_PER_ENTRY", 10.0)
+    monkeypatch.setattr("omnigraph.maintenance.optimize.work.run_index_build", lambda task: IndexOutcome(key=task.key))
+
+    result = graph.optimize(branch="review")
+
+    assert library.fragments(graph, BOOK, "review") == fragments
+    assert result.bytes_left > 0
+    library.lookups_agree(graph, "review")

@@ -32,6 +32,12 @@ def commit_document(commit: "Commit") -> dict[str, Json]:
     }
     if "message" in commit.metadata:
         document["message"] = commit.metadata["message"]
+    if commit.kind.value == "maintenance":
+        # What the run came to; commits of older programs have no duration, those of a recovery have no tables either.
+        document["stats"] = {
+            "duration_ms": commit.metadata.get("duration_ms"),
+            "tables": commit.metadata.get("tables", {}),
+        }
     return document
 
 

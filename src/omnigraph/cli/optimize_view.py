@@ -106,6 +106,11 @@ def _notes(result: "OptimizeResult") -> Iterator[str]:
             yield f"  {table.table_key}: index on {', '.join(dict.fromkeys(columns))} pending: {reason}"
         if table.error is not None:
             yield f"  {table.table_key}: {table.error}"
+        if table.skipped == "BehindNeedsRestore":
+            yield (
+                f"  {table.table_key}: the graph pins version {table.manifest_version}, the newest that is left is "
+                f"{table.lance_head_version or 'none'}; its newest rows are lost, restore the table from a backup"
+            )
         if table.skipped == "DriftNeedsRepair":
             yield (
                 f"  {table.table_key}: the graph pins version {table.manifest_version}, the table is at "
@@ -114,7 +119,7 @@ def _notes(result: "OptimizeResult") -> Iterator[str]:
 
 
 def _summary(result: "OptimizeResult") -> str:
-    left = f", {spell_bytes(result.bytes_left)} left to the next run" if result.bytes_left else ""
+    left = _left(result)
     pause = f"{result.pause_ms / 1_000:.1f} s"
     if result.dry_run:
         size = sum(table.bytes_read for table in result.tables)
@@ -123,9 +128,22 @@ def _summary(result: "OptimizeResult") -> str:
         )
     took = f"{result.duration_ms / 1_000:.1f} s"
     if result.commit is None:
-        changed = any(table.committed for table in result.tables)
-        return f"{'no table of the graph needed it' if changed else 'nothing to do'}, took {took}{left}"
+        return f"{_without_commit(result, is_done=not left)}, took {took}{left}"
     return (
         f"published graph version {result.graph_version_after} as {result.commit.graph_commit_id}, took {took}, "
         f"writers waited for {pause} at most{left}"
     )
+
+
+def _left(result: "OptimizeResult") -> str:
+    parts = [spell_bytes(result.bytes_left)] if result.bytes_left else []
+    if result.indexes_left:
+        parts.append("1 index" if result.indexes_left == 1 else f"{result.indexes_left} indexes")
+    return f", {' and '.join(parts)} left to the next run" if parts else ""
+
+
+def _without_commit(result: "OptimizeResult", *, is_done: bool) -> str:
+    """Say why nothing was published: there was no need, or a budget or other writers did not let it."""
+    if not is_done or any(table.skipped or table.error for table in result.tables):
+        return "nothing was published"
+    return "no table of the graph needed it" if any(table.committed for table in result.tables) else "nothing to do"

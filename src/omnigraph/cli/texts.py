@@ -100,6 +100,7 @@ def commit_text(commit: "Commit") -> Text:
         "actor": commit.actor_id,
         "made at": f"{iso_from_us(commit.created_at_us)} UTC",
         "message": commit.metadata.get("message"),
+        "gained": _gained(commit),
     }
     return [f"{name}: {value}" for name, value in facts.items() if value is not None]
 
@@ -110,3 +111,13 @@ def _commit_line(commit: "Commit") -> str:
         f"{commit.graph_commit_id} {commit.kind.value} branch={commit.graph_branch} "
         f"version={commit.graph_version}{actor}"
     )
+
+
+def _gained(commit: "Commit") -> str | None:
+    """Say what a maintenance run came to; None of any other commit."""
+    if commit.kind.value != "maintenance" or "tables" not in commit.metadata:
+        return None
+    tables = commit.metadata["tables"].values()
+    removed, added = (sum(table.get(key, 0) for table in tables) for key in ("fragments_removed", "fragments_added"))
+    took = commit.metadata.get("duration_ms")
+    return f"{removed} → {added} fragments{'' if took is None else f', took {took / 1_000:.1f} s'}"

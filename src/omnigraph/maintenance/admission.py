@@ -39,16 +39,22 @@ def require_settled(context: GraphContext, verb: str) -> None:
     """Refuse a graph with interrupted writes.
 
     A live writer's sidecar is there for moments only, so one counts when nobody holds the lock of its branch and it
-    is still there on a second look, or when it stays for long.
+    is still there on a second look, or when it stays for long. Only those of the first look are watched: a busy server
+    has another one at each look, and what it begins from now on is for whoever takes the gates to judge.
     """
     deadline = clock.monotonic_seconds() + _PATIENCE_SECONDS
+    watched = list_pending(context.sidecars)
     abandoned: set[str] = set()
-    while pending := list_pending(context.sidecars):
-        ids = {operation.operation_id for operation in pending}
-        if abandoned & ids or clock.monotonic_seconds() > deadline:
-            raise _must_recover_first(context, pending, verb)
-        abandoned = {operation.operation_id for operation in pending if not _has_live_writer(context, operation)}
+    while watched:
+        interrupted = [operation for operation in watched if operation.operation_id in abandoned]
+        if clock.monotonic_seconds() > deadline:
+            interrupted = watched
+        if interrupted:
+            raise _must_recover_first(context, interrupted, verb)
+        abandoned = {operation.operation_id for operation in watched if not _has_live_writer(context, operation)}
         clock.sleep_seconds(_PAUSE_SECONDS)
+        ids = {operation.operation_id for operation in watched}
+        watched = [operation for operation in list_pending(context.sidecars) if operation.operation_id in ids]
 
 
 def refuse_pending_on(context: GraphContext, branch: str, verb: str) -> None:

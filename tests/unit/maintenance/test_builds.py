@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from omnigraph.maintenance.optimize import builds
 from omnigraph.maintenance.optimize.builds import PIECE_ROWS, IndexJob, cut
-from omnigraph.maintenance.optimize.plan import IndexBuild
+from omnigraph.maintenance.optimize.table_plan import IndexBuild
 from omnigraph.storage.access import TableAccess
 from omnigraph.storage.indexing import IndexOutcome
 from omnigraph.storage.layout import FragmentLayout

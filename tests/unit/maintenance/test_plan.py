@@ -7,10 +7,11 @@ import pytest
 from omnigraph.catalog.indexes import IndexIntent, IndexKind
 from omnigraph.catalog.model import TableIdentity, TableKey
 from omnigraph.errors import Usage
+from omnigraph.maintenance.optimize.costs import TAIL_SECONDS_MAX
 from omnigraph.maintenance.optimize.facts import TableFacts
 from omnigraph.maintenance.optimize.grouping import RewriteGroup
 from omnigraph.maintenance.optimize.options import OptimizeOptions, concurrency_from
-from omnigraph.maintenance.optimize.plan import TAIL_SECONDS_MAX, plan_table, plan_tables
+from omnigraph.maintenance.optimize.plan import plan_table, plan_tables
 from omnigraph.maintenance.optimize.work import TableWork, batch_rows, staying
 from omnigraph.manifest.snapshot import TablePin
 from omnigraph.storage.layout import FragmentLayout, IndexLayout, SegmentLayout, TableLayout
@@ -185,6 +186,117 @@ def test_the_tail_is_bounded_and_what_does_not_fit_is_left():
     assert sum(plan.tail_seconds for plan in plans) <= TAIL_SECONDS_MAX
     assert 15 <= len(admitted) < 40
     assert all(plan.groups or plan.left for plan in plans)
+
+
+FROM = IndexIntent(name="og_btree_src", column="src", kind=IndexKind.BTREE)
+TO = IndexIntent(name="og_btree_dst", column="dst", kind=IndexKind.BTREE)
+EDGE = (BY_ID, FROM, TO)
+
+
+def edge_table(millions: int, *, covered: bool = True, name: str = "edge:E") -> TableFacts:
+    """Describe an edge table of full fragments, with two small ones that its three indexes do not know yet."""
+    rows = (*(1 << 20 for _ in range(millions)), 5, 5)
+    indexes = [index(intent, set(range(millions))) for intent in EDGE] if covered else []
+    return facts(*indexes, rows=rows, intents=EDGE, name=name)
+
+
+@pytest.mark.parametrize("covered", [True, False], ids=["existing indexes", "new indexes"])
+def test_a_new_btree_costs_a_rewritten_table_as_much_as_one_that_is_there(covered):
+    plan = plan_table(edge_table(20, covered=covered), OptimizeOptions())
+
+    rows = plan.facts.layout.rows
+    assert plan.folds_addresses
+    assert len(plan.groups) == 1
+    assert plan.tail_seconds == pytest.approx(0.03 + 3 * (rows * 0.15e-6 + 10 * 0.35e-6))
+
+
+@pytest.mark.parametrize("millions", [66, 110])
+@pytest.mark.parametrize("covered", [True, False], ids=["existing indexes", "new indexes"])
+def test_a_table_too_large_to_be_folded_in_any_run_is_rewritten_and_its_btrees_wait(millions, covered):
+    plan = plan_table(edge_table(millions, covered=covered), OptimizeOptions())
+
+    assert (len(plan.groups), plan.folds, plan.folds_addresses) == (1, (), False)
+    assert plan.tail_seconds < 0.1
+    assert [build.name for build in plan.builds] == ([] if covered else [intent.name for intent in EDGE])
+    assert [left.column for left in plan.postponed] == ["id", "src", "dst"]
+    assert "keep writers waiting for about" in plan.postponed[0].reason
+
+
+def test_the_run_after_it_builds_these_btrees_before_the_gates():
+    rewritten = facts(*(index(intent, {0}) for intent in EDGE), rows=(66_000_000, 10), intents=EDGE)
+
+    plan = plan_table(rewritten, OptimizeOptions())
+
+    assert (plan.groups, plan.folds, plan.postponed) == ((), (), ())
+    assert [build.name for build in plan.builds] == [intent.name for intent in EDGE]
+    assert plan.tail_seconds < 0.1
+
+
+def test_a_btree_too_large_to_be_folded_never_loses_much_at_once():
+    """All fragments have deleted rows, and the index knows all of them."""
+    rows = (1_000_000,) * 200
+    worn = facts(index(BY_ID, set(range(200))), rows=rows)
+    deleted = tuple(replace(fragment, deleted_rows=200_000) for fragment in worn.layout.fragments)
+
+    plan = plan_table(replace(worn, layout=replace(worn.layout, fragments=deleted)), OptimizeOptions())
+
+    lost = sum(group.live_rows for group in plan.groups)
+    assert 0 < lost <= plan.facts.layout.rows * 0.05
+    assert (plan.folds_addresses, plan.builds, len(plan.left) > 0) == (False, (), True)
+
+
+def test_many_large_tables_share_the_tail_and_none_is_left_alone():
+    plans = plan_tables([edge_table(22, name=f"edge:E{number}") for number in range(10)], OptimizeOptions())
+
+    assert sum(plan.tail_seconds for plan in plans) <= TAIL_SECONDS_MAX
+    assert all(plan.groups for plan in plans)
+    assert sum(plan.folds_addresses for plan in plans) == 1
+
+
+def test_folds_that_do_not_fit_are_builds_instead():
+    many = [facts(index(BY_ID, {0}), rows=(12_000_000, 5), name=f"node:T{number}") for number in range(30)]
+
+    plans = plan_tables(many, OptimizeOptions())
+
+    assert sum(plan.tail_seconds for plan in plans) <= TAIL_SECONDS_MAX
+    assert all(bool(plan.folds) != bool(plan.builds) for plan in plans)
+    assert any(plan.folds for plan in plans)
+    assert any(plan.builds for plan in plans)
+
+
+def test_one_vector_index_may_take_longer_than_the_tail_and_then_it_is_alone():
+    vectors = {"intents": (BY_VECTOR,)}
+    long, longer = (
+        facts(index(BY_VECTOR, {0}), rows=(1_000_000, new), name=name, **vectors)
+        for name, new in (("node:Long", 6_000_000), ("node:Longer", 7_000_000))
+    )
+
+    plans = {plan.table_key: plan for plan in plan_tables([long, longer], OptimizeOptions())}
+
+    assert [index.name for index in plans["node:Longer"].folds] == ["og_vec_6"]
+    assert not plans["node:Long"].has_work
+    assert [left.column for left in plans["node:Long"].postponed] == ["vec"]
+
+
+def test_what_costs_no_time_is_done_beside_an_index_that_takes_all_of_it():
+    long = facts(
+        index(BY_VECTOR, {0}), index(BY_ID, {0}), rows=(40_000_000, 6_000_000, 5, 5), intents=(BY_VECTOR, BY_ID)
+    )
+
+    plan = plan_table(long, OptimizeOptions())
+
+    assert ([found.name for found in plan.folds], plan.folds_addresses) == (["og_vec_6"], False)
+    assert [group.fragment_ids for group in plan.groups] == [(2, 3)]
+    assert [build.name for build in plan.builds] == ["og_btree_id"]
+
+
+def test_without_reindexing_what_would_take_too_long_is_left():
+    plan = plan_table(
+        facts(*(index(intent, set(range(68))) for intent in EDGE), rows=(*(1 << 20 for _ in range(66)), 5, 5)),
+        OptimizeOptions(reindex=False),
+    )
+
+    assert (plan.has_work, len(plan.left)) == (False, 1)
 
 
 def test_a_thousand_small_tables_fit_into_one_run_as_far_as_the_tail_allows():

@@ -2,10 +2,13 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
 from omnigraph import errors
+from omnigraph.base import clock
+from omnigraph.base.events import Events
 from omnigraph.cli import optimize_view
 from omnigraph.cli.command import command
 from omnigraph.cli.engine_choice import resolve_engine
@@ -13,6 +16,11 @@ from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.params import json_option, size_option, wait_option
 from omnigraph.cli.progress import follow_progress
 from omnigraph.cli.scope import echo_target, resolve_storage
+
+if TYPE_CHECKING:  # the result classes live beside code that imports Lance
+    from omnigraph.maintenance.optimize.report import OptimizeResult
+
+_Number = TypeVar("_Number", int, float)
 
 
 @command(
@@ -72,9 +80,13 @@ def optimize(
     names = [branch or "main"]
     if all_branches:
         names += sorted(found.name for found in graph.branches.list() if found.name != "main")
-    results = []
-    with follow_progress(invocation) as events:
-        for name in names:
+    started = clock.monotonic_seconds()
+    results: list[OptimizeResult] = []
+
+    def optimize_branch(name: str, events: Events) -> None:
+        # The budgets are those of the whole run: what one branch took, the next ones do not have.
+        elapsed, rewritten = clock.monotonic_seconds() - started, sum(result.bytes_rewritten for result in results)
+        try:
             result = graph.optimize(
                 branch=name.strip(),
                 tables=tables,
@@ -83,20 +95,42 @@ def optimize(
                 deleted_ratio=deleted_ratio,
                 reindex=not no_reindex,
                 verify=verify,
-                max_seconds=max_seconds,
-                max_bytes=max_bytes,
+                max_seconds=_rest(max_seconds, elapsed) if results else max_seconds,
+                max_bytes=_rest(max_bytes, rewritten) if results else max_bytes,
                 max_memory=max_memory,
                 dry_run=dry_run,
                 wait_seconds=wait.total_seconds(),
                 engine=choice,
                 events=events,
             )
-            # The address in the result is the one that was given, so that scripts can compare the two.
-            results.append(replace(result, uri=target.uri))
+        except errors.OmniError as error:
+            if all_branches:
+                error.message = f"optimizing branch {name!r} failed: {error.message}"
+                error.args = (error.message,)
+            raise
+        # The address in the result is the one that was given, so that scripts can compare the two.
+        results.append(replace(result, uri=target.uri))
+
+    try:
+        with follow_progress(invocation) as events:
+            for name in names:
+                optimize_branch(name, events)
+    finally:
+        # Also when a later branch failed: what is published is published.
+        _show(invocation, results, all_branches=all_branches)
+    for result in results:
+        if result.failure is not None:
+            raise result.failure
+
+
+def _rest(budget: _Number | None, used: _Number) -> _Number | None:
+    return None if budget is None else max(type(budget)(0), budget - used)
+
+
+def _show(invocation: Invocation, results: "list[OptimizeResult]", *, all_branches: bool) -> None:
+    if not results:
+        return
     if all_branches:
         invocation.output.show(results, document=optimize_view.runs_document, text=optimize_view.runs_text)
     else:
         invocation.output.show(results[0], document=optimize_view.optimize_document, text=optimize_view.optimize_text)
-    for result in results:
-        if result.failure is not None:
-            raise result.failure

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from omnigraph.engine.interface import Engine
-from omnigraph.maintenance.optimize.plan import IndexBuild
+from omnigraph.maintenance.optimize.table_plan import IndexBuild
 from omnigraph.storage.access import TableAccess
 from omnigraph.storage.indexing import (
     IndexOutcome,

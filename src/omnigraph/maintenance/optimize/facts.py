@@ -6,12 +6,15 @@ from dataclasses import dataclass, field
 
 from omnigraph.catalog.indexes import IndexIntent, IndexKind, index_intents
 from omnigraph.catalog.model import EntityType, TableKey
-from omnigraph.errors import GraphCorrupt
+from omnigraph.errors import GraphCorrupt, HistoricalVersionReclaimed
 from omnigraph.manifest.snapshot import TablePin
 from omnigraph.storage.filters import Comparison
 from omnigraph.storage.layout import TableLayout, read_layout
 from omnigraph.storage.tables import Table
 from omnigraph.writes.authority import Capture
+
+UNREADABLE = TableLayout(version=0, fragments=(), indexes=(), column_count=0, has_blobs=False, has_auto_cleanup=False)
+"""Stands for the layout of a state that is gone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,8 +23,8 @@ class TableFacts:
 
     pin: TablePin
     layout: TableLayout
-    head_version: int
-    """Ahead of the pin only on a drifted table."""
+    head_version: int | None
+    """Ahead of the pin only on a drifted table, below it or None only on a damaged one."""
     intents: tuple[IndexIntent, ...]
     vectors: Mapping[str, int] = field(default_factory=dict)
     """Usable vectors of each column whose vector index is missing."""
@@ -34,9 +37,24 @@ class TableFacts:
         return self.pin.table_key
 
     @property
+    def rows(self) -> int:
+        """Rows of the pinned state, which the graph knows even when that state is gone."""
+        return self.pin.row_count
+
+    @property
     def is_drifted(self) -> bool:
         """Whether the table has moved on and nothing explains it."""
-        return self.head_version > self.pin.version
+        return self.head_version is not None and self.head_version > self.pin.version
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether the pinned state is still there."""
+        return self.layout is not UNREADABLE
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the pinned state is newer than everything that is left of the table."""
+        return self.head_version is None or self.head_version < self.pin.version
 
     def coverage(self, layout: TableLayout | None = None) -> float:
         """Return the share of rows that the least complete declared index knows; 1.0 without rows or indexes."""
@@ -55,7 +73,24 @@ def observe_tables(capture: Capture, table_keys: tuple[TableKey, ...], *, concur
     """Read the facts of the given tables that the branch owns, in the order given."""
     owned = [key for key in table_keys if capture.snapshot.pins[key].ref == capture.snapshot.own_ref]
     with ThreadPoolExecutor(max_workers=concurrency, thread_name_prefix="optimize") as pool:
-        return tuple(pool.map(lambda key: observe_table(capture, key), owned))
+        return tuple(pool.map(lambda key: _observe_or_set_aside(capture, key), owned))
+
+
+def _observe_or_set_aside(capture: Capture, table_key: TableKey) -> TableFacts:
+    """Read the facts of one table; of one whose pinned state is gone only its versions, so that the others go on."""
+    pin = capture.snapshot.pins[table_key]
+    try:
+        return observe_table(capture, table_key)
+    except (GraphCorrupt, HistoricalVersionReclaimed):
+        head = capture.context.store.tables.head(pin.address)
+        if head is not None and head.version == pin.version:
+            raise
+        return TableFacts(
+            pin=pin,
+            layout=UNREADABLE,
+            head_version=None if head is None else head.version,
+            intents=index_intents(capture.catalog.type_by_table_key[table_key]),
+        )
 
 
 def observe_table(capture: Capture, table_key: TableKey) -> TableFacts:

@@ -11,7 +11,7 @@ from omnigraph.engine.interface import Engine
 from omnigraph.maintenance.optimize.grouping import RewriteGroup, group_fragments
 from omnigraph.maintenance.optimize.options import OptimizeOptions
 from omnigraph.maintenance.optimize.report import Contention, TableReport
-from omnigraph.maintenance.optimize.work import rewrite_task
+from omnigraph.maintenance.optimize.work import drop_rewrite, rewrite_task
 from omnigraph.manifest.log import ACTORS, COMMITS
 from omnigraph.storage.access import TableAccess
 from omnigraph.storage.compaction import RewriteOutcome, commit_rewrites, run_rewrite, without_row_versions
@@ -31,6 +31,8 @@ class InternalOutcome:
 
     report: TableReport
     contention: Contention | None = None
+    bytes_left: int = 0
+    """What was not rewritten because the time was up."""
 
 
 def internal_tables(manifest: TableAddress) -> tuple[TableAddress, ...]:
@@ -39,7 +41,7 @@ def internal_tables(manifest: TableAddress) -> tuple[TableAddress, ...]:
 
 
 def compact_internal(
-    store: GraphStore, engine: Engine, address: TableAddress, options: OptimizeOptions
+    store: GraphStore, engine: Engine, address: TableAddress, options: OptimizeOptions, *, not_after_us: int | None
 ) -> InternalOutcome | None:
     """Compact one internal table, trying again when a live writer was faster; None when there is no such table."""
     started = clock.monotonic_seconds()
@@ -48,16 +50,20 @@ def compact_internal(
         head = store.tables.head(address)
         if head is None:
             return None
+        if not_after_us is not None and clock.now_us() > not_after_us:
+            layout = read_layout(head)
+            left = sum(group.bytes for group in _groups(layout, options))
+            return InternalOutcome(report=_untouched(address, layout), bytes_left=left)
         try:
-            done = _attempt(store, engine, head, options)
+            report = _attempt(store, engine, head, options)
         except CommitInterleaved:
             clock.sleep_seconds(pause * ids.jitter())
             pause *= 2
         else:
-            return InternalOutcome(report=replace(done, duration_ms=_milliseconds_since(started)))
-    left = _untouched(address, read_layout(store.tables.fresh_head(address)))
+            return InternalOutcome(report=replace(report, duration_ms=_milliseconds_since(started)))
+    lost = _untouched(address, read_layout(store.tables.fresh_head(address)))
     return InternalOutcome(
-        report=replace(left, duration_ms=_milliseconds_since(started)),
+        report=replace(lost, duration_ms=_milliseconds_since(started)),
         contention=Contention(table=address.location, attempts=INTERNAL_RETRY_BUDGET),
     )
 
@@ -82,6 +88,9 @@ def _attempt(store: GraphStore, engine: Engine, head: Table, options: OptimizeOp
     outcomes = _rewrite(store, engine, head, groups, options)
     failed = next((outcome.error for outcome in outcomes if outcome.error is not None), None)
     if failed is not None:
+        for outcome in outcomes:
+            if outcome.result is not None:
+                drop_rewrite(store.objects, head.address, outcome.result)
         return replace(_untouched(head.address, layout), error=failed)
     faults.reach("optimize.internal_rewritten")
     after = store.tables.fresh_head(head.address)

@@ -38,6 +38,10 @@ class OptimizeOptions:
             raise Usage("--max-bytes-per-file must be at least 1.", flag="--max-bytes-per-file")
         if not 0 <= self.deleted_ratio <= 1:
             raise Usage("--deleted-ratio is a share between 0 and 1.", flag="--deleted-ratio")
+        if self.max_seconds is not None and not self.max_seconds >= 0:  # that way a NaN is refused as well
+            raise Usage(f"--max-seconds is {self.max_seconds:g}; it must be 0 or more.", flag="--max-seconds")
+        if self.max_bytes is not None and self.max_bytes < 0:
+            raise Usage(f"--max-bytes is {self.max_bytes}; it must be 0 or more.", flag="--max-bytes")
         if self.max_memory < 1 << 20:
             raise Usage("--max-memory must be at least 1MiB.", flag="--max-memory")
 

@@ -4,9 +4,11 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from omnigraph.catalog.indexes import IndexIntent
 from omnigraph.errors import MaintenanceContention, OmniError, OptimizePartial
-from omnigraph.maintenance.optimize.plan import CONTENDED, PendingIndex, TablePlan
+from omnigraph.maintenance.optimize.costs import live_rows
 from omnigraph.maintenance.optimize.table_commits import TableCommit
+from omnigraph.maintenance.optimize.table_plan import CONTENDED, LeftIndex, PendingIndex, TablePlan
 from omnigraph.maintenance.optimize.work import TableWork
 from omnigraph.manifest.commits import Commit
 from omnigraph.storage.layout import TableLayout, read_layout
@@ -24,7 +26,8 @@ class TableReport:
     error: str | None = None
     manifest_version: int | None
     """The pin after the run; None for internal tables, which nothing pins."""
-    lance_head_version: int
+    lance_head_version: int | None
+    """None when the table is gone."""
     pending_indexes: tuple[PendingIndex, ...] = ()
     rows: int = 0
     bytes_read: int = 0
@@ -59,9 +62,19 @@ class OptimizeResult:
     commit: Commit | None
     duration_ms: int
     bytes_left: int
-    """Bytes of fragments that a rewrite would pay for but that a budget left to the next run."""
+    """Bytes of fragments that a rewrite would pay for but that a budget or writers left to the next run."""
     tables: tuple[TableReport, ...]
     contentions: tuple[Contention, ...] = ()
+
+    @property
+    def bytes_rewritten(self) -> int:
+        """Bytes of the tables' fragments that were rewritten, or would be; the graph's own tables are beside that."""
+        return sum(table.bytes_read for table in self.tables if table.manifest_version is not None)
+
+    @property
+    def indexes_left(self) -> int:
+        """How many indexes the next run has to build or to complete."""
+        return sum(isinstance(index, LeftIndex) for table in self.tables for index in table.pending_indexes)
 
     @property
     def pause_ms(self) -> int:
@@ -103,6 +116,7 @@ def as_document(result: OptimizeResult) -> dict[str, Any]:
         "duration_ms": result.duration_ms,
         "pause_ms": result.pause_ms,
         "bytes_left": result.bytes_left,
+        "indexes_left": result.indexes_left,
         "tables": [
             asdict(table)
             | {"coverage_before": round(table.coverage_before, 4), "coverage_after": round(table.coverage_after, 4)}
@@ -122,14 +136,14 @@ def report_preview(plan: TablePlan, *, publish_seconds: float) -> TableReport:
         skipped=plan.skipped,
         manifest_version=facts.pin.version,
         lance_head_version=facts.head_version,
-        pending_indexes=plan.pending,
-        rows=facts.layout.rows,
+        pending_indexes=(*plan.pending, *plan.postponed),
+        rows=facts.rows,
         bytes_read=plan.bytes_read,
         bytes_written=plan.bytes_written,
         indexes_built=_columns(build.column for build in plan.builds),
         indexes_updated=_columns(column for index in plan.folds for column in index.columns),
         coverage_before=before,
-        coverage_after=before if plan.skipped or plan.pending or not plan.reindex else 1.0,
+        coverage_after=_coverage_to_come(plan, before),
         pause_ms=_milliseconds(plan.tail_seconds + publish_seconds if plan.has_work else 0.0),
     )
 
@@ -143,15 +157,15 @@ def report_untouched(plan: TablePlan) -> TableReport:
         skipped=plan.skipped,
         manifest_version=facts.pin.version,
         lance_head_version=facts.head_version,
-        pending_indexes=plan.pending,
-        rows=facts.layout.rows,
+        pending_indexes=(*plan.pending, *plan.postponed),
+        rows=facts.rows,
         coverage_before=coverage,
         coverage_after=coverage,
     )
 
 
 def report_uncommitted(work: TableWork, *, skipped: str | None = None, head_version: int | None = None) -> TableReport:
-    """Say that nothing of a table could be committed, and why."""
+    """Say that nothing of a table could be committed, and why; `head_version` is where a skipped one was found."""
     facts = work.plan.facts
     coverage = facts.coverage()
     reason = skipped or (CONTENDED if work.is_contended else None)
@@ -160,9 +174,9 @@ def report_uncommitted(work: TableWork, *, skipped: str | None = None, head_vers
         skipped=None if work.error else reason,
         error=work.error,
         manifest_version=facts.pin.version,
-        lance_head_version=head_version if head_version is not None else facts.head_version,
-        pending_indexes=(*work.plan.pending, *work.unbuilt),
-        rows=facts.layout.rows,
+        lance_head_version=head_version if skipped is not None else facts.head_version,
+        pending_indexes=_pending(work, facts.layout),
+        rows=facts.rows,
         bytes_read=work.plan.bytes_read,
         coverage_before=coverage,
         coverage_after=coverage,
@@ -179,11 +193,11 @@ def report_committed(found: TableCommit) -> TableReport:
         fragments_removed=sum(len(made.group.fragments) for made in found.rewritten),
         fragments_added=sum(made.fragments_added for made in found.rewritten),
         committed=found.reached is not None,
-        skipped=CONTENDED if found.reached is None and not found.error else None,
+        skipped=CONTENDED if found.reached is None and work.is_contended and not found.error else None,
         error=found.error,
         manifest_version=after.version if found.reached is not None else found.pin.version,
         lance_head_version=after.version if found.reached is not None else found.head.version,
-        pending_indexes=(*work.plan.pending, *work.unbuilt),
+        pending_indexes=_pending(work, after),
         rows=after.rows,
         bytes_read=sum(made.group.bytes for made in found.rewritten),
         bytes_written=sum(made.bytes_written for made in found.rewritten),
@@ -194,6 +208,40 @@ def report_committed(found: TableCommit) -> TableReport:
         pause_ms=_milliseconds(found.pause_seconds),
         duration_ms=_milliseconds(work.seconds + found.pause_seconds),
     )
+
+
+def _coverage_to_come(plan: TablePlan, before: float) -> float:
+    if plan.skipped or plan.pending or not plan.reindex:
+        return before
+    if not plan.postponed:
+        return 1.0
+    if plan.folds_addresses:
+        return before
+    return 1.0 - sum(group.live_rows for group in plan.groups) / max(1, plan.facts.layout.rows)
+
+
+def _pending(work: TableWork, after: TableLayout) -> tuple[PendingIndex, ...]:
+    """Name every declared index that is missing or incomplete, and why; the plan knows best, if it was meant to be."""
+    pending: list[PendingIndex] = [*work.plan.pending, *work.unbuilt]
+    if not work.plan.reindex:
+        return tuple(pending)
+    told = {index.column for index in pending}
+    meant = {index.column: index for index in work.plan.postponed}
+    for intent in work.plan.facts.intents:
+        reason = _incomplete(after, intent)
+        if reason is not None and intent.column not in told:
+            told.add(intent.column)
+            left = LeftIndex(column=intent.column, reason=f"left to the next run: {reason}")
+            pending.append(meant.get(intent.column, left))
+    return tuple(pending)
+
+
+def _incomplete(layout: TableLayout, intent: IndexIntent) -> str | None:
+    index = layout.index_by_name.get(intent.name)
+    if index is None:
+        return "it was not built in time" if layout.rows else None
+    unknown = live_rows(layout.uncovered(index))
+    return f"it knows {layout.rows - unknown:,} of {layout.rows:,} rows" if unknown else None
 
 
 def _columns(names: Iterable[str]) -> tuple[str, ...]:

@@ -13,10 +13,11 @@ from omnigraph.engine.opening import open_engine
 from omnigraph.errors import EntityNotFound, OmniError
 from omnigraph.maintenance.admission import require_settled, sole_maintainer
 from omnigraph.maintenance.journal import record_run
+from omnigraph.maintenance.optimize.costs import PUBLISH_SECONDS, TAIL_SECONDS_MAX
 from omnigraph.maintenance.optimize.facts import TableFacts, observe_tables
 from omnigraph.maintenance.optimize.internal import compact_internal, internal_tables, preview_internal
 from omnigraph.maintenance.optimize.options import OptimizeOptions, concurrency_from
-from omnigraph.maintenance.optimize.plan import DRIFT, PUBLISH_SECONDS, TablePlan, plan_tables
+from omnigraph.maintenance.optimize.plan import plan_tables
 from omnigraph.maintenance.optimize.replan import plan_again
 from omnigraph.maintenance.optimize.report import (
     Contention,
@@ -28,19 +29,23 @@ from omnigraph.maintenance.optimize.report import (
     report_uncommitted,
     report_untouched,
 )
+from omnigraph.maintenance.optimize.table_plan import BEHIND, DRIFT, TablePlan
 from omnigraph.maintenance.optimize.tail import Tail, run_tail
 from omnigraph.maintenance.optimize.work import TableWork, carry_out_tasks, drop_files
-from omnigraph.maintenance.repair.drift import Classification, find_lasting_drift
+from omnigraph.maintenance.repair.drift import find_lasting_drift
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.storage.access import ANY_OPERATION
 from omnigraph.storage.tables import TableAddress
 from omnigraph.storage.worker_files import shared_with_workers
 from omnigraph.writes.authority import Capture, capture_branch
 from omnigraph.writes.context import GraphContext
+from omnigraph.writes.sidecar import list_pending
 from omnigraph.writes.upgrading import bring_up_to_date
 
 _NOTHING_TO_DO = ("local", "nothing to do")
-_LOOKS_MAX = 10
+_LOOKS_MAX = 3
+_FOREVER_SECONDS = 1e9
+"""As long as any run takes; an infinite time has no last moment that could be told to workers."""
 ATTEMPTS = 3
 """How often a group is made again when a writer changed its fragments meanwhile."""
 
@@ -122,12 +127,13 @@ class _Run:
             tail, ran = self._attempt_until_committed(capture, works, engine), (engine.name, reason)
         for found in tail.commits:
             self._context.store.tables.forget(found.pin.address)
+            found.work.rewritten = found.rewritten
         reports = self._reports(plans, works, tail)
-        internal, contentions = self._compact_internal()
+        internal, contentions, internal_left = self._compact_internal()
         # Of the commit itself: a later look would show what other writers have published since.
         after = tail.commit.graph_version if tail.commit is not None else capture.snapshot.graph_version
         result = self._result(capture, plans, [*reports, *internal], ran, graph_version=after)
-        left = sum(group.bytes for work in works for group in work.to_rewrite)
+        left = internal_left + sum(work.left_bytes for work in works)
         result = replace(
             result, commit=tail.commit, contentions=tuple(contentions), bytes_left=result.bytes_left + left
         )
@@ -149,17 +155,41 @@ class _Run:
         )
 
     def _look(self) -> tuple[Capture, tuple[TableFacts, ...]]:
-        """Capture the branch and look at its tables; a write under way, which looks like drift, is waited for."""
+        """Capture the branch and look at its tables; a write under way, which looks like drift, is waited for.
+
+        Where writers leave no time for two equal looks the pin is planned on: under the gates nobody writes, and there
+        drift is known for sure.
+        """
         for _ in range(_LOOKS_MAX):
             capture = capture_branch(self._context, self._branch)
             facts = observe_tables(capture, self._table_keys(capture), concurrency=self._looked_at_once)
-            drifted = {found.table_key for found in facts if found.is_drifted}
-            if not drifted:
+            in_doubt = self._in_doubt(facts)
+            if not in_doubt:
                 break
-            looked_again = find_lasting_drift(self._context, self._branch, tuple(drifted))
-            if all(found.classification is not Classification.NO_DRIFT for found in looked_again):
-                break
-        return capture, facts
+        at_pins = (
+            replace(found, head_version=found.pin.version) if found.table_key in in_doubt else found for found in facts
+        )
+        return capture, tuple(at_pins)
+
+    def _in_doubt(self, facts: Sequence[TableFacts]) -> frozenset[TableKey]:
+        """Return the tables ahead of their pins that a live writer may be at work on."""
+        ahead = {found.table_key: found for found in facts if found.is_drifted and found.is_readable}
+        if not ahead:
+            return frozenset()
+        looked_again = find_lasting_drift(self._context, self._branch, tuple(ahead))
+        same = {
+            drift.pin.table_key
+            for drift in looked_again
+            if (drift.pin.version, drift.head_version)
+            == (ahead[drift.pin.table_key].pin.version, ahead[drift.pin.table_key].head_version)
+        }
+        announced = {
+            effect.identity
+            for operation in list_pending(self._context.sidecars)
+            if operation.sidecar is not None
+            for effect in operation.sidecar.effects
+        }
+        return frozenset(key for key, found in ahead.items() if key not in same or found.pin.identity in announced)
 
     @property
     def _looked_at_once(self) -> int:
@@ -170,15 +200,28 @@ class _Run:
     def _plan(self, facts: tuple[TableFacts, ...]) -> tuple[TablePlan, ...]:
         plans = plan_tables(facts, self._options)
         for plan in plans:
+            pinned = plan.facts.pin.version
             if plan.skipped == DRIFT:
-                self._events(
-                    Noted(
-                        message=f"{plan.table_key} is at version {plan.facts.head_version} but the graph pins "
-                        f"{plan.facts.pin.version}: skipped. Look at it with "
-                        f"`omnigraph repair {self._context.store.uri}`."
-                    )
+                self._note(
+                    f"{plan.table_key} is at version {plan.facts.head_version} but the graph pins {pinned}"
+                    f"{'' if plan.facts.is_readable else ', which is gone'}: skipped. Look at it with "
+                    f"`omnigraph repair {self._context.store.uri}`."
                 )
+            elif plan.skipped == BEHIND:
+                self._note(
+                    f"{plan.table_key} ends at version {plan.facts.head_version or 'none'} but the graph pins "
+                    f"{pinned}: skipped. Its newest rows are lost; restore it from a backup."
+                )
+        pause = PUBLISH_SECONDS + sum(plan.tail_seconds for plan in plans)
+        if pause > TAIL_SECONDS_MAX:
+            self._note(
+                f"Writers will wait for about {pause:.0f} s, longer than the {TAIL_SECONDS_MAX:.0f} s that a run keeps "
+                "to: an index has so much to take in at once. Writers give up after 30 s."
+            )
         return plans
+
+    def _note(self, message: str) -> None:
+        self._events(Noted(message=message))
 
     def _open_engine(self, plans: Sequence[TablePlan]) -> tuple[Engine, str]:
         return open_engine(
@@ -195,7 +238,7 @@ class _Run:
             carry_out_tasks(
                 engine,
                 self._context.store,
-                works,
+                [work for work in works if work.error is None],
                 self._options,
                 not_after_us=self._deadline_us(),
                 events=self._events,
@@ -211,6 +254,7 @@ class _Run:
                 ir_hash=capture.snapshot.schema.ir_hash,
                 concurrency=self._concurrency,
                 may_replan=attempt < ATTEMPTS,
+                started=self._started,
                 events=self._events,
             )
             if not tail.stale or attempt == ATTEMPTS:
@@ -236,20 +280,26 @@ class _Run:
             elif plan.table_key in tail.drifted:
                 head = tail.drifted[plan.table_key]
                 reports.append(report_uncommitted(work_by_key[plan.table_key], skipped=DRIFT, head_version=head))
+            elif plan.table_key in tail.behind:
+                lost = tail.behind[plan.table_key]
+                reports.append(report_uncommitted(work_by_key[plan.table_key], skipped=BEHIND, head_version=lost))
             else:
                 reports.append(report_uncommitted(work_by_key[plan.table_key]))
         return reports
 
-    def _compact_internal(self) -> tuple[list[TableReport], list[Contention]]:
+    def _compact_internal(self) -> tuple[list[TableReport], list[Contention], int]:
         """Compact the internal tables last: the publish itself adds a fragment to them."""
-        reports, contentions = [], []
+        reports, contentions, left = [], [], 0
         for address in self._internal_tables():
-            done = compact_internal(self._context.store, self._context.engine, address, self._options)
+            done = compact_internal(
+                self._context.store, self._context.engine, address, self._options, not_after_us=self._deadline_us()
+            )
             if done is not None:
                 reports.append(done.report)
+                left += done.bytes_left
                 if done.contention is not None:
                     contentions.append(done.contention)
-        return reports, contentions
+        return reports, contentions, left
 
     def _table_keys(self, capture: Capture) -> tuple[TableKey, ...]:
         known = capture.snapshot.pins
@@ -274,7 +324,7 @@ class _Run:
     def _deadline_us(self) -> int | None:
         if self._options.max_seconds is None:
             return None
-        left = self._options.max_seconds - (clock.monotonic_seconds() - self._started)
+        left = min(self._options.max_seconds, _FOREVER_SECONDS) - (clock.monotonic_seconds() - self._started)
         return clock.now_us() + round(left * 1_000_000)
 
     def _result(

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 from omnigraph.base import clock, faults
 from omnigraph.errors import OmniError
+from omnigraph.maintenance.optimize.costs import fold_seconds
+from omnigraph.maintenance.optimize.table_plan import TablePlan
 from omnigraph.maintenance.optimize.work import FinishedBuild, FinishedRewrite, TableWork
 from omnigraph.manifest.snapshot import TablePin
 from omnigraph.storage.compaction import commit_rewrites
@@ -33,6 +35,8 @@ class TableCommit:
     rewrites: tuple[FinishedRewrite, ...]
     builds: tuple[FinishedBuild, ...]
     effect: SidecarEffect
+    spare_seconds: float = 0.0
+    """How long writers may wait for what was not planned: rows that an append added meanwhile."""
     reached: Table | None = None
     """Where the table ended; None when nothing was committed to it."""
     rewritten: tuple[FinishedRewrite, ...] = ()
@@ -103,9 +107,8 @@ class _Steps:
             faults.reach("optimize.after_index_build")
 
     def _rewrite(self) -> None:
-        follows = self._found.work.plan.follows_addresses
         layout = self._layout()
-        fitting = tuple(made for made in self._found.rewrites if _fits(made, layout, follows=follows))
+        fitting = tuple(made for made in self._found.rewrites if _fits(made, layout, self._found.work.plan))
         if fitting:
             results = [made.result for made in fitting]
             commit_rewrites(self._own_handle(), results, unchanged_at=self._found.head.version)
@@ -116,29 +119,54 @@ class _Steps:
         indexes = [index for index in self._stale() if index.holds_addresses]
         if indexes:
             self._fold(indexes)
-            # An index that only lost what was rewritten has taken in nothing new.
-            took_in = [index for index in stale if index.holds_addresses]
+            # An index that only lost what was rewritten has taken in nothing new, and a new one is told of as built.
+            built = {made.build.name for made in self._found.built}
+            took_in = [index for index in stale if index.holds_addresses and index.name not in built]
             self._found.folded = tuple(sorted({*self._found.folded, *_columns(took_in)}))
             faults.reach("optimize.after_address_fold")
 
     def _stale(self) -> list[IndexLayout]:
-        """Return the indexes to fold: those that were planned, and those that an append or a rewrite made stale since.
-
-        Full text takes as long to fold as to build; what an append added waits for the next run, which builds anew.
-        """
-        plan = self._found.work.plan
-        if not plan.reindex:
+        """Return the indexes to fold: as planned, and those that an append made stale since, while there is time."""
+        if not self._found.work.plan.reindex:
             return []
         layout = self._layout()
-        replaced = {made.build.name for made in self._found.builds}
-        planned = {index.name for index in plan.folds}
-        return [
-            index
-            for index in layout.indexes
-            if layout.is_stale(index)
-            and (index.name not in replaced or (index.holds_addresses and self._found.rewritten))
-            and (index.name in planned or not index.is_full_text)
-        ]
+        folds, spare = [], self._found.spare_seconds
+        for index in layout.indexes:
+            if not layout.is_stale(index):
+                continue
+            if self._is_planned(index):
+                folds.append(index)
+            elif self._was_complete(index) and fold_seconds(layout, index) <= spare:
+                spare -= fold_seconds(layout, index)
+                folds.append(index)
+        return folds
+
+    def _is_planned(self, index: IndexLayout) -> bool:
+        """Whether the time to fold an index is part of what the plan estimated."""
+        plan = self._found.work.plan
+        if index.holds_addresses and plan.folds_addresses and (self._found.rewritten or index.name in self._half_built):
+            return True
+        return index.name not in self._replaced and index.name in {planned.name for planned in plan.folds}
+
+    def _was_complete(self, index: IndexLayout) -> bool:
+        """Whether an index of an earlier run knew everything; what this run built or left waits for the next one.
+
+        Full text takes as long to fold as to build: what an append added waits for the next run, which builds anew.
+        """
+        plan = self._found.work.plan
+        then = plan.facts.layout.index_by_name.get(index.name)
+        if then is None or plan.facts.layout.is_stale(then) or index.is_full_text or index.name in self._replaced:
+            return False
+        return plan.folds_addresses or not index.holds_addresses
+
+    @property
+    def _replaced(self) -> set[str]:
+        return {made.build.name for made in self._found.builds}
+
+    @property
+    def _half_built(self) -> set[str]:
+        """Indexes that were to take in what is rewritten; they have to, even if in the end nothing was."""
+        return {made.build.name for made in self._found.builds if not made.knows_every_fragment}
 
     def _fold(self, indexes: Sequence[IndexLayout]) -> None:
         fold_indexes(self._own_handle(), indexes)
@@ -165,19 +193,22 @@ def _columns(indexes: Sequence[IndexLayout]) -> tuple[str, ...]:
     return tuple(sorted({column for index in indexes for column in index.columns}))
 
 
-def _fits(made: FinishedRewrite, layout: TableLayout, *, follows: bool) -> bool:
+def _fits(made: FinishedRewrite, layout: TableLayout, plan: TablePlan) -> bool:
     """Whether Lance can commit a rewrite as the indexes are now: no segment covers only a part of its fragments.
 
-    Indexes with row addresses are in the way only if they are to follow it; one whose files lie with the parent would
-    be left pointing there, and every lookup on the ref would fail.
+    Indexes with row addresses are in the way only if they are to follow it, or if they lie with the parent and are not
+    folded afterwards: they would be left pointing there, and every lookup on the ref would fail.
     """
     originals = frozenset(made.group.fragment_ids)
+    is_folded = plan.reindex and plan.folds_addresses
     for index in layout.indexes:
-        if index.holds_addresses and not follows:
-            continue
         for segment in index.segments:
             shared = originals & segment.fragment_ids
-            if (shared and shared != originals) or (shared and index.holds_addresses and segment.is_inherited):
+            if not shared:
+                continue
+            if index.holds_addresses and segment.is_inherited and not is_folded:
+                return False
+            if shared != originals and (plan.follows_addresses or not index.holds_addresses):
                 return False
     return True
 

@@ -12,8 +12,8 @@ from omnigraph.base import clock, faults, ids
 from omnigraph.base.events import Events
 from omnigraph.branches.gates import hold_branches
 from omnigraph.catalog.model import TableKey
-from omnigraph.errors import GraphCorrupt
 from omnigraph.maintenance.admission import refuse_pending_on
+from omnigraph.maintenance.optimize.costs import PUBLISH_SECONDS, TAIL_SECONDS_MAX
 from omnigraph.maintenance.optimize.table_commits import TableCommit, commit_table
 from omnigraph.maintenance.optimize.work import TableWork
 from omnigraph.manifest.commits import Commit, CommitKind
@@ -39,6 +39,8 @@ class Tail:
     """Tables of which something was changed meanwhile."""
     drifted: dict[TableKey, int] = field(default_factory=dict)
     """Tables that moved without the graph, with their HEAD."""
+    behind: dict[TableKey, int | None] = field(default_factory=dict)
+    """Tables whose pinned state is lost, with the newest that is left."""
     closed_seconds: float = 0.0
     """How long the branch was closed to other writers."""
 
@@ -57,12 +59,13 @@ def run_tail(
     ir_hash: str,
     concurrency: int,
     may_replan: bool,
+    started: float,
     events: Events,
 ) -> Tail:
     """Take the gates once for all tables, check what writers did meanwhile, commit and publish.
 
     With `may_replan`, anything that changed makes this return before a single effect, so that it can be made again;
-    without, the rest goes on alone.
+    without, the rest goes on alone. `started` is when the run began, by the monotonic clock.
     """
     # What writers have published meanwhile is read now, so that under the gates next to nothing is left to read.
     context.manifest.load(branch)
@@ -78,6 +81,7 @@ def run_tail(
         )
         if not ready or (tail.stale and may_replan):
             return tail
+        _share_spare_time(ready)
         tail.commits = ready
         effects = tuple(found.effect for found in ready)
         sidecar = describe_operation(
@@ -93,7 +97,7 @@ def run_tail(
             context,
             sidecar,
             lock,
-            lambda: _commit_tables(context, ready, lock, identity.transaction_properties, concurrency),
+            lambda: _commit_tables(context, ready, lock, identity.transaction_properties, concurrency, started),
             preconditions,
             events,
         )
@@ -120,7 +124,7 @@ def _check_tables(
         if pin is None or pin.address != work.pinned.address or not same_schema:
             tail.stale.append(work.plan.table_key)
         elif head is None or head.version < pin.version:
-            raise GraphCorrupt(f"Table {pin.table_key} is pinned at version {pin.version} but its newest is older.")
+            tail.behind[pin.table_key] = None if head is None else head.version
         elif head.version > pin.version:
             tail.drifted[pin.table_key] = head.version
         else:
@@ -160,6 +164,12 @@ def _effect(pin: TablePin) -> SidecarEffect:
     )
 
 
+def _share_spare_time(ready: Sequence[TableCommit]) -> None:
+    planned = PUBLISH_SECONDS + sum(found.work.plan.tail_seconds for found in ready)
+    for found in ready:
+        found.spare_seconds = max(0.0, TAIL_SECONDS_MAX - planned) / len(ready)
+
+
 def _has_work(found: TableCommit) -> bool:
     plan = found.work.plan
     return bool(found.rewrites or found.builds or plan.folds or plan.facts.layout.has_auto_cleanup)
@@ -171,6 +181,7 @@ def _commit_tables(
     lock: HeldLock,
     properties: Mapping[str, str],
     concurrency: int,
+    started: float,
 ) -> Achieved | None:
     """Commit every table, several at a time; one that fails half-way is published where it stands, with the others."""
     with ThreadPoolExecutor(max_workers=concurrency, thread_name_prefix="optimize") as pool:
@@ -181,7 +192,10 @@ def _commit_tables(
         return None
     return Achieved(
         changes=ManifestChanges(pins=tuple(_pin_move(found) for found in moved)),
-        metadata={"tables": {found.pin.table_key: _stats(found) for found in moved}},
+        metadata={
+            "duration_ms": _milliseconds(clock.monotonic_seconds() - started),
+            "tables": {found.pin.table_key: _stats(found) for found in moved},
+        },
     )
 
 
@@ -202,5 +216,10 @@ def _stats(found: TableCommit) -> Mapping[str, Any]:
         "bytes_written": sum(made.bytes_written for made in found.rewritten),
         "indexes_built": sorted({made.build.column for made in found.built}),
         "indexes_updated": list(found.folded),
-        "pause_ms": round(found.pause_seconds * 1_000),
+        "pause_ms": _milliseconds(found.pause_seconds),
+        "duration_ms": _milliseconds(found.work.seconds + found.pause_seconds),
     }
+
+
+def _milliseconds(seconds: float) -> int:
+    return round(seconds * 1_000)

@@ -10,14 +10,14 @@ from omnigraph.engine.interface import Engine
 from omnigraph.maintenance.optimize.builds import IndexJob, cut, job_key, train
 from omnigraph.maintenance.optimize.grouping import RewriteGroup
 from omnigraph.maintenance.optimize.options import OptimizeOptions
-from omnigraph.maintenance.optimize.plan import IndexBuild, PendingIndex, TablePlan
+from omnigraph.maintenance.optimize.table_plan import IndexBuild, PendingIndex, TablePlan, staying_fragments
 from omnigraph.storage.access import TableAccess
 from omnigraph.storage.compaction import RewriteOutcome, RewriteTask, new_files, run_rewrite
 from omnigraph.storage.indexing import IndexOutcome, IndexTask, run_index_build
 from omnigraph.storage.layout import FragmentLayout
 from omnigraph.storage.objects import ControlStore
 from omnigraph.storage.store import GraphStore
-from omnigraph.storage.tables import Table
+from omnigraph.storage.tables import Table, TableAddress
 
 _BATCH_ROWS_MAX = 8_192
 _BLOB_BATCH_ROWS_MAX = 64
@@ -46,6 +46,13 @@ class FinishedBuild:
     segment: Any
     built_on: Table
 
+    @property
+    def knows_every_fragment(self) -> bool:
+        """Whether nothing was left out of it for a rewrite to bring in."""
+        return {fragment.fragment_id for fragment in self.built_on.dataset.get_fragments()} <= set(
+            self.segment.fragment_ids
+        )
+
 
 @dataclass(slots=True, kw_only=True)
 class TableWork:
@@ -60,8 +67,16 @@ class TableWork:
     unbuilt: list[PendingIndex] = field(default_factory=list)
     seconds: float = 0.0
     error: str | None = None
+    rewritten: tuple[FinishedRewrite, ...] = ()
+    """What is committed in the end."""
     is_contended: bool = False
     """Whether something had to be given up because writers kept changing it."""
+
+    @property
+    def left_bytes(self) -> int:
+        """Bytes of the groups that were planned and are not rewritten, however far they got."""
+        groups = (*self.to_rewrite, *(made.group for made in self.rewrites if made not in self.rewritten))
+        return sum(group.bytes for group in groups)
 
     @classmethod
     def of(cls, plan: TablePlan, pinned: Table) -> "TableWork":
@@ -134,9 +149,7 @@ def staying(work: TableWork) -> Sequence[FragmentLayout]:
     If all are rewritten, the smallest stands for them: there has to be an index to fold the new ones into.
     """
     fragments = work.plan.facts.layout.fragments
-    groups = (*work.to_rewrite, *(made.group for made in work.rewrites))
-    rewritten = {number for group in groups for number in group.fragment_ids}
-    staying = [fragment for fragment in fragments if fragment.fragment_id not in rewritten]
+    staying = staying_fragments(fragments, (*work.to_rewrite, *(made.group for made in work.rewrites)))
     return staying or [min(fragments, key=lambda fragment: fragment.live_rows)]
 
 
@@ -203,8 +216,24 @@ def _take_build(outcome: IndexOutcome, work: TableWork, build: IndexBuild) -> No
 
 
 def drop_files(objects: ControlStore, work: TableWork) -> None:
-    """Delete the new data files of a table that is not going to be committed."""
+    """Delete the new files of a table that is not going to be committed; its groups are still to be rewritten then."""
     for rewrite in work.rewrites:
-        for path in new_files(rewrite.result):
-            objects.delete(f"{work.pinned.address.path}/data/{path}")
+        drop_rewrite(objects, work.pinned.address, rewrite.result)
+    for made in work.builds:
+        _drop_all(objects, f"{work.pinned.address.path}/_indices/{made.segment.uuid}")
+    work.to_rewrite += [made.group for made in work.rewrites]
+    work.to_build += [made.build for made in work.builds]
     work.rewrites.clear()
+    work.builds.clear()
+
+
+def drop_rewrite(objects: ControlStore, address: TableAddress, result: str) -> None:
+    """Delete the new files of one rewrite; large blobs lie beside a data file, in a directory of its name."""
+    for path in new_files(result):
+        objects.delete(f"{address.path}/data/{path}")
+        _drop_all(objects, f"{address.path}/data/{path.removesuffix('.lance')}")
+
+
+def _drop_all(objects: ControlStore, directory: str) -> None:
+    for path in list(objects.list(directory)):
+        objects.delete(path)

@@ -1,0 +1,150 @@
+"""What a run would do to one table, and what of it writers wait for."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from omnigraph.catalog.model import TableKey
+from omnigraph.maintenance.optimize.costs import COMMIT_SECONDS, add_seconds, fold_seconds, follow_seconds, keep_seconds
+from omnigraph.maintenance.optimize.facts import TableFacts
+from omnigraph.maintenance.optimize.grouping import RewriteGroup
+from omnigraph.storage.layout import FragmentLayout, IndexLayout
+
+DRIFT = "DriftNeedsRepair"
+BEHIND = "BehindNeedsRestore"
+BLOBS = "BlobColumnsUnsupportedByLance"
+CONTENDED = "Contended"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexBuild:
+    """Build one index over the fragments of the pin; it replaces an index of the same name."""
+
+    name: str
+    column: str
+    lance_type: str
+    parameters: Mapping[str, Any]
+    is_new: bool
+
+    @property
+    def holds_addresses(self) -> bool:
+        """Whether a rewrite takes what it replaced out of the index: building over that would be for nothing."""
+        return self.lance_type == "BTREE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingIndex:
+    """A declared index that cannot be built yet."""
+
+    column: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftIndex(PendingIndex):
+    """An index that this run leaves incomplete and the next one can complete."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TablePlan:
+    """Everything a run would do to one table."""
+
+    facts: TableFacts
+    groups: tuple[RewriteGroup, ...] = ()
+    left: tuple[RewriteGroup, ...] = ()
+    """Groups that pay but do not fit into a budget."""
+    folds: tuple[IndexLayout, ...] = ()
+    builds: tuple[IndexBuild, ...] = ()
+    pending: tuple[PendingIndex, ...] = ()
+    postponed: tuple[LeftIndex, ...] = ()
+    """Indexes that would take too long under the gates: the next run goes on with them."""
+    folds_addresses: bool = True
+    """Whether indexes with row addresses take in under the gates what was rewritten. If not they lose it, and the next
+    run builds them anew before it takes the gates."""
+    reindex: bool = True
+    skipped: str | None = None
+
+    @property
+    def table_key(self) -> TableKey:
+        """The table's name."""
+        return self.facts.table_key
+
+    @property
+    def has_work(self) -> bool:
+        """Whether anything would be committed to the table."""
+        return not self.skipped and (bool(self.groups) or self.has_index_work)
+
+    @property
+    def has_index_work(self) -> bool:
+        """Whether something would be committed besides rewrites."""
+        return bool(self.folds or self.builds or self.facts.layout.has_auto_cleanup)
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes that rewrites read."""
+        return sum(group.bytes for group in self.groups)
+
+    @property
+    def bytes_written(self) -> int:
+        """Bytes that rewrites write, estimated."""
+        return sum(group.bytes_after for group in self.groups)
+
+    @property
+    def follows_addresses(self) -> bool:
+        """Whether indexes with row addresses follow each rewrite in its commit, as they are not going to be folded."""
+        return not self.reindex and any(index.holds_addresses for index in self.facts.layout.indexes)
+
+    @property
+    def tail_seconds(self) -> float:
+        """How long the branch is closed for this table's commits, estimated."""
+        if not self.has_work:
+            return 0.0
+        if not self.groups or not self.folds_addresses:
+            return COMMIT_SECONDS + sum(fold_seconds(self.facts.layout, index) for index in self.folds)
+        by_row_ids = (index for index in self.folds if not index.holds_addresses)
+        folding = sum(fold_seconds(self.facts.layout, index) for index in by_row_ids)
+        return COMMIT_SECONDS + folding + self.rewriting_seconds + sum(map(self.group_seconds, self.groups))
+
+    @property
+    def rewriting_seconds(self) -> float:
+        """What the first rewrite adds to the tail, whatever its size: every BTREE is written whole.
+
+        That goes for new ones as well: they are built over what stays, and then folded like the others.
+        """
+        layout = self.facts.layout
+        if not self.reindex:
+            return keep_seconds(layout.rows) * sum(index.is_btree for index in layout.indexes)
+        built = self._built_btrees
+        known = [index for index in layout.indexes if index.is_btree and index.name not in built]
+        return sum(fold_seconds(layout, index) for index in known) + keep_seconds(layout.rows) * len(built)
+
+    def group_seconds(self, group: RewriteGroup) -> float:
+        """Estimate what committing one group adds to the tail, if addresses are folded or follow."""
+        btrees = [index for index in self.facts.layout.indexes if index.is_btree]
+        if not self.reindex:
+            return follow_seconds(group.live_rows) * len(btrees)
+        built = self._built_btrees
+        # What a BTREE does not know yet is part of its fold already.
+        known = sum(covered_rows(group.fragments, index) for index in btrees if index.name not in built)
+        return add_seconds(known + group.live_rows * len(built))
+
+    @property
+    def _built_btrees(self) -> frozenset[str]:
+        return frozenset(build.name for build in self.builds if build.holds_addresses)
+
+
+def covered_rows(fragments: Sequence[FragmentLayout], index: IndexLayout) -> int:
+    """Count the rows of some fragments that an index knows."""
+    return sum(
+        fragment.live_rows
+        for fragment in fragments
+        if any(fragment.fragment_id in segment.fragment_ids for segment in index.segments)
+    )
+
+
+def staying_fragments(
+    fragments: Sequence[FragmentLayout], groups: Sequence[RewriteGroup]
+) -> tuple[FragmentLayout, ...]:
+    """Return the fragments that no rewrite replaces."""
+    rewritten = {number for group in groups for number in group.fragment_ids}
+    return tuple(fragment for fragment in fragments if fragment.fragment_id not in rewritten)
