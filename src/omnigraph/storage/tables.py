@@ -325,6 +325,10 @@ class TableStore:
 
     def fresh(self, address: TableAddress, version: int | None) -> Table:
         """Open a state on a handle of its own: some calls of Lance want a handle to themselves while they run."""
+        with self._lock:
+            known = self._handles.get((address, version)) if version is not None else None
+        if known is not None:
+            return Table(address, known.dataset.checkout_version(version))
         with translated(doing=f"opening {address.path}", uri=address.path):
             return Table(address, self._dataset(address, version))
 

@@ -209,9 +209,10 @@ class _Run:
                 )
             elif plan.skipped == BEHIND:
                 newest = plan.facts.head_version
+                found = "is gone" if newest is None else f"ends at version {newest}"
                 self._note(
-                    f"{plan.table_key} {'is gone' if newest is None else f'ends at version {newest}'} but the graph pins "
-                    f"version {pinned}: skipped. Its newest rows are lost; restore it from a backup."
+                    f"{plan.table_key} {found} but the graph pins version {pinned}: skipped. Its newest rows are lost; "
+                    "restore it from a backup."
                 )
         pause = PUBLISH_SECONDS + sum(plan.tail_seconds for plan in plans)
         if pause > TAIL_SECONDS_MAX:
