@@ -46,7 +46,7 @@ def create_keyed_table(
 def insert_missing(store: TableStore, table: Table, key: str, rows: pa.Table) -> None:
     """Insert the rows whose key is not there yet; rows that are there are left alone, so repeating is harmless."""
     try:
-        handle = _own_handle(table)
+        handle = table.own_handle()
         _strip_auto_cleanup(table, handle)
         handle.merge_insert(key).when_not_matched_insert_all().use_index(False).execute(rows)
     except (OSError, ValueError, RuntimeError) as error:
@@ -60,7 +60,7 @@ def swap_rows(store: TableStore, table: Table, key: str, rows: pa.Table) -> None
     A raised `SwapLost` is not proof of failure: an acknowledgement may have been lost. The caller re-reads.
     """
     try:
-        handle = _own_handle(table)
+        handle = table.own_handle()
         if _strip_auto_cleanup(table, handle):
             # The strip may have been rebased over somebody's publish, so this handle no longer stands on our state.
             raise SwapLost(f"{table.address.path} was stripped of its auto-cleanup settings")
@@ -79,11 +79,6 @@ def swap_rows(store: TableStore, table: Table, key: str, rows: pa.Table) -> None
             raise storage_error(error, doing=f"publishing to {table.address.path}", uri=table.address.path) from error
         raise SwapLost(str(error)) from error
     store.landed(Table(table.address, handle))
-
-
-def _own_handle(table: Table) -> Any:
-    """Return a dataset of the same version that a write may move; the shared one stays where it is."""
-    return table.dataset.checkout_version(table.version)
 
 
 def _strip_auto_cleanup(table: Table, handle: Any) -> bool:

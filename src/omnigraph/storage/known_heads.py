@@ -10,10 +10,9 @@ from pathlib import Path
 from threading import Lock
 from typing import NamedTuple, TypeAlias
 
-Identity: TypeAlias = tuple[int, int, int]
+from omnigraph.storage.version_files import version_file
 
-_VERSIONS_MAX = 2**64 - 1
-"""Lance counts the names of manifests down from here, so that the newest is listed first."""
+Identity: TypeAlias = tuple[int, int, int]
 
 
 class _Known(NamedTuple):
@@ -69,4 +68,4 @@ def identity(path: Path) -> Identity | None:
 
 
 def _manifest(versions: Path, version: int) -> Path:
-    return versions / f"{_VERSIONS_MAX - version:020}.manifest"
+    return versions / version_file(version)

@@ -16,11 +16,11 @@ from google.protobuf.message import DecodeError
 from omnigraph.errors import StorageError
 from omnigraph.storage.config_keys import AUTO_CLEANUP_PREFIX
 from omnigraph.storage.history_proto import VersionRecord, parse_transaction, parse_version
+from omnigraph.storage.version_files import version_file
 
 _MAGIC = b"LANC"
 _TRAILER = struct.Struct("<QHH4s")
 _LENGTH = struct.Struct("<I")
-_VERSION_MAX = 2**64 - 1
 VERSIONS_EXAMINED_MAX = 1_024
 """How many versions are read one by one; a longer way counts as unreadable."""
 
@@ -142,7 +142,7 @@ def _tree(ref: str | None) -> str:
 
 
 def _manifest_path(ref: str | None, version: int) -> str:
-    return f"{_tree(ref)}_versions/{_VERSION_MAX - version:020d}.manifest"
+    return f"{_tree(ref)}_versions/{version_file(version)}"
 
 
 def _version_record(manifest: bytes, version: int) -> VersionRecord:

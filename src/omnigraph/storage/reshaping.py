@@ -58,7 +58,7 @@ def add_null_columns(table: Table, fields: Iterable[pa.Field]) -> None:
     got in between; the caller looks again which columns are missing.
     """
     try:
-        table.dataset.checkout_version(table.version).add_columns(list(fields))
+        table.own_handle().add_columns(list(fields))
     except (OSError, ValueError, RuntimeError) as error:
         if classify(error) in {LanceFailure.CONFLICT, LanceFailure.INCOMPATIBLE, LanceFailure.EXISTS}:
             raise CommitInterleaved(f"{table.address.path} moved past version {table.version}") from error

@@ -72,6 +72,10 @@ class Table:
         """The Lance dataset, for code inside `storage/` and for users who ask for a scanner of their own."""
         return self._dataset
 
+    def own_handle(self) -> Any:
+        """Return a dataset of this state that a write may move on; the shared one stays where it is."""
+        return self._dataset.checkout_version(self._dataset.version)
+
     @property
     def transaction_uuid(self) -> str | None:
         """The uuid of the transaction that made this version; None when Lance's binding cannot tell.
@@ -328,7 +332,7 @@ class TableStore:
         with self._lock:
             known = self._handles.get((address, version)) if version is not None else None
         if known is not None:
-            return Table(address, known.dataset.checkout_version(version))
+            return Table(address, known.own_handle())
         with translated(doing=f"opening {address.path}", uri=address.path):
             return Table(address, self._dataset(address, version))
 

@@ -14,8 +14,6 @@ from omnigraph.cli.params import duration_option, json_option, wait_option
 from omnigraph.cli.progress import follow_progress
 from omnigraph.cli.scope import echo_target, resolve_storage
 
-_KEEP_DEFAULT = 10
-
 
 @command(
     "cleanup",
@@ -44,10 +42,10 @@ def cleanup(
     if confirm:
         require_consent(invocation, target)
     import omnigraph
-    from omnigraph.maintenance.cleanup.policy import CleanupPolicy
+    from omnigraph.maintenance.cleanup.policy import KEEP_VERSIONS_DEFAULT, CleanupPolicy
 
     if keep is None and older_than is None:
-        keep = _KEEP_DEFAULT
+        keep = KEEP_VERSIONS_DEFAULT
     graph = omnigraph.open(target.uri, read_only=not confirm, recover=False)
     with follow_progress(invocation) as events:
         report = graph.cleanup(

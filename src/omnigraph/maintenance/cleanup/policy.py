@@ -7,6 +7,8 @@ from datetime import timedelta
 from omnigraph.errors import InvalidTarget
 from omnigraph.storage.retention import StoredVersion
 
+KEEP_VERSIONS_DEFAULT = 10
+"""What `cleanup` keeps when nobody says otherwise."""
 INTERNAL_KEEP_MIN = 100
 INTERNAL_AGE_MIN = timedelta(hours=24)
 """No live or paused writer may find the version of an internal table gone that it publishes on top of: its publish

@@ -1,0 +1,11 @@
+"""How Lance names the manifest of a version inside `_versions/`."""
+
+from typing import Final
+
+_VERSION_MAX: Final = 2**64 - 1
+"""Names count down from here, so that the newest is listed first."""
+
+
+def version_file(version: int) -> str:
+    """Return the name of a version's manifest."""
+    return f"{_VERSION_MAX - version:020d}.manifest"
