@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
-from uuid import UUID
 
 from google.protobuf.message import DecodeError
 
@@ -169,11 +168,16 @@ def _of_fragment(fragment: Any, roots: "_Roots") -> Iterator[FileReference]:
 
 
 def _of_index(index: Any, roots: "_Roots") -> Iterator[FileReference]:
-    directory = f"{roots.of(index)}/_indices/{UUID(bytes=index.uuid.uuid)}/"
+    directory = f"{roots.of(index)}/_indices/{_spelled(index.uuid.uuid)}/"
     for file in index.files:
         yield FileReference(f"{directory}{file.path}", FileKind.INDEX, file.size_bytes)
     if not index.files and not index.name.startswith(_INDEXES_WITHOUT_FILES):
         yield FileReference(directory, FileKind.INDEX, None)
+
+
+def _spelled(uuid: bytes) -> str:
+    digits = uuid.hex()
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
 
 class _Roots:
