@@ -5,7 +5,6 @@ files are exact: a version's manifest names and usually embeds its transaction, 
 field in it is the kind. A number we do not know is an unknown operation, never a harmless one.
 """
 
-import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,11 +16,9 @@ from omnigraph.catalog.arrow import TABLE_IDENTITY_METADATA
 from omnigraph.errors import StorageError
 from omnigraph.storage.config_keys import AUTO_CLEANUP_PREFIX
 from omnigraph.storage.history_proto import VersionRecord, parse_transaction, parse_version
+from omnigraph.storage.manifest_bytes import manifest_message, message_at
 from omnigraph.storage.version_files import version_file
 
-_MAGIC = b"LANC"
-_TRAILER = struct.Struct("<QHH4s")
-_LENGTH = struct.Struct("<I")
 VERSIONS_EXAMINED_MAX = 1_024
 """How many versions are read one by one; a longer way counts as unreadable."""
 
@@ -108,7 +105,7 @@ def operation(files: TableFiles, *, ref: str | None, version: int) -> TableOpera
         record = _version_record(manifest, version)
         # The embedded copy comes first: cleanup may delete the transaction file of a version that it keeps.
         if record.transaction_offset is not None:
-            return _table_operation(_message_at(manifest, record.transaction_offset))
+            return _table_operation(message_at(manifest, record.transaction_offset))
         path = f"{tree}_transactions/{record.transaction_file}"
         return _table_operation(files.read(path))
     except FileNotFoundError as exc:
@@ -147,27 +144,12 @@ def _manifest_path(ref: str | None, version: int) -> str:
 
 
 def _version_record(manifest: bytes, version: int) -> VersionRecord:
-    if len(manifest) < _TRAILER.size:
-        raise ValueError("the file is too short")
-    position, _, _, magic = _TRAILER.unpack(manifest[-_TRAILER.size :])
-    if magic != _MAGIC:
-        raise ValueError("the file does not end like a Lance manifest")
-    record = parse_version(_message_at(manifest, position))
+    record = parse_version(manifest_message(manifest))
     if record.version != version:
         raise ValueError(f"the manifest is of version {record.version}")
     if record.transaction_offset is None and not record.transaction_file:
         raise ValueError("the manifest names no transaction")
     return record
-
-
-def _message_at(content: bytes, position: int) -> bytes:
-    start = position + _LENGTH.size
-    if start > len(content):
-        raise ValueError(f"nothing is at byte {position}")
-    (length,) = _LENGTH.unpack(content[position:start])
-    if start + length > len(content):
-        raise ValueError(f"the message at byte {position} is cut off")
-    return content[start : start + length]
 
 
 def _table_operation(content: bytes) -> TableOperation:

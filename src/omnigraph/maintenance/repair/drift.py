@@ -9,7 +9,8 @@ import pyarrow as pa
 from omnigraph.base import clock
 from omnigraph.catalog.arrow import PRIMARY_KEY_METADATA, PROPERTY_ID_METADATA, table_schema
 from omnigraph.catalog.model import Catalog, TableKey
-from omnigraph.errors import EntityNotFound, HistoricalVersionReclaimed
+from omnigraph.catalog.type_names import find_types
+from omnigraph.errors import HistoricalVersionReclaimed
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
 from omnigraph.storage.operations import OperationName, TableOperation, operations_between
@@ -131,12 +132,8 @@ def branches_to_examine(context: GraphContext, branch: str | None) -> list[str]:
 
 
 def check_table_keys(snapshots: Iterator[GraphSnapshot], table_keys: Sequence[str]) -> tuple[TableKey, ...]:
-    """Return the keys, or raise for the first that no examined branch has, naming those they have."""
-    known = sorted({key for snapshot in snapshots for key in snapshot.pins})
-    for key in table_keys:
-        if key not in known:
-            raise EntityNotFound(f"There is no table {key!r}; the tables are {', '.join(known)}.", selector=key)
-    return tuple(TableKey(key) for key in table_keys)
+    """Return the keys of the named tables, or raise for the first that no examined branch has."""
+    return find_types(table_keys, {key for snapshot in snapshots for key in snapshot.pins}, what="table")
 
 
 def _look(context: GraphContext, branch: str, pin: TablePin, catalog: Catalog) -> TableDrift:
