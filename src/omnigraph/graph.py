@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Self
 
 from omnigraph.base.events import Events, ignore_events
+from omnigraph.catalog.type_names import each_name
 from omnigraph.engine.choice import EngineChoice, EngineName
 from omnigraph.engine.local import LocalEngine
 from omnigraph.errors import ClusterManaged, InvalidTarget
@@ -96,7 +97,8 @@ def _refuse_cluster_managed(uri: str, *, remedy: str) -> None:
     root = cluster_root_for_graph_uri(uri)
     if root is not None:
         raise ClusterManaged(
-            f"{uri} belongs to the cluster at {root}: {remedy} and run `omnigraph cluster apply`. Nothing was changed.",
+            f"{uri} belongs to the cluster at {root}: {remedy} and apply it there. `cluster apply` is not part of this "
+            "version, so that is for the program that manages the cluster. Nothing was changed.",
             uri=uri,
             root=root,
         )
@@ -516,7 +518,7 @@ class Graph:
             target_rows=target_rows,
             max_bytes_per_file=max_bytes_per_file,
             deleted_ratio=deleted_ratio,
-            tables=tuple(tables),
+            tables=each_name(tables),
             reindex=reindex,
             verify=verify,
             max_seconds=max_seconds,

@@ -4,21 +4,16 @@ import os
 import sys
 import traceback
 from contextlib import suppress
-from difflib import get_close_matches
 
 import click
 
 from omnigraph import errors
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.output import StdoutFailed, write_json
+from omnigraph.cli.usage_errors import as_usage
 
 DONE_NOT_PRINTED = 9
 STDOUT_CLOSED = 141
-
-# Flags that earlier programs of this name had, with what replaced them.
-_REMOVED_FLAGS = {
-    "--config": "use --store <uri> or --server <name|url>, or the operator config in ~/.omnigraph/config.yaml",
-}
 
 
 def report_failure(failure: Exception, invocation: Invocation) -> int:
@@ -69,48 +64,12 @@ def _as_omni_error(failure: Exception) -> errors.OmniError:
     if isinstance(failure, errors.OmniError):
         return failure
     if isinstance(failure, click.UsageError):
-        return _usage(failure)
+        return as_usage(failure)
     # The text of an unexpected exception may hold anything, also secrets; it is shown only on request.
     return errors.Internal(
         f"An unexpected {type(failure).__name__} stopped the command, which is a defect in omnigraph. "
         "Run it again with --debug to see the stack trace, and report it."
     )
-
-
-def _usage(failure: click.UsageError) -> errors.Usage:
-    context = failure.ctx
-    path = context.command_path if context else "omnigraph"
-    match failure:
-        case click.NoSuchOption(option_name=flag):
-            instead = _REMOVED_FLAGS.get(flag) or f"the nearest one is {_nearest(flag, _flags(context))}"
-            message = f"`{path}` has no flag {flag}; {instead}."
-            return errors.Usage(f"{message} See `{path} --help`.", flag=flag)
-        case click.exceptions.NoSuchCommand(command_name=word):
-            message = f"`{path}` has no command `{word}`; the nearest one is `{_nearest(word, _words(context))}`."
-        case click.MissingParameter(param=click.Parameter() as parameter):
-            message = f"`{path}` needs {parameter.human_readable_name.upper()}."
-        case _:
-            message = failure.format_message()
-            if "unexpected extra argument" in message and "--data" in _flags(context):
-                message += " Name what is to be read with --data."
-    return errors.Usage(f"{message} See `{path} --help`.")
-
-
-def _nearest(word: str, known: list[str]) -> str:
-    return get_close_matches(word, known, n=1, cutoff=0.0)[0]
-
-
-def _flags(context: click.Context | None) -> list[str]:
-    if context is None:
-        return ["--help"]
-    options = [option for option in context.command.get_params(context) if isinstance(option, click.Option)]
-    return [spelling for option in options if not option.hidden for spelling in (*option.opts, *option.secondary_opts)]
-
-
-def _words(context: click.Context | None) -> list[str]:
-    if context is None or not isinstance(context.command, click.Group):
-        return ["--help"]
-    return context.command.list_commands(context)
 
 
 def _record_lines(error: errors.OmniError) -> list[str]:

@@ -9,7 +9,7 @@ import logging
 from omnigraph.base import clock, faults, ids
 from omnigraph.base.endings import tell
 from omnigraph.base.events import Events, Published, Warned, ignore_events
-from omnigraph.catalog.arrow import table_schema
+from omnigraph.catalog.arrow import new_table_schema
 from omnigraph.catalog.compile import compile_shape
 from omnigraph.catalog.migration import hints_without_graph
 from omnigraph.catalog.model import Catalog
@@ -166,7 +166,11 @@ def _create_tables(store: GraphStore, catalog: Catalog, reference: SchemaRef) ->
         location = location_of(table_key, entity.identity)
         uuid = ids.new_uuid()
         table = create_table(
-            store.tables, TableAddress(location), table_schema(entity), uuid=uuid, properties={"omnigraph.kind": "init"}
+            store.tables,
+            TableAddress(location),
+            new_table_schema(entity, catalog.identity_domain),
+            uuid=uuid,
+            properties={"omnigraph.kind": "init"},
         )
         faults.reach("init.after_each_table")
         registrations.append(TableRegistration(table_key=table_key, identity=entity.identity, location=location))

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.catalog.model import Catalog, EntityType, Scalar, TableKey
+from omnigraph.catalog.type_names import each_name, keys_named, no_such_type, nodes_first, only_one
 from omnigraph.errors import EntityNotFound
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
 from omnigraph.storage.filters import Operator, all_of
@@ -133,30 +134,26 @@ class Snapshot:
 
         A name that the type got later is understood, too: what counts is that it is the same type.
         """
-        (table_key,) = self.table_keys([name], only_one=True)
+        table_key = only_one(name, self._named(name), self._pinned.pins)
         pin = self._pinned.pins[table_key]
         table = self._context.store.tables.open(pin.address, pin.version)
         return SnapshotTable(table, pin, self.catalog.type_by_table_key[table_key])
 
-    def table_keys(self, names: Sequence[str], *, only_one: bool = False) -> tuple[TableKey, ...]:
+    def table_keys(self, names: Sequence[str]) -> tuple[TableKey, ...]:
         """Resolve type names and table keys, nodes before edges; an unknown name is an error that names it."""
-        found: set[TableKey] = set()
-        for name in names:
-            keys = _named(self._pinned, name) or self._named_today(name)
+        found: list[TableKey] = []
+        for name in each_name(names):
+            keys = self._named(name)
             if not keys:
-                known = ", ".join(sorted(self._pinned.pins))
-                raise EntityNotFound(f"There is no type {name!r} in this graph; it has {known}.", selector=name)
-            if only_one and len(keys) > 1:
-                raise EntityNotFound(f"{name!r} is a node and an edge type; say {' or '.join(keys)}.", selector=name)
-            found.update(keys)
-        return tuple(sorted(found, key=lambda key: (key.startswith("edge:"), key)))
+                raise no_such_type(name, self._pinned.pins)
+            found.extend(keys)
+        return nodes_first(found)
 
-    def _named_today(self, name: str) -> list[TableKey]:
-        """Find types of this snapshot by the name that their branch has for them now, if that differs."""
+    def _named(self, name: str) -> tuple[TableKey, ...]:
+        """Find types by the name they have here, or by the one that their branch has for them now."""
+        named = keys_named(name, self._pinned.pins)
+        if named:
+            return named
         today = self._context.manifest.load(self._pinned.branch).snapshot
-        pins = (self._pinned.pin_of(today.pins[key].identity) for key in _named(today, name))
-        return [pin.table_key for pin in pins if pin is not None]
-
-
-def _named(pinned: GraphSnapshot, name: str) -> list[TableKey]:
-    return [key for key in pinned.pins if name in (key, key.partition(":")[2])]
+        pins = (self._pinned.pin_of(today.pins[key].identity) for key in keys_named(name, today.pins))
+        return tuple(pin.table_key for pin in pins if pin is not None)

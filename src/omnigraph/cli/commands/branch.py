@@ -15,7 +15,7 @@ from omnigraph.cli.progress import follow_progress
 from omnigraph.cli.scope import echo_target, resolve_storage
 
 
-@command("branch create", examples=("omnigraph branch create --store art.omni review",))
+@command("branch create", examples=("omnigraph branch create review art.omni",))
 @click.argument("name", metavar="NAME")
 @click.option("--from", "source", metavar="SOURCE", default="main", help="A branch, a commit id or branch@N.")
 @json_option
@@ -49,7 +49,7 @@ def branch_list(invocation: Invocation) -> None:
 @command(
     "branch diff",
     examples=(
-        "omnigraph branch diff --store art.omni main",
+        "omnigraph branch diff main art.omni",
         "omnigraph branch diff --store art.omni main --from main~1 --stat",
     ),
 )
@@ -105,7 +105,7 @@ def branch_diff(
     )
 
 
-@command("branch delete", examples=("omnigraph branch delete --store art.omni review",))
+@command("branch delete", examples=("omnigraph branch delete review art.omni",))
 @click.argument("name", metavar="NAME")
 @json_option
 def branch_delete(invocation: Invocation, *, name: str) -> None:
@@ -128,7 +128,7 @@ def branch_delete(invocation: Invocation, *, name: str) -> None:
 @command(
     "branch merge",
     examples=(
-        "omnigraph branch merge --store art.omni review --dry-run",
+        "omnigraph branch merge review art.omni --dry-run",
         "omnigraph branch merge --store art.omni review --message 'October review'",
     ),
 )

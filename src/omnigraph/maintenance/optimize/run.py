@@ -7,10 +7,11 @@ from dataclasses import replace
 from omnigraph.base import clock, faults
 from omnigraph.base.events import Events, Noted, ignore_events
 from omnigraph.catalog.model import TableKey
+from omnigraph.catalog.type_names import find_types
 from omnigraph.engine.choice import EngineChoice
 from omnigraph.engine.interface import Engine
 from omnigraph.engine.opening import open_engine
-from omnigraph.errors import EntityNotFound, OmniError
+from omnigraph.errors import OmniError
 from omnigraph.maintenance.admission import require_settled, sole_maintainer
 from omnigraph.maintenance.journal import record_run
 from omnigraph.maintenance.optimize.costs import PUBLISH_SECONDS, TAIL_SECONDS_MAX
@@ -318,13 +319,7 @@ class _Run:
     def _table_keys(self, capture: Capture) -> tuple[TableKey, ...]:
         known = capture.snapshot.pins
         internal = {address.location for address in internal_tables(self._manifest())}
-        for name in self._options.tables:
-            if name not in known and name not in internal:
-                raise EntityNotFound(
-                    f"There is no table {name!r}; the tables are {', '.join([*known, *sorted(internal)])}.",
-                    selector=name,
-                )
-        wanted = set(self._options.tables)
+        wanted = find_types(self._options.tables, [*known, *map(TableKey, internal)], what="table")
         return tuple(key for key in known if not wanted or key in wanted)
 
     def _internal_tables(self) -> Iterator[TableAddress]:

@@ -9,7 +9,8 @@ import pyarrow as pa
 from omnigraph.base import clock
 from omnigraph.catalog.arrow import PRIMARY_KEY_METADATA, PROPERTY_ID_METADATA, table_schema
 from omnigraph.catalog.model import Catalog, TableKey
-from omnigraph.errors import EntityNotFound, HistoricalVersionReclaimed
+from omnigraph.catalog.type_names import find_types
+from omnigraph.errors import HistoricalVersionReclaimed
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
 from omnigraph.storage.operations import OperationName, TableOperation, operations_between
@@ -131,12 +132,8 @@ def branches_to_examine(context: GraphContext, branch: str | None) -> list[str]:
 
 
 def check_table_keys(snapshots: Iterator[GraphSnapshot], table_keys: Sequence[str]) -> tuple[TableKey, ...]:
-    """Return the keys, or raise for the first that no examined branch has, naming those they have."""
-    known = sorted({key for snapshot in snapshots for key in snapshot.pins})
-    for key in table_keys:
-        if key not in known:
-            raise EntityNotFound(f"There is no table {key!r}; the tables are {', '.join(known)}.", selector=key)
-    return tuple(TableKey(key) for key in table_keys)
+    """Return the keys of the named tables, or raise for the first that no examined branch has."""
+    return find_types(table_keys, {key for snapshot in snapshots for key in snapshot.pins}, what="table")
 
 
 def _look(context: GraphContext, branch: str, pin: TablePin, catalog: Catalog) -> TableDrift:
@@ -158,7 +155,7 @@ def _look_for_stray(
     context: GraphContext, branch: str, pin: TablePin, own_ref: str, catalog: Catalog
 ) -> TableDrift | None:
     ref = list_refs(context.store.tables, pin.location).get(own_ref)
-    address = TableAddress(pin.location, own_ref)
+    address = pin.address_on(own_ref)
     head = context.store.tables.head(address) if ref is not None else None
     if ref is None or head is None:
         return None
@@ -200,6 +197,8 @@ def _unfit_because(head: Table, pinned: Table | None, pin: TablePin, catalog: Ca
                 f"column {name!r} is {found.get(name, 'missing')} in version {head.version} but the schema says "
                 f"{declared.get(name, 'that there is none')}; {way_out}"
             )
+    if pinned is not None and head.identity_mark != pinned.identity_mark:
+        return f"version {head.version} no longer says which table it is; {way_out}"
     accepted = pinned.schema if pinned is not None else table_schema(catalog.type_by_table_key[pin.table_key])
     for field in head.schema:
         if _marks(field) != _marks(accepted.field(field.name)):

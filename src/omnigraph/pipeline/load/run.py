@@ -17,6 +17,7 @@ from omnigraph.engine.interface import Engine
 from omnigraph.engine.opening import close_at_end, open_engine
 from omnigraph.errors import BranchNotFound, InvalidTarget
 from omnigraph.manifest.commits import Commit, CommitId, check_actor
+from omnigraph.manifest.missing import no_such_branch
 from omnigraph.pipeline.load.bulk.buckets import Buckets
 from omnigraph.pipeline.load.bulk.writer import BulkLoadWriter, load_task, read_pieces, stored_rows
 from omnigraph.pipeline.load.frames import FrameInput
@@ -123,10 +124,11 @@ def _fork_if_missing(context: GraphContext, branch: str, from_branch: str | None
         context.manifest.resolve(branch)
     except BranchNotFound as missing:
         if from_branch is None:
-            raise BranchNotFound(
-                f"Branch '{branch}' was not found in {context.store.uri}. Create it with --from BASE "
-                "(from_branch in Python), or load into a branch that exists.",
-                branch=branch,
+            raise no_such_branch(
+                branch,
+                context.manifest.branch_names(),
+                uri=context.store.uri,
+                advice="Create it with --from BASE (from_branch in Python), or load into a branch that exists.",
             ) from missing
         created = create_branch(context, branch, source=context.addresses.resolve(from_branch))
         return context.manifest.load(created).head.graph_commit_id
