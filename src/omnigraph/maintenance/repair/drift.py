@@ -187,7 +187,7 @@ def _stray(context: GraphContext, branch: str, pin: TablePin, own_ref: str, cata
         # Without a listing: an unreadable ref of somebody else's is not this branch's matter.
         return None
     ref = list_refs(context.store.tables, pin.location).get(own_ref)
-    address = TableAddress(pin.location, own_ref)
+    address = pin.address_on(own_ref)
     head = context.store.tables.head(address) if ref is not None else None
     if ref is None or head is None:
         return None
@@ -234,6 +234,8 @@ def _unfit_because(head: Table, pinned: Table | None, pin: TablePin, catalog: Ca
                 f"column {name!r} is {found.get(name, 'missing')} in version {head.version} but the schema says "
                 f"{declared.get(name, 'that there is none')}; {way_out}"
             )
+    if pinned is not None and head.identity_mark != pinned.identity_mark:
+        return f"version {head.version} no longer says which table it is; {way_out}"
     accepted = pinned.schema if pinned is not None else table_schema(catalog.type_by_table_key[pin.table_key])
     for field in head.schema:
         if _marks(field) != _marks(accepted.field(field.name)):

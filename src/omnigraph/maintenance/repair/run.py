@@ -30,6 +30,7 @@ from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId, CommitKind
 from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions
 from omnigraph.manifest.rows import MANIFEST
 from omnigraph.manifest.snapshot import GraphSnapshot
+from omnigraph.writes.aftermath import finish_published, says_what_is_published
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.upgrading import bring_up_to_date
 
@@ -97,6 +98,7 @@ class RepairReport:
         return tuple(row for row in self.rows if row.action is RepairAction.REFUSED)
 
 
+@says_what_is_published
 def run_repair(
     context: GraphContext,
     *,
@@ -212,7 +214,7 @@ def _repair_branch(
             _commit(branch, chosen, rows),
             _preconditions(snapshot, chosen),
         )
-        context.log.add(commit)
+        finish_published(context, commit, events)
         return rows, commit
 
 
