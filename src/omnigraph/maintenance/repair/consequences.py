@@ -1,14 +1,14 @@
 """Which declared rules a graph would break with drifted tables published: no write would have let such rows in."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from omnigraph.catalog.model import Catalog, EdgeType, TableKey
+from omnigraph.catalog.model import TableKey
 from omnigraph.maintenance.repair.drift import Classification, TableDrift
 from omnigraph.maintenance.unreadable import UNREADABLE, refuse_unreachable
 from omnigraph.manifest.snapshot import GraphSnapshot
-from omnigraph.records.findings import FindingCollector, Findings
+from omnigraph.records.findings import Findings
 from omnigraph.storage.tables import Table
 from omnigraph.writes.constraints.broken import BrokenConstraints, broken_constraints
 from omnigraph.writes.context import GraphContext
@@ -37,7 +37,7 @@ def broken_rules(
     catalog = context.schemas.catalog(snapshot.schema)
     states = {**_pinned_states(context, snapshot), **moved}
     judged = broken_constraints(context, catalog, states, tables=sorted(moved), limit=limit)
-    return {key: _of_table(key, judged, moved, catalog, limit) for key in moved}
+    return {key: _of_table(key, judged, limit) for key in moved}
 
 
 def _may_change_rows(drift: TableDrift) -> bool:
@@ -62,19 +62,11 @@ def _opened(context: GraphContext, address: Any, version: int) -> Table | None:
         return None
 
 
-def _of_table(
-    key: TableKey, judged: BrokenConstraints, moved: Mapping[TableKey, Table], catalog: Catalog, limit: int
-) -> BrokenRules:
-    collected = FindingCollector(limit=max(limit, 1))
-    unchecked = []
-    for table_key in (key, *_edges_left_behind(key, moved, catalog)):
-        collected.include(judged.broken.get(table_key, Findings()))
-        if table_key in judged.unchecked:
-            unchecked.append(judged.unchecked[table_key])
-    result = collected.result()
+def _of_table(key: TableKey, judged: BrokenConstraints, limit: int) -> BrokenRules:
+    found = judged.broken.get(key, Findings())
     return BrokenRules(
-        total=result.total,
-        by_code={code.value: count for code, count in result.by_code.items()},
+        total=found.total,
+        by_code={code.value: count for code, count in found.by_code.items()},
         samples=tuple(
             {
                 "table_key": finding.table_key,
@@ -83,14 +75,7 @@ def _of_table(
                 "id": finding.row_id,
                 "message": finding.message,
             }
-            for finding in result.first[:limit]
+            for finding in found.first[:limit]
         ),
-        unchecked="; ".join(unchecked) or None,
+        unchecked=judged.unchecked.get(key),
     )
-
-
-def _edges_left_behind(key: TableKey, moved: Mapping[TableKey, Table], catalog: Catalog) -> Iterator[TableKey]:
-    """Name the edge tables that did not drift and may lack nodes because this table did."""
-    entity = catalog.type_by_table_key[key]
-    if not isinstance(entity, EdgeType):
-        yield from (edge.table_key for edge in catalog.edges_touching(entity.name) if edge.table_key not in moved)
