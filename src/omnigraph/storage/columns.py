@@ -5,7 +5,7 @@ drop leaves the number out of it, and a new column is null wherever no file has 
 get a value for costs one small file per fragment. Row ids and the indexes of columns that stay survive.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -13,10 +13,11 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.base import ids
+from omnigraph.storage.checksums import sums_of_names
 from omnigraph.storage.field_ids import flat_field_ids, numbered_schema, unused_field_ids
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.staging import StagedCommit
-from omnigraph.storage.tables import Table
+from omnigraph.storage.tables import Table, TableStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,11 +32,12 @@ class Reshape:
     """Per new column, what existing rows get; a new column that is not named here is null in all of them."""
 
 
-def stage_reshape(table: Table, reshape: Reshape, *, properties: Mapping[str, str]) -> StagedCommit:
+def stage_reshape(store: TableStore, table: Table, reshape: Reshape, *, properties: Mapping[str, str]) -> StagedCommit:
     """Write the files of the new columns that have values, and plan the one transaction that changes the schema."""
     from lance import LanceOperation
 
     dataset = table.dataset
+    known = _names(fragment.metadata for fragment in dataset.get_fragments())
     with translated(doing=f"adding columns to {table.address.path}", uri=table.address.path):
         fragments, filled_ids = _filled(dataset, reshape.filled)
         # What the schema says beside its columns belongs to the table: by it the graph knows the table again.
@@ -48,7 +50,12 @@ def stage_reshape(table: Table, reshape: Reshape, *, properties: Mapping[str, st
         operation="Merge",
         properties=properties,
         build=lambda _: operation,
+        checksums=sums_of_names(store, table.address, sorted(_names(fragments) - known), has_blobs=False),
     )
+
+
+def _names(fragments: Iterable[Any]) -> set[str]:
+    return {file.path for fragment in fragments for file in fragment.files}
 
 
 def _filled(dataset: Any, filled: Mapping[str, pa.Scalar]) -> tuple[list[Any], dict[str, int]]:

@@ -5,8 +5,9 @@ even with `max_retries=0`, so `commit_staged` checks afterwards that the new ver
 carries our uuid: that check, under the branch's gate, is what keeps keys unique.
 """
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ import pyarrow.compute as pc
 
 from omnigraph.base import faults, ids
 from omnigraph.catalog.arrow import TABLE_IDENTITY_METADATA
+from omnigraph.storage.checksums import sums_of_deletions, sums_of_fragments
 from omnigraph.storage.expected_tables import ExpectedTable
 from omnigraph.storage.field_ids import flat_field_ids
 from omnigraph.storage.lance_errors import LanceFailure, classify, storage_error, translated
@@ -44,6 +46,8 @@ class StagedCommit:
     it does."""
     data_files: tuple[str, ...] = ()
     """The names of the new data files, in the `data/` directory of where the commit lands."""
+    checksums: Mapping[str, str] = field(default_factory=dict)
+    """Of the files that the commit adds, see `checksums.py`."""
 
     def on_top_of(self, read_version: int) -> "StagedCommit":
         """Move onto a later version that changed no fragment, for chains of planned commits."""
@@ -68,17 +72,44 @@ def stage_change(
     """
     rows, row_ids = _rewritten_then_inserted(rewritten, inserted)
     fragments = write_data_files(store, table, target, rows) if rows is not None and rows.num_rows else []
+    sums = sums_of_fragments(store, target, fragments, has_blobs=_has_blobs(table.schema))
+    return _stage_fragments(
+        store,
+        table,
+        target,
+        with_row_ids(fragments, row_ids) if len(row_ids) else fragments,
+        removed_addresses=removed_addresses,
+        properties=properties,
+        sums=sums,
+    )
+
+
+def _stage_fragments(
+    store: TableStore,
+    table: Table,
+    target: TableAddress,
+    fragments: Sequence[Any],
+    *,
+    removed_addresses: pa.Array,
+    properties: Mapping[str, str],
+    sums: Mapping[str, str],
+) -> StagedCommit:
+    """Plan the transaction that adds written fragments and removes rows."""
     if len(removed_addresses) == 0:
-        return _staged(table, "Append", properties, lambda _: _append(fragments), fragments)
+        return _staged(table, "Append", properties, lambda _: _append(fragments), fragments, sums)
+    name = "Update" if fragments else "Delete"
     if target == table.address:
-        operation = _deleting_operation(table, removed_addresses, fragments, row_ids)
-        return _staged(table, _deleting_name(fragments), properties, lambda _: operation, fragments)
+        updated, removed = _delete_addresses(table, removed_addresses)
+        operation = _deleting(updated, removed, fragments)
+        sums = {**sums, **sums_of_deletions(store, target, updated)}
+        return _staged(table, name, properties, lambda _: operation, fragments, sums)
     return _staged(
         table,
-        _deleting_name(fragments),
+        name,
         properties,
-        lambda forked: _deleting_operation(forked, removed_addresses, fragments, row_ids),
+        lambda forked: _deleting(*_delete_addresses(forked, removed_addresses), fragments),
         fragments,
+        sums,
     )
 
 
@@ -94,12 +125,16 @@ def stage_replacement(
     from lance import LanceOperation
 
     fragments = write_data_files(store, table, target, rows) if rows.num_rows else []
+    sums = sums_of_fragments(store, target, fragments, has_blobs=_has_blobs(table.schema))
     # Lance's own form of the schema, not Arrow's: a fresh one would be numbered otherwise than the files are.
     schema = table.dataset.lance_schema
-    return _staged(table, "Overwrite", properties, lambda _: LanceOperation.Overwrite(schema, fragments), fragments)
+    return _staged(
+        table, "Overwrite", properties, lambda _: LanceOperation.Overwrite(schema, fragments), fragments, sums
+    )
 
 
 def stage_written(
+    store: TableStore,
     table: Table,
     target: TableAddress,
     fragments: Sequence[str],
@@ -108,7 +143,7 @@ def stage_written(
     removed_addresses: pa.Array | None = None,
     properties: Mapping[str, str],
 ) -> StagedCommit:
-    """Plan the transaction for data files that workers wrote; see `storage/worker_files.py`.
+    """Plan the transaction for data files that workers wrote, as `described_fragment` tells of them.
 
     With `replacing`, the canonical schema, they become the whole content; otherwise they are added, and the rows at
     `removed_addresses` go.
@@ -116,23 +151,29 @@ def stage_written(
     from lance import LanceOperation
     from lance.fragment import FragmentMetadata
 
-    written = [FragmentMetadata.from_json(fragment) for fragment in fragments]
+    described = [json.loads(fragment) for fragment in fragments]
+    written = [FragmentMetadata.from_json(json.dumps(made["fragment"])) for made in described]
+    sums = {name: value for made in described for name, value in made["crc32"].items()}
     if replacing is not None:
         # An overwrite replaces the schema whole; by what it says beside the columns the graph knows the table again.
         schema = replacing.with_metadata(table.schema.metadata)
-        return _staged(table, "Overwrite", properties, lambda _: LanceOperation.Overwrite(schema, written), written)
-    if removed_addresses is None or len(removed_addresses) == 0:
-        return _staged(table, "Append", properties, lambda _: _append(written), written)
-    if target == table.address:
-        operation = _deleting_with(table, removed_addresses, written)
-        return _staged(table, _deleting_name(written), properties, lambda _: operation, written)
-    return _staged(
+        overwrite = LanceOperation.Overwrite(schema, written)
+        return _staged(table, "Overwrite", properties, lambda _: overwrite, written, sums)
+    return _stage_fragments(
+        store,
         table,
-        _deleting_name(written),
-        properties,
-        lambda forked: _deleting_with(forked, removed_addresses, written),
+        target,
         written,
+        removed_addresses=pa.array([], pa.uint64()) if removed_addresses is None else removed_addresses,
+        properties=properties,
+        sums=sums,
     )
+
+
+def described_fragment(store: TableStore, target: TableAddress, fragment: Any, *, has_blobs: bool) -> str:
+    """Spell what a commit needs to know of a fragment that a worker wrote, the checksums of its files included."""
+    sums = sums_of_fragments(store, target, [fragment], has_blobs=has_blobs)
+    return json.dumps({"fragment": fragment.to_json(), "crc32": sums})
 
 
 def stage_auto_cleanup_strip(table: Table, *, properties: Mapping[str, str]) -> StagedCommit | None:
@@ -280,6 +321,7 @@ def _staged(
     properties: Mapping[str, str],
     build: Callable[[Table], Any],
     fragments: Sequence[Any] = (),
+    sums: Mapping[str, str] | None = None,
 ) -> StagedCommit:
     return StagedCommit(
         uuid=ids.new_uuid(),
@@ -288,6 +330,7 @@ def _staged(
         properties=properties,
         build=build,
         data_files=tuple(file.path for fragment in fragments for file in fragment.files),
+        checksums=sums or {},
     )
 
 
@@ -297,24 +340,15 @@ def _append(fragments: Sequence[Any]) -> Any:
     return LanceOperation.Append(fragments)
 
 
-def _deleting_name(fragments: Sequence[Any]) -> str:
-    return "Update" if fragments else "Delete"
-
-
-def _deleting_operation(table: Table, removed_addresses: pa.Array, fragments: Sequence[Any], row_ids: pa.Array) -> Any:
-    return _deleting_with(table, removed_addresses, with_row_ids(fragments, row_ids))
-
-
-def _deleting_with(table: Table, removed_addresses: pa.Array, fragments: Sequence[Any]) -> Any:
-    """Write the deletion files of a change that removes or replaces rows, and make its operation."""
+def _deleting(updated: Sequence[Any], removed: Sequence[int], fragments: Sequence[Any]) -> Any:
+    """Make the operation of a change that removes or replaces rows; its deletion files are written."""
     from lance import LanceOperation
 
-    updated, removed = _delete_addresses(table, removed_addresses)
     if not fragments:
-        return LanceOperation.Delete(updated, removed, "id IN (…)")
+        return LanceOperation.Delete(list(updated), list(removed), "id IN (…)")
     return LanceOperation.Update(
-        removed_fragment_ids=removed,
-        updated_fragments=updated,
+        removed_fragment_ids=list(removed),
+        updated_fragments=list(updated),
         new_fragments=list(fragments),
     )
 
@@ -384,9 +418,9 @@ def with_blob_columns(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     import lance
 
     columns = []
-    for field in schema:
-        column = rows[field.name]
-        if _is_blob(field.type):
+    for column_field in schema:
+        column = rows[column_field.name]
+        if _is_blob(column_field.type):
             column = lance.blob_array(column.to_pylist())
         columns.append(column)
     return pa.table(columns, schema=schema)
@@ -401,6 +435,10 @@ def _stream(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBa
             for made in with_blob_columns(pa.Table.from_batches([batch]), schema).combine_chunks().to_batches()
         ),
     )
+
+
+def _has_blobs(schema: pa.Schema) -> bool:
+    return any(_is_blob(kind) for kind in schema.types)
 
 
 def _is_blob(data_type: pa.DataType) -> bool:
