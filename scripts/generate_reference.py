@@ -88,8 +88,9 @@ EXIT_MEANINGS = {
     5: "a conflict with the state of the graph; read again and decide",
     7: "an interrupted write must be settled first",
     8: "not possible right now: the branch is busy, or the store failed in passing",
+    9: "done, but the result could not be printed: stdout is full or closed; stderr names the commit",
     130: "interrupted",
-    141: "stdout was closed",
+    141: "stdout was closed, and nothing was changed",
 }
 
 STORAGE_KIND_MEANINGS = {

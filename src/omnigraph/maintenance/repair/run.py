@@ -27,6 +27,7 @@ from omnigraph.maintenance.repair.review import DriftReview, review_drift
 from omnigraph.manifest.commits import Commit, CommitId, CommitKind
 from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions
 from omnigraph.manifest.snapshot import GraphSnapshot
+from omnigraph.writes.aftermath import finish_published, says_what_is_published
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.upgrading import bring_up_to_date
 
@@ -88,6 +89,7 @@ class RepairReport:
         return tuple(row for row in self.rows if row.action is RepairAction.REFUSED)
 
 
+@says_what_is_published
 def run_repair(
     context: GraphContext,
     *,
@@ -150,7 +152,7 @@ def _repair_branch(
             _commit(branch, chosen),
             _preconditions(snapshot, chosen),
         )
-        context.log.add(commit)
+        finish_published(context, commit, events)
         return rows, commit
 
 
