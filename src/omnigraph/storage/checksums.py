@@ -9,11 +9,11 @@ them. Files that somebody else wrote have no checksum, and are counted as not ch
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from omnigraph.errors import StorageError
+from omnigraph.storage.file_references import FileKind, FileReference
 from omnigraph.storage.objects import ControlStore
-from omnigraph.storage.tables import TableAddress, TableStore
 
 _SHORT_NAME: Final = 16
 """So many characters at the end of a file's name tell it from all others of its table: Lance draws them at random."""
@@ -54,36 +54,20 @@ def blob_directory(path: str) -> str:
     return f"{path.rpartition('.')[0]}/"
 
 
-def sums_of_fragments(
-    store: TableStore, target: TableAddress, fragments: Iterable[Any], *, has_blobs: bool
-) -> dict[str, str]:
-    """Read back the data files of new fragments; they lie in the tree of `target`."""
-    files = [file for fragment in fragments for file in fragment.files if file.base_id is None]
-    return {
-        short_name(file.path): _sum_of(store.objects, target, file.path, has_blobs=has_blobs).spell() for file in files
-    }
-
-
-def sums_of_names(store: TableStore, target: TableAddress, names: Iterable[str], *, has_blobs: bool) -> dict[str, str]:
-    """Read back data files by their names in the `data/` directory of `target`."""
-    return {short_name(name): _sum_of(store.objects, target, name, has_blobs=has_blobs).spell() for name in names}
-
-
-def sums_of_deletions(store: TableStore, target: TableAddress, fragments: Iterable[Any]) -> dict[str, str]:
-    """Read back the deletion files of changed fragments."""
-    paths = [fragment.deletion_file.path(fragment.id) for fragment in fragments if fragment.deletion_file is not None]
-    return {short_name(path): sum_of_file(store.objects, f"{target.path}/{path}").spell() for path in paths}
-
-
-def _sum_of(objects: ControlStore, target: TableAddress, name: str, *, has_blobs: bool) -> FileSum:
-    path = f"{target.path}/data/{name}"
-    try:
-        return sum_of_file(objects, path, objects.list(blob_directory(path)) if has_blobs else ())
-    except FileNotFoundError as gone:
-        uri = f"{objects.root.uri}/{path}"
-        raise StorageError(
-            f"{uri} was gone right after it was written; nothing was committed.", storage_kind="not_found", uri=uri
-        ) from gone
+def read_back(objects: ControlStore, files: Iterable[FileReference], *, has_blobs: bool) -> dict[str, str]:
+    """Read files that were just written and return their checksums by short name."""
+    sums = {}
+    for file in files:
+        beside = has_blobs and file.kind is FileKind.DATA
+        try:
+            found = sum_of_file(objects, file.path, objects.list(blob_directory(file.path)) if beside else ())
+        except FileNotFoundError as gone:
+            uri = f"{objects.root.uri}/{file.path}"
+            raise StorageError(
+                f"{uri} was gone right after it was written; nothing was committed.", storage_kind="not_found", uri=uri
+            ) from gone
+        sums[short_name(file.path)] = found.spell()
+    return sums
 
 
 def sum_of_file(objects: ControlStore, path: str, blobs: Iterable[str] = ()) -> FileSum:

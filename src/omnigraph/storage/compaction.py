@@ -18,12 +18,13 @@ from typing import Any, Literal, NamedTuple
 from omnigraph.base import clock
 from omnigraph.errors import OmniError
 from omnigraph.storage.access import ANY_OPERATION, TableAccess
-from omnigraph.storage.checksums import sums_of_names
+from omnigraph.storage.checksums import read_back
+from omnigraph.storage.file_references import FileKind, FileReference
 from omnigraph.storage.lance_errors import LanceFailure, classify, storage_error
 from omnigraph.storage.layout import has_blobs
 from omnigraph.storage.row_comparison import changed_columns
 from omnigraph.storage.staging import CommitInterleaved
-from omnigraph.storage.tables import Table
+from omnigraph.storage.tables import Table, TableAddress
 from omnigraph.storage.worker_files import worker_store
 
 LANCE_SUPPORTS_BLOB_COMPACTION = True
@@ -110,8 +111,8 @@ def _sums(access: TableAccess, dataset: Any, result: str) -> dict[str, str]:
     """Read the new files of a data table back once; internal tables are pinned by nothing that could hold the sums."""
     if access.address.location.startswith("_"):
         return {}
-    store = worker_store(access.graph_uri, ANY_OPERATION).tables
-    return sums_of_names(store, access.address, new_files(result), has_blobs=has_blobs(dataset.schema))
+    objects = worker_store(access.graph_uri, ANY_OPERATION).objects
+    return read_back(objects, rewritten_files(access.address, result), has_blobs=has_blobs(dataset.schema))
 
 
 def _problem(task: RewriteTask, dataset: Any, made: Mapping[str, Any]) -> str | None:
@@ -129,6 +130,15 @@ def _problem(task: RewriteTask, dataset: Any, made: Mapping[str, Any]) -> str | 
 def new_files(result: str) -> tuple[str, ...]:
     """Name the data files that a result made, relative to the table's own `data/` directory."""
     return tuple(file["path"] for new in json.loads(result)["new_fragments"] for file in new["files"])
+
+
+def rewritten_files(address: TableAddress, result: str) -> tuple[FileReference, ...]:
+    """Return the data files that a result made, for whoever commits it to look for."""
+    return tuple(
+        FileReference(f"{address.path}/data/{file['path']}", FileKind.DATA, file["file_size_bytes"])
+        for new in json.loads(result)["new_fragments"]
+        for file in new["files"]
+    )
 
 
 def without_row_versions(result: str) -> str:

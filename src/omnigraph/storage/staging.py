@@ -15,9 +15,10 @@ import pyarrow.compute as pc
 
 from omnigraph.base import faults, ids
 from omnigraph.catalog.arrow import TABLE_IDENTITY_METADATA
-from omnigraph.storage.checksums import sums_of_deletions, sums_of_fragments
+from omnigraph.storage.checksums import read_back, short_name
 from omnigraph.storage.expected_tables import ExpectedTable
 from omnigraph.storage.field_ids import flat_field_ids
+from omnigraph.storage.file_references import FileReference, written_deletions, written_files
 from omnigraph.storage.lance_errors import LanceFailure, classify, storage_error, translated
 from omnigraph.storage.tables import ROW_ID, Table, TableAddress, TableStore
 
@@ -44,10 +45,10 @@ class StagedCommit:
     """Makes Lance's operation on the state it lands on, which is None for a table that does not exist yet. Deletion
     files lie in the tree of the ref they belong to, so those of a ref that does not exist yet can only be written once
     it does."""
-    data_files: tuple[str, ...] = ()
-    """The names of the new data files, in the `data/` directory of where the commit lands."""
+    files: tuple[FileReference, ...] = ()
+    """The new files that are written already and that the commit will name: whoever commits looks for them first."""
     checksums: Mapping[str, str] = field(default_factory=dict)
-    """Of the files that the commit adds, see `checksums.py`."""
+    """Of these files, see `checksums.py`."""
 
     def on_top_of(self, read_version: int) -> "StagedCommit":
         """Move onto a later version that changed no fragment, for chains of planned commits."""
@@ -72,45 +73,12 @@ def stage_change(
     """
     rows, row_ids = _rewritten_then_inserted(rewritten, inserted)
     fragments = write_data_files(store, table, target, rows) if rows is not None and rows.num_rows else []
-    sums = sums_of_fragments(store, target, fragments, has_blobs=_has_blobs(table.schema))
-    return _stage_fragments(
-        store,
-        table,
-        target,
-        with_row_ids(fragments, row_ids) if len(row_ids) else fragments,
-        removed_addresses=removed_addresses,
-        properties=properties,
-        sums=sums,
-    )
-
-
-def _stage_fragments(
-    store: TableStore,
-    table: Table,
-    target: TableAddress,
-    fragments: Sequence[Any],
-    *,
-    removed_addresses: pa.Array,
-    properties: Mapping[str, str],
-    sums: Mapping[str, str],
-) -> StagedCommit:
-    """Plan the transaction that adds written fragments and removes rows."""
     if len(removed_addresses) == 0:
-        return _staged(table, "Append", properties, lambda _: _append(fragments), fragments, sums)
-    name = "Update" if fragments else "Delete"
-    if target == table.address:
-        updated, removed = _delete_addresses(table, removed_addresses)
-        operation = _deleting(updated, removed, fragments)
-        sums = {**sums, **sums_of_deletions(store, target, updated)}
-        return _staged(table, name, properties, lambda _: operation, fragments, sums)
-    return _staged(
-        table,
-        name,
-        properties,
-        lambda forked: _deleting(*_delete_addresses(forked, removed_addresses), fragments),
-        fragments,
-        sums,
-    )
+        files = written_files(target, fragments)
+        staged = _staged(table, "Append", properties, lambda _: _append(fragments), files)
+    else:
+        staged = _stage_deleting(table, target, removed_addresses, with_row_ids(fragments, row_ids), properties)
+    return _with_checksums(store, table, staged)
 
 
 def stage_replacement(
@@ -125,12 +93,11 @@ def stage_replacement(
     from lance import LanceOperation
 
     fragments = write_data_files(store, table, target, rows) if rows.num_rows else []
-    sums = sums_of_fragments(store, target, fragments, has_blobs=_has_blobs(table.schema))
     # Lance's own form of the schema, not Arrow's: a fresh one would be numbered otherwise than the files are.
     schema = table.dataset.lance_schema
-    return _staged(
-        table, "Overwrite", properties, lambda _: LanceOperation.Overwrite(schema, fragments), fragments, sums
-    )
+    files = written_files(target, fragments)
+    staged = _staged(table, "Overwrite", properties, lambda _: LanceOperation.Overwrite(schema, fragments), files)
+    return _with_checksums(store, table, staged)
 
 
 def stage_written(
@@ -153,27 +120,33 @@ def stage_written(
 
     described = [json.loads(fragment) for fragment in fragments]
     written = [FragmentMetadata.from_json(json.dumps(made["fragment"])) for made in described]
-    sums = {name: value for made in described for name, value in made["crc32"].items()}
+    known = {name: value for made in described for name, value in made["crc32"].items()}
+    files = written_files(target, written)
     if replacing is not None:
         # An overwrite replaces the schema whole; by what it says beside the columns the graph knows the table again.
         schema = replacing.with_metadata(table.schema.metadata)
-        overwrite = LanceOperation.Overwrite(schema, written)
-        return _staged(table, "Overwrite", properties, lambda _: overwrite, written, sums)
-    return _stage_fragments(
-        store,
-        table,
-        target,
-        written,
-        removed_addresses=pa.array([], pa.uint64()) if removed_addresses is None else removed_addresses,
-        properties=properties,
-        sums=sums,
-    )
+        staged = _staged(table, "Overwrite", properties, lambda _: LanceOperation.Overwrite(schema, written), files)
+    elif removed_addresses is None or len(removed_addresses) == 0:
+        staged = _staged(table, "Append", properties, lambda _: _append(written), files)
+    else:
+        staged = _stage_deleting(table, target, removed_addresses, written, properties)
+    return _with_checksums(store, table, staged, known)
 
 
 def described_fragment(store: TableStore, target: TableAddress, fragment: Any, *, has_blobs: bool) -> str:
     """Spell what a commit needs to know of a fragment that a worker wrote, the checksums of its files included."""
-    sums = sums_of_fragments(store, target, [fragment], has_blobs=has_blobs)
+    sums = read_back(store.objects, written_files(target, [fragment]), has_blobs=has_blobs)
     return json.dumps({"fragment": fragment.to_json(), "crc32": sums})
+
+
+def _with_checksums(
+    store: TableStore, table: Table, staged: StagedCommit, known: Mapping[str, str] | None = None
+) -> StagedCommit:
+    """Add the checksums of the files that are written; workers have read theirs back already."""
+    sums = dict(known or {})
+    unread = [file for file in staged.files if short_name(file.path) not in sums]
+    has_blobs = any(_is_blob(kind) for kind in table.schema.types)
+    return replace(staged, checksums={**sums, **read_back(store.objects, unread, has_blobs=has_blobs)})
 
 
 def stage_auto_cleanup_strip(table: Table, *, properties: Mapping[str, str]) -> StagedCommit | None:
@@ -320,8 +293,7 @@ def _staged(
     operation: str,
     properties: Mapping[str, str],
     build: Callable[[Table], Any],
-    fragments: Sequence[Any] = (),
-    sums: Mapping[str, str] | None = None,
+    files: tuple[FileReference, ...] = (),
 ) -> StagedCommit:
     return StagedCommit(
         uuid=ids.new_uuid(),
@@ -329,8 +301,7 @@ def _staged(
         operation=operation,
         properties=properties,
         build=build,
-        data_files=tuple(file.path for fragment in fragments for file in fragment.files),
-        checksums=sums or {},
+        files=files,
     )
 
 
@@ -340,15 +311,37 @@ def _append(fragments: Sequence[Any]) -> Any:
     return LanceOperation.Append(fragments)
 
 
-def _deleting(updated: Sequence[Any], removed: Sequence[int], fragments: Sequence[Any]) -> Any:
-    """Make the operation of a change that removes or replaces rows; its deletion files are written."""
+def _stage_deleting(
+    table: Table,
+    target: TableAddress,
+    removed_addresses: pa.Array,
+    fragments: Sequence[Any],
+    properties: Mapping[str, str],
+) -> StagedCommit:
+    """Plan a change that removes or replaces rows; deletion files are written now if there is a place for them."""
+    name = "Update" if fragments else "Delete"
+    files = written_files(target, fragments)
+    if target != table.address:
+        return _staged(
+            table,
+            name,
+            properties,
+            lambda forked: _deleting(*_delete_addresses(forked, removed_addresses), fragments),
+            files,
+        )
+    updated, removed = _delete_addresses(table, removed_addresses)
+    operation = _deleting(updated, removed, fragments)
+    return _staged(table, name, properties, lambda _: operation, (*files, *written_deletions(target, updated)))
+
+
+def _deleting(updated: list[Any], removed: list[int], fragments: Sequence[Any]) -> Any:
     from lance import LanceOperation
 
     if not fragments:
-        return LanceOperation.Delete(list(updated), list(removed), "id IN (…)")
+        return LanceOperation.Delete(updated, removed, "id IN (…)")
     return LanceOperation.Update(
-        removed_fragment_ids=list(removed),
-        updated_fragments=list(updated),
+        removed_fragment_ids=removed,
+        updated_fragments=updated,
         new_fragments=list(fragments),
     )
 
@@ -435,10 +428,6 @@ def _stream(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBa
             for made in with_blob_columns(pa.Table.from_batches([batch]), schema).combine_chunks().to_batches()
         ),
     )
-
-
-def _has_blobs(schema: pa.Schema) -> bool:
-    return any(_is_blob(kind) for kind in schema.types)
 
 
 def _is_blob(data_type: pa.DataType) -> bool:
