@@ -4,18 +4,25 @@ import sys
 from dataclasses import dataclass
 
 from omnigraph.base.events import EngineChosen, Event, Noted, Warned
+from omnigraph.engine.choice import EngineName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notices:
-    """Lines beside the result; `quiet` hides echo and notes, never warnings or errors."""
+    """Lines beside the result; `quiet` hides everything but warnings and errors, `verbose` shows details, too."""
 
     is_quiet: bool
+    is_verbose: bool = False
 
     def echo(self, line: str) -> None:
         """Print a line that says what is about to run, and where."""
         if not self.is_quiet:
             _write(line)
+
+    def detail(self, line: str) -> None:
+        """Print a line that only somebody who asked for more wants to read."""
+        if self.is_verbose:
+            self.echo(line)
 
     def note(self, message: str) -> None:
         """Print a fact worth knowing."""
@@ -37,7 +44,9 @@ class Notices:
         elif isinstance(event, Noted):
             self.note(event.message)
         elif isinstance(event, EngineChosen):
-            self.echo(f"engine: {event.engine} ({event.reason})")
+            # Work in this process is what everybody expects; a cluster is worth a line.
+            tell = self.echo if event.engine == EngineName.SPARK else self.detail
+            tell(f"engine: {event.engine} ({event.reason})")
 
 
 def _write(line: str) -> None:
