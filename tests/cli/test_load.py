@@ -156,7 +156,7 @@ def test_forced_progress_is_plain_lines(art, run):
 
 def test_an_interrupt_leaves_the_graph_as_it_was(art, program, run):
     process = subprocess.Popen(
-        [program, "load", "--data", "-", "--mode", "append", art],
+        [program, "load", "--data", "-", "--mode", "append", art, "--verbose"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
