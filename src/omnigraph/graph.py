@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Self
 
 from omnigraph.base.events import Events, ignore_events
+from omnigraph.catalog.type_names import each_name
 from omnigraph.engine.choice import EngineChoice, EngineName
 from omnigraph.engine.local import LocalEngine
 from omnigraph.errors import ClusterManaged, InvalidTarget
@@ -96,7 +97,8 @@ def _refuse_cluster_managed(uri: str, *, remedy: str) -> None:
     root = cluster_root_for_graph_uri(uri)
     if root is not None:
         raise ClusterManaged(
-            f"{uri} belongs to the cluster at {root}: {remedy} and run `omnigraph cluster apply`. Nothing was changed.",
+            f"{uri} belongs to the cluster at {root}: {remedy} and apply it there. `cluster apply` is not part of this "
+            "version, so that is for the program that manages the cluster. Nothing was changed.",
             uri=uri,
             root=root,
         )
@@ -169,11 +171,11 @@ class Graph:
         at: "datetime | None" = None,
     ) -> Snapshot:
         """Pin one graph version: the head of a branch, a graph version of it, its state at a moment, or a commit."""
-        return Snapshot(self._context, self._locate(branch, commit, version, at).snapshot)
+        return Snapshot(self._context, self._locate(branch, commit, version, at).snapshot, is_held=True)
 
     def snapshot_at(self, address: str) -> Snapshot:
         """Pin the snapshot that a written address means, such as `main`, `main@7`, `main~1` or a commit id."""
-        return Snapshot(self._context, self._context.addresses.resolve(address).snapshot)
+        return Snapshot(self._context, self._context.addresses.resolve(address).snapshot, is_held=True)
 
     def diff(
         self,
@@ -516,7 +518,7 @@ class Graph:
             target_rows=target_rows,
             max_bytes_per_file=max_bytes_per_file,
             deleted_ratio=deleted_ratio,
-            tables=tuple(tables),
+            tables=each_name(tables),
             reindex=reindex,
             verify=verify,
             max_seconds=max_seconds,
@@ -537,6 +539,7 @@ class Graph:
         branch: str | None = None,
         tables: Sequence[str] = (),
         review_limit: int | None = None,
+        sample_limit: int = 20,
         wait_seconds: float = 0.0,
         events: Events = ignore_events,
     ) -> "RepairReport":
@@ -544,7 +547,8 @@ class Graph:
 
         `confirm` publishes only what provably changed no row; `force` together with it also publishes what somebody
         has reviewed, and `discard` brings the tables back to what the graph pins instead. Without `confirm` nothing is
-        written. `review_limit` compares rows: what publishing changes, with that many samples per table.
+        written. `review_limit` compares rows: what publishing changes and which declared rules that breaks, with that
+        many samples per table. Forced tables are judged by the rules in any case, with `sample_limit` samples.
         """
         from omnigraph.maintenance.repair.run import Consent, run_repair
 
@@ -561,6 +565,7 @@ class Graph:
             branch=branch,
             tables=tables,
             review_limit=review_limit,
+            sample_limit=sample_limit,
             wait_seconds=wait_seconds,
             events=events,
         )

@@ -7,8 +7,9 @@ from typing import get_args
 
 from omnigraph.catalog.canonical import canonical_json
 from omnigraph.catalog.model import Catalog, EntityKind, EntityType
+from omnigraph.catalog.type_names import each_name, find_types
 from omnigraph.changes.compare import Op
-from omnigraph.errors import EntityNotFound, InvalidTarget
+from omnigraph.errors import InvalidTarget
 
 
 def opaque_type_id(catalog: Catalog, entity: EntityType) -> str:
@@ -45,18 +46,17 @@ def resolve_selection(
     _refuse_unknown("operation", ops, [op.value for op in Op])
     return Selection(
         kinds=frozenset(kinds),
-        type_ids=frozenset(type_id for name in types for type_id in _type_ids(catalogs, name)),
+        type_ids=frozenset(type_id for name in each_name(types) for type_id in _type_ids(catalogs, name)),
         ops=frozenset(Op(op) for op in ops),
     )
 
 
 def _type_ids(catalogs: Sequence[Catalog], name: str) -> set[str]:
     known = {(opaque_type_id(catalog, entity), entity) for catalog in catalogs for entity in catalog.entity_types()}
-    found = {type_id for type_id, entity in known if name in (entity.name, entity.table_key, type_id)}
-    if not found:
-        named = ", ".join(sorted({entity.table_key for _, entity in known}))
-        raise EntityNotFound(f"There is no type {name!r} in this graph; it has {named}.", selector=name)
-    return found
+    if any(name == type_id for type_id, _ in known):
+        return {name}
+    keys = find_types([name], {entity.table_key for _, entity in known})
+    return {type_id for type_id, entity in known if entity.table_key in keys}
 
 
 def _refuse_unknown(what: str, given: Sequence[str], known: Sequence[str]) -> None:

@@ -3,18 +3,17 @@
 import os
 import sys
 import traceback
-from difflib import get_close_matches
+from contextlib import suppress
 
 import click
 
 from omnigraph import errors
 from omnigraph.cli.invocation import Invocation
-from omnigraph.cli.output import write_json
+from omnigraph.cli.output import StdoutFailed, write_json
+from omnigraph.cli.usage_errors import as_usage
 
-# Flags that earlier programs of this name had, with what replaced them.
-_REMOVED_FLAGS = {
-    "--config": "use --store <uri> or --server <name|url>, or the operator config in ~/.omnigraph/config.yaml",
-}
+DONE_NOT_PRINTED = 9
+STDOUT_CLOSED = 141
 
 
 def report_failure(failure: Exception, invocation: Invocation) -> int:
@@ -25,10 +24,33 @@ def report_failure(failure: Exception, invocation: Invocation) -> int:
     error = _as_omni_error(failure)
     if invocation.is_debug:
         traceback.print_exception(failure, file=sys.stderr)
+    in_force = invocation.notices.in_force
+    if in_force is not None and error.effect is not errors.Effect.PUBLISHED:
+        error.effect = errors.Effect.PUBLISHED
+        error.message = f"{error.message} What was published before that stands: {in_force}."
     if invocation.wants_json and not invocation.output.has_result:
-        write_json(error.document())
+        # The line on stderr says the same, and the exit code is that of the failure.
+        with suppress(StdoutFailed):
+            write_json(error.document())
     invocation.notices.error("\n".join([error.message, *_record_lines(error)]))
     return _exit_code(error, invocation)
+
+
+def report_unprinted(failure: StdoutFailed, invocation: Invocation) -> int:
+    """Say what the result was about that stdout did not take, and return the exit code.
+
+    What is published is never reported as failed: it has an exit code of its own.
+    """
+    in_force = invocation.notices.in_force
+    if in_force is not None:
+        invocation.notices.error(
+            f"the result could not be printed ({failure}), but the work is done. In force: {in_force}."
+        )
+        return DONE_NOT_PRINTED
+    if failure.is_closed:
+        return STDOUT_CLOSED
+    invocation.notices.error(f"the result could not be printed: {failure}. Nothing was changed.")
+    return errors.Io.exit_code
 
 
 def _exit_code(error: errors.OmniError, invocation: Invocation) -> int:
@@ -42,48 +64,12 @@ def _as_omni_error(failure: Exception) -> errors.OmniError:
     if isinstance(failure, errors.OmniError):
         return failure
     if isinstance(failure, click.UsageError):
-        return _usage(failure)
+        return as_usage(failure)
     # The text of an unexpected exception may hold anything, also secrets; it is shown only on request.
     return errors.Internal(
         f"An unexpected {type(failure).__name__} stopped the command, which is a defect in omnigraph. "
         "Run it again with --debug to see the stack trace, and report it."
     )
-
-
-def _usage(failure: click.UsageError) -> errors.Usage:
-    context = failure.ctx
-    path = context.command_path if context else "omnigraph"
-    match failure:
-        case click.NoSuchOption(option_name=flag):
-            instead = _REMOVED_FLAGS.get(flag) or f"the nearest one is {_nearest(flag, _flags(context))}"
-            message = f"`{path}` has no flag {flag}; {instead}."
-            return errors.Usage(f"{message} See `{path} --help`.", flag=flag)
-        case click.exceptions.NoSuchCommand(command_name=word):
-            message = f"`{path}` has no command `{word}`; the nearest one is `{_nearest(word, _words(context))}`."
-        case click.MissingParameter(param=click.Parameter() as parameter):
-            message = f"`{path}` needs {parameter.human_readable_name.upper()}."
-        case _:
-            message = failure.format_message()
-            if "unexpected extra argument" in message and "--data" in _flags(context):
-                message += " Name what is to be read with --data."
-    return errors.Usage(f"{message} See `{path} --help`.")
-
-
-def _nearest(word: str, known: list[str]) -> str:
-    return get_close_matches(word, known, n=1, cutoff=0.0)[0]
-
-
-def _flags(context: click.Context | None) -> list[str]:
-    if context is None:
-        return ["--help"]
-    options = [option for option in context.command.get_params(context) if isinstance(option, click.Option)]
-    return [spelling for option in options if not option.hidden for spelling in (*option.opts, *option.secondary_opts)]
-
-
-def _words(context: click.Context | None) -> list[str]:
-    if context is None or not isinstance(context.command, click.Group):
-        return ["--help"]
-    return context.command.list_commands(context)
 
 
 def _record_lines(error: errors.OmniError) -> list[str]:

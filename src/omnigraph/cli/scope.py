@@ -40,8 +40,8 @@ def resolve_storage(invocation: Invocation) -> StorageTarget:
     binding = find_binding(invocation)
     if binding is None:
         raise command.addressing_error(
-            f"`{command.typed}`: no graph addressed. Give --store <uri>, --server <name|url> or --profile <name>, "
-            f"or put a default into '{config.path}'."
+            f"`{command.typed}`: no graph addressed. Give its address as the last argument or with --store <uri>, "
+            f"give --server <name|url> or --profile <name>, or put a default into '{config.path}'."
         )
     _refuse_unfit(command, binding)
     if invocation.flags.cluster_graph and binding.kind is not ScopeKind.CLUSTER:
@@ -122,8 +122,8 @@ def _refuse_unfit(command: RunningCommand, binding: Binding) -> None:
             )
         case CommandClass.SERVED, ScopeKind.CLUSTER:
             message = (
-                f"`{command.typed}` requires a server; {binding.source} gives a cluster scope. "
-                "See a cluster with `omnigraph cluster status`."
+                f"`{command.typed}` requires a server; {binding.source} gives a cluster scope "
+                "(looking at one, `cluster status`, is not part of this version)."
             )
         case CommandClass.SERVED, ScopeKind.STORE:
             message = f"`{command.typed}` requires a server; {binding.source} gives a store scope."
@@ -155,8 +155,10 @@ def _graph_in_cluster(invocation: Invocation, binding: Binding, graph: str | Non
 
 def _only_graph(command: RunningCommand, binding: Binding, graph_ids: tuple[str, ...]) -> str:
     if not graph_ids:
+        from omnigraph.cluster.ledger import APPLY_ELSEWHERE
+
         raise errors.GraphNotApplied(
-            f"cluster `{binding.value}` has no applied graphs; declare one and run `omnigraph cluster apply`.",
+            f"cluster `{binding.value}` has no applied graphs; declare one and apply it: {APPLY_ELSEWHERE}",
             applied=[],
         )
     if len(graph_ids) > 1:

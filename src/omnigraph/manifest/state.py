@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import BranchNotFound, GraphCorrupt, GraphNotFound, SnapshotNotFound
 from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId
+from omnigraph.manifest.missing import no_such_branch
 from omnigraph.manifest.root import refuse_moved
 from omnigraph.manifest.rows import HEAD_OBJECT_ID, MANIFEST, ObjectType
 from omnigraph.manifest.schemas import SchemaStore
@@ -86,9 +87,10 @@ class ManifestReader:
         """Find a live branch by name."""
         if branch == MAIN_BRANCH:
             return BranchHandle(name=MAIN_BRANCH, incarnation=MAIN_BRANCH, manifest=MANIFEST)
-        ref = list_refs(self._tables, MANIFEST.location).get(branch)
+        refs = list_refs(self._tables, MANIFEST.location)
+        ref = refs.get(branch)
         if ref is None:
-            raise self._no_such_branch(branch)
+            raise no_such_branch(branch, refs, uri=self._uri)
         refuse_moved(self._tables, GraphRoot.parse(self._uri))
         return BranchHandle(name=branch, incarnation=ref.incarnation, manifest=TableAddress(MANIFEST.location, branch))
 
@@ -119,14 +121,11 @@ class ManifestReader:
             self._states[branch] = state
         return state
 
-    def _no_such_branch(self, branch: str) -> BranchNotFound:
-        return BranchNotFound(f"Branch '{branch}' was not found in {self._uri}.", branch=branch)
-
     def _read(self, handle: BranchHandle, known: ManifestState | None) -> ManifestState:
         table = self._tables.head(handle.manifest)
         if table is None:
             if handle.name != MAIN_BRANCH:
-                raise self._no_such_branch(handle.name)
+                raise BranchNotFound(f"Branch '{handle.name}' was not found in {self._uri}.", branch=handle.name)
             raise GraphNotFound(f"There is no graph at {self._uri}. Create one with `omnigraph init`.", uri=self._uri)
         stamp = read_stamp(table.schema_metadata, table.schema.names, uri=self._uri)
         if not stamp.is_current:

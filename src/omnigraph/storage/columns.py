@@ -38,7 +38,9 @@ def stage_reshape(table: Table, reshape: Reshape, *, properties: Mapping[str, st
     dataset = table.dataset
     with translated(doing=f"adding columns to {table.address.path}", uri=table.address.path):
         fragments, filled_ids = _filled(dataset, reshape.filled)
-        schema = numbered_schema(reshape.schema, _field_ids(dataset, reshape, filled_ids))
+        # What the schema says beside its columns belongs to the table: by it the graph knows the table again.
+        columns = reshape.schema.with_metadata(table.schema.metadata)
+        schema = numbered_schema(columns, _field_ids(dataset, reshape, filled_ids))
     operation = LanceOperation.Merge(fragments, schema)
     return StagedCommit(
         uuid=ids.new_uuid(),

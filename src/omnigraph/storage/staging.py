@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.base import faults, ids
+from omnigraph.catalog.arrow import TABLE_IDENTITY_METADATA
+from omnigraph.storage.expected_tables import ExpectedTable
 from omnigraph.storage.field_ids import flat_field_ids
 from omnigraph.storage.lance_errors import LanceFailure, classify, storage_error, translated
 from omnigraph.storage.tables import ROW_ID, Table, TableAddress, TableStore
@@ -116,7 +118,9 @@ def stage_written(
 
     written = [FragmentMetadata.from_json(fragment) for fragment in fragments]
     if replacing is not None:
-        return _staged(table, "Overwrite", properties, lambda _: LanceOperation.Overwrite(replacing, written), written)
+        # An overwrite replaces the schema whole; by what it says beside the columns the graph knows the table again.
+        schema = replacing.with_metadata(table.schema.metadata)
+        return _staged(table, "Overwrite", properties, lambda _: LanceOperation.Overwrite(schema, written), written)
     if removed_addresses is None or len(removed_addresses) == 0:
         return _staged(table, "Append", properties, lambda _: _append(written), written)
     if target == table.address:
@@ -133,13 +137,23 @@ def stage_written(
 
 def stage_auto_cleanup_strip(table: Table, *, properties: Mapping[str, str]) -> StagedCommit | None:
     """Plan the commit that removes stored auto-cleanup settings; None when there are none."""
+    return stage_upkeep(table, None, properties=properties)
+
+
+def stage_upkeep(table: Table, expected: ExpectedTable | None, *, properties: Mapping[str, str]) -> StagedCommit | None:
+    """Plan the commit that strips stored auto-cleanup settings and marks a table that has no mark yet, if it should."""
     from lance import LanceOperation
 
     keys = table.auto_cleanup_keys()
-    if not keys:
+    mark = expected.mark if expected is not None and table.identity_mark is None else None
+    if not keys and mark is None:
         return None
-    update = LanceOperation.UpdateMap(updates=dict.fromkeys(keys), replace=False)
-    return _staged(table, "UpdateConfig", properties, lambda _: LanceOperation.UpdateConfig(config_updates=update))
+    strip = LanceOperation.UpdateMap(updates=dict.fromkeys(keys), replace=False) if keys else None
+    marking = (
+        LanceOperation.UpdateMap(updates={TABLE_IDENTITY_METADATA: mark}, replace=False) if mark is not None else None
+    )
+    operation = LanceOperation.UpdateConfig(config_updates=strip, schema_metadata_updates=marking)
+    return _staged(table, "UpdateConfig", properties, lambda _: operation)
 
 
 def stage_restore(table: Table, earlier: Table, *, uuid: str, properties: Mapping[str, str]) -> StagedCommit:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from omnigraph.base import clock, faults, ids
+from omnigraph.base.endings import is_failure, tell
 from omnigraph.base.events import Events, Warned
 from omnigraph.catalog.model import TableIdentity, TableKey
 from omnigraph.errors import (
@@ -32,13 +33,14 @@ from omnigraph.storage.locks import Claim, HeldLock
 from omnigraph.storage.refs import create_ref, list_refs
 from omnigraph.storage.staging import CommitInterleaved, StagedCommit, commit_staged
 from omnigraph.storage.tables import Table, TableAddress
+from omnigraph.writes.aftermath import finish_published
 from omnigraph.writes.authority import Capture, capture_branch, head_at_pin
-from omnigraph.writes.completion import complete_schema_change
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.creation import NewTable, expect_absent_table
 from omnigraph.writes.manifest_delta import ManifestDelta
 from omnigraph.writes.pointers import pointer_moves
 from omnigraph.writes.purge import Purge
+from omnigraph.writes.recovery.facts import observe
 from omnigraph.writes.recovery.sweep import settle_branch, settle_own
 from omnigraph.writes.sidecar import (
     EffectKind,
@@ -281,9 +283,11 @@ def carry_out(
         if achieved.metadata is not None:
             draft = replace(draft, metadata=achieved.metadata)
         commit = context.publisher.publish(sidecar.branch_name, achieved.changes, draft, preconditions)
-    except (OmniError, OSError, CommitInterleaved) as error:
-        commit = _settle_after_failure(context, sidecar, lock, error)
-    _finish(context, sidecar, commit, events)
+    except BaseException as error:
+        if not is_failure(error):
+            raise
+        commit = _settle_after_failure(context, sidecar, lock, error, events)
+    finish_published(context, commit, events, sidecar=sidecar)
     return commit
 
 
@@ -433,21 +437,28 @@ def _moves(prepared: PreparedWrite, achieved: Mapping[TableKey, Table]) -> Itera
         )
 
 
-def _settle_after_failure(context: GraphContext, sidecar: Sidecar, lock: HeldLock, error: Exception) -> Commit:
+def _settle_after_failure(
+    context: GraphContext, sidecar: Sidecar, lock: HeldLock, error: BaseException, events: Events
+) -> Commit:
     """Bring our own operation to an end while we still hold its gates; return its commit if it turned out visible."""
     _log.warning("operation %s failed after it was armed: %s", sidecar.operation_id, error)
     try:
         lock.ensure_seconds_left()
         commit = settle_own(context, sidecar, lock)
-    except (OmniError, OSError, CommitInterleaved) as unsettled:
-        raise RecoveryRequired(
-            f"The outcome of operation {sidecar.operation_id} on branch '{sidecar.branch_name}' is pending: it failed "
-            f"({error}), and settling it failed too ({unsettled}). Run `omnigraph recover {context.store.uri}`; do not "
-            "repeat the write before.",
-            effect=Effect.UNKNOWN,
-            operation_id=sidecar.operation_id,
-            operation_ids=[sidecar.operation_id],
-        ) from error
+    except BaseException as unsettled:
+        if not is_failure(unsettled):
+            raise
+        commit = _visible_commit(context, sidecar)
+        if commit is None:
+            raise RecoveryRequired(
+                f"The outcome of operation {sidecar.operation_id} on branch '{sidecar.branch_name}' is pending: it "
+                f"failed ({error}), and settling it failed too ({unsettled}). Run `omnigraph recover "
+                f"{context.store.uri}`; do not repeat the write before.",
+                effect=Effect.UNKNOWN,
+                operation_id=sidecar.operation_id,
+                operation_ids=[sidecar.operation_id],
+            ) from error
+        tell(events, Warned(message=f"commit {commit.graph_commit_id} is published, but not settled yet: {unsettled}"))
     if commit is not None:
         return commit
     if isinstance(error, CommitInterleaved):
@@ -460,23 +471,9 @@ def _settle_after_failure(context: GraphContext, sidecar: Sidecar, lock: HeldLoc
     raise error
 
 
-def _finish(context: GraphContext, sidecar: Sidecar, commit: Commit, events: Events) -> None:
-    """Log and forget: neither can undo what is published, so a failure is a warning and the next writer goes on."""
-    faults.reach("write.after_publish")
+def _visible_commit(context: GraphContext, sidecar: Sidecar) -> Commit | None:
+    """Look whether the operation's commit can be seen; None if it cannot, or nobody can tell."""
     try:
-        faults.reach("write.log_fails")
-        context.log.add(commit)
-    except (OmniError, OSError) as error:
-        events(Warned(message=f"commit {commit.graph_commit_id} is published but not logged yet: {error}"))
-    faults.reach("write.after_log")
-    try:
-        complete_schema_change(context, sidecar)
-    except (OmniError, OSError) as error:
-        # The sidecar stays, and with it the knowledge of what is left to do.
-        events(Warned(message=f"commit {commit.graph_commit_id} is published but not completed yet: {error}"))
-        return
-    try:
-        faults.reach("write.delete_fails")
-        context.sidecars.forget(sidecar.operation_id)
-    except (OmniError, OSError) as error:
-        events(Warned(message=f"{sidecar.path} could not be deleted; the next writer will: {error}"))
+        return observe(context, sidecar).forward_commit
+    except (OmniError, OSError):
+        return None

@@ -15,7 +15,7 @@ from omnigraph.cli.progress import follow_progress
 from omnigraph.cli.scope import echo_target, resolve_storage
 
 
-@command("branch create", examples=("omnigraph branch create --store art.omni review",))
+@command("branch create", examples=("omnigraph branch create review art.omni",))
 @click.argument("name", metavar="NAME")
 @click.option("--from", "source", metavar="SOURCE", default="main", help="A branch, a commit id or branch@N.")
 @json_option
@@ -29,7 +29,8 @@ def branch_create(invocation: Invocation, *, name: str, source: str) -> None:
     echo_target(invocation, target)
     import omnigraph
 
-    created = omnigraph.open(target.uri).branches.create(name, source=source)
+    events = invocation.notices.event
+    created = omnigraph.open(target.uri, events=events).branches.create(name, source=source, events=events)
     invocation.output.show(
         created,
         document=lambda made: {"uri": target.uri, "from": source, "name": made, "actor_id": actor},
@@ -48,7 +49,7 @@ def branch_list(invocation: Invocation) -> None:
 @command(
     "branch diff",
     examples=(
-        "omnigraph branch diff --store art.omni main",
+        "omnigraph branch diff main art.omni",
         "omnigraph branch diff --store art.omni main --from main~1 --stat",
     ),
 )
@@ -104,7 +105,7 @@ def branch_diff(
     )
 
 
-@command("branch delete", examples=("omnigraph branch delete --store art.omni review",))
+@command("branch delete", examples=("omnigraph branch delete review art.omni",))
 @click.argument("name", metavar="NAME")
 @json_option
 def branch_delete(invocation: Invocation, *, name: str) -> None:
@@ -116,7 +117,7 @@ def branch_delete(invocation: Invocation, *, name: str) -> None:
     import omnigraph
 
     with follow_progress(invocation) as events:
-        omnigraph.open(target.uri).branches.delete(name, events=events)
+        omnigraph.open(target.uri, events=events).branches.delete(name, events=events)
     invocation.output.show(
         name,
         document=lambda gone: {"uri": target.uri, "name": gone, "actor_id": actor},
@@ -127,7 +128,7 @@ def branch_delete(invocation: Invocation, *, name: str) -> None:
 @command(
     "branch merge",
     examples=(
-        "omnigraph branch merge --store art.omni review --dry-run",
+        "omnigraph branch merge review art.omni --dry-run",
         "omnigraph branch merge --store art.omni review --message 'October review'",
     ),
 )

@@ -14,8 +14,8 @@ from omnigraph.cli.progress import follow_progress
 @command(
     "changes poll",
     examples=(
-        "omnigraph changes poll --store art.omni --start beginning",
-        "omnigraph changes poll --store art.omni --json",
+        "omnigraph changes poll art.omni --start beginning",
+        "omnigraph changes poll art.omni --json",
     ),
 )
 @branch_option
@@ -52,7 +52,7 @@ def changes_poll(
     invocation.output.show(pages, document=change_view.feed_document, text=change_view.feed_text)
 
 
-@command("changes baseline", examples=("omnigraph changes baseline --store art.omni --out art-baseline.jsonl",))
+@command("changes baseline", examples=("omnigraph changes baseline art.omni --out art-baseline.jsonl",))
 @branch_option
 @filter_options
 @click.option("--out", metavar="PATH", required=True, help="The file to write; it appears complete or not at all.")

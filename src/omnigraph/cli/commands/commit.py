@@ -39,9 +39,7 @@ def commit_show(invocation: Invocation, *, commit_id: str) -> None:
 
 @command(
     "commit changes",
-    examples=(
-        'omnigraph commit changes --store art.omni "$(omnigraph commit list art.omni --limit 1 | cut -d" " -f1)"',
-    ),
+    examples=('omnigraph commit changes "$(omnigraph commit list art.omni --limit 1 | cut -d" " -f1)" art.omni',),
 )
 @click.argument("commit_id", metavar="COMMIT_ID")
 @page_options
