@@ -171,11 +171,11 @@ class Graph:
         at: "datetime | None" = None,
     ) -> Snapshot:
         """Pin one graph version: the head of a branch, a graph version of it, its state at a moment, or a commit."""
-        return Snapshot(self._context, self._locate(branch, commit, version, at).snapshot)
+        return Snapshot(self._context, self._locate(branch, commit, version, at).snapshot, is_held=True)
 
     def snapshot_at(self, address: str) -> Snapshot:
         """Pin the snapshot that a written address means, such as `main`, `main@7`, `main~1` or a commit id."""
-        return Snapshot(self._context, self._context.addresses.resolve(address).snapshot)
+        return Snapshot(self._context, self._context.addresses.resolve(address).snapshot, is_held=True)
 
     def diff(
         self,
@@ -539,6 +539,7 @@ class Graph:
         branch: str | None = None,
         tables: Sequence[str] = (),
         review_limit: int | None = None,
+        sample_limit: int = 20,
         wait_seconds: float = 0.0,
         events: Events = ignore_events,
     ) -> "RepairReport":
@@ -546,7 +547,8 @@ class Graph:
 
         `confirm` publishes only what provably changed no row; `force` together with it also publishes what somebody
         has reviewed, and `discard` brings the tables back to what the graph pins instead. Without `confirm` nothing is
-        written. `review_limit` compares rows: what publishing changes, with that many samples per table.
+        written. `review_limit` compares rows: what publishing changes and which declared rules that breaks, with that
+        many samples per table. Forced tables are judged by the rules in any case, with `sample_limit` samples.
         """
         from omnigraph.maintenance.repair.run import Consent, run_repair
 
@@ -563,6 +565,7 @@ class Graph:
             branch=branch,
             tables=tables,
             review_limit=review_limit,
+            sample_limit=sample_limit,
             wait_seconds=wait_seconds,
             events=events,
         )

@@ -27,6 +27,15 @@ class Noted(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Published(Event):
+    """Something is durable and visible from now on, whatever becomes of the rest of the run."""
+
+    what: str
+    """Named for people: `commit 01… (graph version 7 of branch main)`, `branch review`."""
+    commit_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EngineChosen(Event):
     """Where bulk work is about to run, and why there."""
 

@@ -36,6 +36,7 @@ from omnigraph.errors.conflicts import (
     SchemaDrift,
     StaleView,
     StateConflict,
+    TableReplaced,
 )
 from omnigraph.errors.control import ClusterDiagnostics, DoctorFailed
 from omnigraph.errors.embedding import EmbeddingConfig, EmbeddingProvider
@@ -145,6 +146,7 @@ __all__ = [
     "StaleView",
     "StateConflict",
     "StorageError",
+    "TableReplaced",
     "UnsupportedSchemaChange",
     "Usage",
 ]

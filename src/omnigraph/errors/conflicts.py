@@ -194,6 +194,12 @@ class GraphCorrupt(OmniError):
     kind = "graph_corrupt"
 
 
+class TableReplaced(GraphCorrupt):
+    """The directory of a table holds another one: swapped, copied in or of another graph; has `expected`, `found`."""
+
+    kind = "table_replaced"
+
+
 class InitCommitted(OmniError):
     """The graph exists, but a step after its birth failed; inspect it, delete nothing."""
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from omnigraph.base import faults
-from omnigraph.catalog.arrow import table_schema
+from omnigraph.catalog.arrow import new_table_schema
 from omnigraph.catalog.migration import MigrationPlan
 from omnigraph.errors import SchemaApplyBlocked
 from omnigraph.evolution.changes import SchemaChange, schema_change
@@ -51,7 +51,10 @@ class SchemaWriter:
             created=tuple(
                 NewTable(
                     registration=registration,
-                    creation=stage_creation(table_schema(entity), properties=identity.transaction_properties),
+                    creation=stage_creation(
+                        new_table_schema(entity, plan.catalog.identity_domain),
+                        properties=identity.transaction_properties,
+                    ),
                 )
                 for registration, entity in change.created
             ),

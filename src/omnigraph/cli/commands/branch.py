@@ -29,7 +29,8 @@ def branch_create(invocation: Invocation, *, name: str, source: str) -> None:
     echo_target(invocation, target)
     import omnigraph
 
-    created = omnigraph.open(target.uri).branches.create(name, source=source)
+    events = invocation.notices.event
+    created = omnigraph.open(target.uri, events=events).branches.create(name, source=source, events=events)
     invocation.output.show(
         created,
         document=lambda made: {"uri": target.uri, "from": source, "name": made, "actor_id": actor},
@@ -116,7 +117,7 @@ def branch_delete(invocation: Invocation, *, name: str) -> None:
     import omnigraph
 
     with follow_progress(invocation) as events:
-        omnigraph.open(target.uri).branches.delete(name, events=events)
+        omnigraph.open(target.uri, events=events).branches.delete(name, events=events)
     invocation.output.show(
         name,
         document=lambda gone: {"uri": target.uri, "name": gone, "actor_id": actor},

@@ -55,6 +55,8 @@ def cleanup(
             engine=choice,
             events=events,
         )
+    if report.executed:
+        invocation.notices.done("the removal of what nobody needs")
     invocation.output.show(
         report,
         document=lambda done: cleanup_view.cleanup_document(target.uri, done),

@@ -53,6 +53,8 @@ def recover(invocation: Invocation, *, lists: bool, show: str | None, abandon: s
         swept = graph.recover(wait_seconds=_WAIT_SECONDS, events=invocation.notices.event)
     else:
         swept = graph.abandon(abandon)
+    if swept.recovered:
+        invocation.notices.done(f"the end of {', '.join(settled.operation_id for settled in swept.recovered)}")
     invocation.output.show(
         swept,
         document=lambda result: recovery_view.sweep_document(target.uri, result),

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 @click.option("--confirm", is_flag=True, help="Publish what provably changed no row.")
 @click.option("--force", is_flag=True, help="With --confirm: publish also what cannot be verified.")
 @click.option("--discard", is_flag=True, help="With --confirm: bring the tables back to what the graph pins.")
-@click.option("--diff", is_flag=True, help="Show which rows publishing would add, remove and change.")
+@click.option(
+    "--diff", is_flag=True, help="Show the rows that publishing adds, removes and changes, and the rules that breaks."
+)
 @click.option("--limit", type=click.IntRange(min=0), default=20, metavar="N", help="Samples per table; default 20.")
 @click.option("--branch", metavar="BRANCH", help="Look at one branch only; default: all of them.")
 @click.option("--table", "tables", metavar="KEY", multiple=True, help="Look at one table only; repeatable.")
@@ -72,6 +74,7 @@ def repair(
         branch=branch,
         tables=tables,
         review_limit=limit if diff else None,
+        sample_limit=limit,
         wait_seconds=wait.total_seconds(),
         events=invocation.notices.event,
     )
@@ -86,7 +89,9 @@ def repair(
 
 def _refused(report: "RepairReport") -> errors.RepairRefused:
     keys = [row.table_key for row in report.refused]
-    if lost := [row.table_key for row in report.refused if row.classification == "behind"]:
+    if unreadable := [row.table_key for row in report.refused if row.is_unreadable]:
+        advice = f"{', '.join(unreadable)} cannot be read; see above for what to restore."
+    elif lost := [row.table_key for row in report.refused if row.classification == "behind"]:
         advice = f"Restore {', '.join(lost)} from a backup."
     elif unfit := [row.table_key for row in report.refused if row.is_unfit]:
         advice = f"The graph could not be used with {', '.join(unfit)} as it is; see above for the way out."
