@@ -112,7 +112,7 @@ def branch_delete(invocation: Invocation, *, name: str) -> None:
     target = resolve_storage(invocation)
     actor = invocation.actor()
     require_consent(invocation, target)
-    echo_target(invocation, target)
+    echo_target(invocation, target, destroys=True)
     import omnigraph
 
     with follow_progress(invocation) as events:
@@ -158,7 +158,7 @@ def branch_merge(
     choice = resolve_engine(invocation)
     if delete_branch and not dry_run:
         require_consent(invocation, target)
-    echo_target(invocation, target)
+    echo_target(invocation, target, destroys=delete_branch and not dry_run)
     import omnigraph
 
     with follow_progress(invocation) as events:

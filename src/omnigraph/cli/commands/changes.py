@@ -68,8 +68,8 @@ def changes_baseline(
     Install the state, then poll with the cursor: the first block is the first commit behind the state. The last line
     of the file holds the cursor, too.
     """
-    graph = open_to_read(invocation)
     with follow_progress(invocation) as events:
+        graph = open_to_read(invocation)
         result = graph.baseline(out, branch=branch, events=events, **filters)
     invocation.output.show(
         result,
