@@ -144,17 +144,22 @@ class Table:
         self,
         columns: Sequence[str] | None = None,
         *,
-        where: str | None = None,
+        where: Any = None,
+        limit: int | None = None,
         with_row_ids: bool = False,
         with_row_addresses: bool = False,
         fragment_ids: Sequence[int] | None = None,
     ) -> pa.RecordBatchReader:
-        """Stream rows, of all fragments or of some; blobs come as plain binary."""
+        """Stream rows, of all fragments or of some; blobs come as plain binary.
+
+        `where` is a filter as `filters.py` spells it, or an Arrow expression.
+        """
         with self._reading():
             fragments = [self._dataset.get_fragment(number) for number in fragment_ids or ()]
             scanner = self._dataset.scanner(
                 columns=list(columns) if columns is not None else None,
                 filter=where,
+                limit=limit,
                 with_row_id=with_row_ids,
                 with_row_address=with_row_addresses,
                 fragments=fragments if fragment_ids is not None else None,

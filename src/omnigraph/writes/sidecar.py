@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any, Final
 
 from omnigraph.base import faults, processes
+from omnigraph.base.showing import Shown
 from omnigraph.catalog.model import TableIdentity, TableKey
 from omnigraph.errors import ReadSetConflict, StorageError
 from omnigraph.manifest.commits import Commit, CommitId, CommitKind
@@ -419,8 +420,8 @@ def _settled_elsewhere(sidecar: Sidecar) -> ReadSetConflict:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PendingOperation:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class PendingOperation(Shown):
     """A sidecar as it is stored, for people: what it says, or why it cannot be understood."""
 
     operation_id: str

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from omnigraph.base import clock, faults, ids
 from omnigraph.base.events import Events, ignore_events
+from omnigraph.base.showing import Shown
 from omnigraph.branches.gates import hold_branches
 from omnigraph.catalog.model import TableKey
 from omnigraph.maintenance.admission import refuse_pending_on, require_settled, sole_maintainer
@@ -84,8 +85,8 @@ class RepairRow:
     """Whether it could not be looked at; it stays as it is, whatever the consent."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RepairReport:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class RepairReport(Shown):
     """All rows of one run, and the commits it made."""
 
     consent: Consent

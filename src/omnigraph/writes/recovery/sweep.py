@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from omnigraph.base import clock, faults
 from omnigraph.base.events import Events, ignore_events
+from omnigraph.base.showing import Shown
 from omnigraph.errors import BranchBusy, OmniError, StaleView
 from omnigraph.manifest.commits import Commit
 from omnigraph.storage.locks import HeldLock
@@ -30,8 +31,8 @@ class BlockedOperation:
     reason: str
 
 
-@dataclass(slots=True, kw_only=True)
-class SweepResult:
+@dataclass(slots=True, kw_only=True, repr=False)
+class SweepResult(Shown):
     """What a sweep over all sidecars did."""
 
     recovered: list[Settled] = field(default_factory=list)
