@@ -191,12 +191,13 @@ class Graph:
         kinds: Sequence[str] = (),
         types: Sequence[str] = (),
         ops: Sequence[str] = (),
+        exclude_types: Sequence[str] = (),
     ) -> "Diff":
         """Compare two snapshots, each addressed as for `snapshot_at`; iterate over the result."""
         from omnigraph.changes.snapshots import diff_snapshots
 
         sides = (self._context.addresses.resolve(address).snapshot for address in (before, after))
-        return diff_snapshots(self._context, *sides, kinds=kinds, types=types, ops=ops)
+        return diff_snapshots(self._context, *sides, kinds=kinds, types=types, ops=ops, exclude_types=exclude_types)
 
     @property
     def changes(self) -> "Changes":
@@ -420,12 +421,22 @@ class Graph:
         kinds: Sequence[str] = (),
         types: Sequence[str] = (),
         ops: Sequence[str] = (),
+        exclude_types: Sequence[str] = (),
         events: Events = ignore_events,
     ) -> "BaselineResult":
         """Write the head of a branch to a file, with the cursor at which `changes.poll` goes on behind it."""
         from omnigraph.pipeline.export.baseline import write_baseline
 
-        return write_baseline(self._context, out, branch=branch, kinds=kinds, types=types, ops=ops, events=events)
+        return write_baseline(
+            self._context,
+            out,
+            branch=branch,
+            kinds=kinds,
+            types=types,
+            ops=ops,
+            exclude_types=exclude_types,
+            events=events,
+        )
 
     def frames(self, spark: Any, *, snapshot: str = MAIN_BRANCH) -> "GraphFrames":
         """Return all nodes and all edges of one snapshot as two Spark data frames, as graph algorithms take them."""
