@@ -11,7 +11,7 @@ from omnigraph.cli import repair_view
 from omnigraph.cli.command import command
 from omnigraph.cli.consent import require_consent
 from omnigraph.cli.invocation import Invocation
-from omnigraph.cli.params import json_option, wait_option
+from omnigraph.cli.params import json_option, message_option, wait_option
 from omnigraph.cli.scope import echo_target, resolve_storage
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 @click.option("--limit", type=click.IntRange(min=0), default=20, metavar="N", help="Samples per table; default 20.")
 @click.option("--branch", metavar="BRANCH", help="Look at one branch only; default: all of them.")
 @click.option("--table", "tables", metavar="KEY", multiple=True, help="Look at one table only; repeatable.")
+@message_option
 @wait_option
 @json_option
 def repair(
@@ -45,6 +46,7 @@ def repair(
     limit: int,
     branch: str | None,
     tables: tuple[str, ...],
+    message: str | None,
     wait: timedelta,
 ) -> None:
     """Heal tables whose newest version is not the one that the graph pins.
@@ -72,6 +74,7 @@ def repair(
         branch=branch,
         tables=tables,
         review_limit=limit if diff else None,
+        message=message,
         wait_seconds=wait.total_seconds(),
         events=invocation.notices.event,
     )

@@ -24,7 +24,7 @@ from omnigraph.maintenance.repair.drift import (
     find_lasting_drift,
 )
 from omnigraph.maintenance.repair.review import DriftReview, review_drift
-from omnigraph.manifest.commits import Commit, CommitId, CommitKind
+from omnigraph.manifest.commits import MESSAGE, Commit, CommitId, CommitKind, check_message
 from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions
 from omnigraph.manifest.snapshot import GraphSnapshot
 from omnigraph.writes.aftermath import finish_published, says_what_is_published
@@ -97,6 +97,7 @@ def run_repair(
     branch: str | None = None,
     tables: Sequence[str] = (),
     review_limit: int | None = None,
+    message: str | None = None,
     wait_seconds: float = 0.0,
     events: Events = ignore_events,
 ) -> RepairReport:
@@ -104,6 +105,7 @@ def run_repair(
 
     With `review_limit`, rows say what publishing changes, with up to that many samples.
     """
+    check_message(message)
     require_settled(context, "repair")
     branches = branches_to_examine(context, branch)
     keys = check_table_keys((context.manifest.load(name).snapshot for name in branches), tables)
@@ -114,7 +116,7 @@ def run_repair(
     with sole_maintainer(context, "repair", wait_seconds=wait_seconds, events=events):
         # Once more under the lock: what another run was doing meanwhile is over now.
         require_settled(context, "repair")
-        outcomes = [_repair_branch(context, name, keys, consent, review_limit, events) for name in branches]
+        outcomes = [_repair_branch(context, name, keys, consent, review_limit, message, events) for name in branches]
     return RepairReport(
         consent=consent,
         rows=tuple(row for rows, _ in outcomes for row in rows),
@@ -128,6 +130,7 @@ def _repair_branch(
     keys: Sequence[TableKey],
     consent: Consent,
     review_limit: int | None,
+    message: str | None,
     events: Events,
 ) -> tuple[list[RepairRow], Commit | None]:
     bring_up_to_date(context, branch)
@@ -143,13 +146,13 @@ def _repair_branch(
         if not chosen:
             return rows, None
         if consent is Consent.DISCARD:
-            return rows, discard(context, snapshot, chosen, lock, actor=REPAIR_ACTOR, events=events)
+            return rows, discard(context, snapshot, chosen, lock, actor=REPAIR_ACTOR, message=message, events=events)
         faults.reach("repair.before_publish")
         lock.ensure_seconds_left()
         commit = context.publisher.publish(
             branch,
             ManifestChanges(pins=tuple(_pin_move(drift) for drift in chosen)),
-            _commit(branch, chosen),
+            _commit(branch, chosen, message),
             _preconditions(snapshot, chosen),
         )
         finish_published(context, commit, events)
@@ -236,7 +239,7 @@ def _pin_move(drift: TableDrift) -> PinMove:
     )
 
 
-def _commit(branch: str, chosen: Sequence[TableDrift]) -> Commit:
+def _commit(branch: str, chosen: Sequence[TableDrift], message: str | None) -> Commit:
     repaired: dict[str, Any] = {
         drift.pin.table_key: {
             "from_version": drift.pin.version,
@@ -254,7 +257,7 @@ def _commit(branch: str, chosen: Sequence[TableDrift]) -> Commit:
         kind=CommitKind.REPAIR,
         actor_id=REPAIR_ACTOR,
         created_at_us=clock.now_us(),
-        metadata={"repaired": repaired},
+        metadata={"repaired": repaired, **({} if message is None else {MESSAGE: message})},
     )
 
 
