@@ -92,6 +92,14 @@ class TableOperation:
         return self.name in _LAYOUT_OPERATIONS or self.is_upkeep
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOperations:
+    """What made some versions, in their order; `unreadable` says what is missing from that, and why."""
+
+    operations: tuple[TableOperation, ...]
+    unreadable: tuple[str, ...]
+
+
 def operation(files: TableFiles, *, ref: str | None, version: int) -> TableOperation:
     """Tell which operation made `version` on `ref`; None is the table's main line.
 
@@ -127,12 +135,24 @@ def operations_between(
     files: TableFiles, *, ref: str | None, after: int, up_to: int
 ) -> tuple[TableOperation, ...] | None:
     """Tell what made each version in (after, up_to]; None when one of them cannot be told, or there are too many."""
+    found = readable_operations(files, ref=ref, after=after, up_to=up_to)
+    return None if found.unreadable else found.operations
+
+
+def readable_operations(files: TableFiles, *, ref: str | None, after: int, up_to: int) -> ReadOperations:
+    """Tell what made each version in (after, up_to], as far as that can be read, and what cannot."""
     if up_to - after > VERSIONS_EXAMINED_MAX:
-        return None
-    try:
-        return tuple(operation(files, ref=ref, version=version) for version in range(after + 1, up_to + 1))
-    except HistoryUnreadable:
-        return None
+        return ReadOperations(
+            operations=(),
+            unreadable=(f"{up_to - after:,} versions lie above version {after}, more than are read one by one",),
+        )
+    operations, unreadable = [], []
+    for version in range(after + 1, up_to + 1):
+        try:
+            operations.append(operation(files, ref=ref, version=version))
+        except HistoryUnreadable as problem:
+            unreadable.append(problem.message.rstrip("."))
+    return ReadOperations(operations=tuple(operations), unreadable=tuple(unreadable))
 
 
 def _tree(ref: str | None) -> str:
