@@ -16,7 +16,7 @@ from omnigraph.maintenance.admission import refuse_pending_on
 from omnigraph.maintenance.optimize.costs import PUBLISH_SECONDS, TAIL_SECONDS_MAX
 from omnigraph.maintenance.optimize.table_commits import TableCommit, commit_table
 from omnigraph.maintenance.optimize.work import FinishedRewrite, TableWork
-from omnigraph.manifest.commits import Commit, CommitKind
+from omnigraph.manifest.commits import MESSAGE, Commit, CommitKind
 from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
 from omnigraph.storage.checksums import for_sidecar
@@ -62,6 +62,7 @@ def run_tail(
     concurrency: int,
     may_replan: bool,
     started: float,
+    message: str | None,
     events: Events,
 ) -> Tail:
     """Take the gates once for all tables, check what writers did meanwhile, commit and publish.
@@ -86,8 +87,9 @@ def run_tail(
         _share_spare_time(ready)
         tail.commits = ready
         effects = tuple(found.effect for found in ready)
+        said = {} if message is None else {MESSAGE: message}
         sidecar = describe_operation(
-            snapshot, identity, effects, {"tables": {found.pin.table_key: {} for found in ready}}
+            snapshot, identity, effects, {"tables": {found.pin.table_key: {} for found in ready}, **said}
         )
         preconditions = Preconditions(
             incarnation=snapshot.incarnation,
