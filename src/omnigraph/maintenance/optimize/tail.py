@@ -172,7 +172,7 @@ def _share_spare_time(ready: Sequence[TableCommit]) -> None:
 
 def _has_work(found: TableCommit) -> bool:
     plan = found.work.plan
-    return bool(found.rewrites or found.builds or plan.folds or plan.facts.layout.needs_upkeep)
+    return bool(found.rewrites or found.builds or plan.folds or plan.drops or plan.facts.layout.needs_upkeep)
 
 
 def _commit_tables(
