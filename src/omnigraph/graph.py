@@ -171,11 +171,11 @@ class Graph:
         at: "datetime | None" = None,
     ) -> Snapshot:
         """Pin one graph version: the head of a branch, a graph version of it, its state at a moment, or a commit."""
-        return Snapshot(self._context, self._locate(branch, commit, version, at).snapshot)
+        return Snapshot(self._context, self._locate(branch, commit, version, at).snapshot, is_held=True)
 
     def snapshot_at(self, address: str) -> Snapshot:
         """Pin the snapshot that a written address means, such as `main`, `main@7`, `main~1` or a commit id."""
-        return Snapshot(self._context, self._context.addresses.resolve(address).snapshot)
+        return Snapshot(self._context, self._context.addresses.resolve(address).snapshot, is_held=True)
 
     def diff(
         self,

@@ -5,7 +5,7 @@ drop leaves the number out of it, and a new column is null wherever no file has 
 get a value for costs one small file per fragment. Row ids and the indexes of columns that stay survive.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from omnigraph.base import ids
 from omnigraph.storage.field_ids import flat_field_ids, numbered_schema, unused_field_ids
+from omnigraph.storage.file_references import FileReference, written_files
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.staging import StagedCommit
 from omnigraph.storage.tables import Table
@@ -48,7 +49,14 @@ def stage_reshape(table: Table, reshape: Reshape, *, properties: Mapping[str, st
         operation="Merge",
         properties=properties,
         build=lambda _: operation,
+        files=_new_files(table, fragments),
     )
+
+
+def _new_files(table: Table, fragments: Sequence[Any]) -> tuple[FileReference, ...]:
+    """Return the files that the new columns were written to: those which the table does not have so far."""
+    known = {file.path for fragment in table.dataset.get_fragments() for file in fragment.metadata.files}
+    return tuple(file for file in written_files(table.address, fragments) if file.path.rpartition("/")[2] not in known)
 
 
 def _filled(dataset: Any, filled: Mapping[str, pa.Scalar]) -> tuple[list[Any], dict[str, int]]:

@@ -18,10 +18,11 @@ from typing import Any, Literal, NamedTuple
 from omnigraph.base import clock
 from omnigraph.errors import OmniError
 from omnigraph.storage.access import TableAccess
+from omnigraph.storage.file_references import FileKind, FileReference
 from omnigraph.storage.lance_errors import LanceFailure, classify, storage_error
 from omnigraph.storage.row_comparison import changed_columns
 from omnigraph.storage.staging import CommitInterleaved
-from omnigraph.storage.tables import Table
+from omnigraph.storage.tables import Table, TableAddress
 
 LANCE_SUPPORTS_BLOB_COMPACTION = True
 """Whether the pinned Lance keeps blobs byte for byte through a compaction; proven by tests/guards/test_blobs.py."""
@@ -114,6 +115,15 @@ def _problem(task: RewriteTask, dataset: Any, made: Mapping[str, Any]) -> str | 
 def new_files(result: str) -> tuple[str, ...]:
     """Name the data files that a result made, relative to the table's own `data/` directory."""
     return tuple(file["path"] for new in json.loads(result)["new_fragments"] for file in new["files"])
+
+
+def rewritten_files(address: TableAddress, result: str) -> tuple[FileReference, ...]:
+    """Return the data files that a result made, for whoever commits it to look for."""
+    return tuple(
+        FileReference(f"{address.path}/data/{file['path']}", FileKind.DATA, file["file_size_bytes"])
+        for new in json.loads(result)["new_fragments"]
+        for file in new["files"]
+    )
 
 
 def without_row_versions(result: str) -> str:

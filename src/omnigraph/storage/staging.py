@@ -16,6 +16,7 @@ from omnigraph.base import faults, ids
 from omnigraph.catalog.arrow import TABLE_IDENTITY_METADATA
 from omnigraph.storage.expected_tables import ExpectedTable
 from omnigraph.storage.field_ids import flat_field_ids
+from omnigraph.storage.file_references import FileReference, written_deletions, written_files
 from omnigraph.storage.lance_errors import LanceFailure, classify, storage_error, translated
 from omnigraph.storage.tables import ROW_ID, Table, TableAddress, TableStore
 
@@ -42,8 +43,8 @@ class StagedCommit:
     """Makes Lance's operation on the state it lands on, which is None for a table that does not exist yet. Deletion
     files lie in the tree of the ref they belong to, so those of a ref that does not exist yet can only be written once
     it does."""
-    data_files: tuple[str, ...] = ()
-    """The names of the new data files, in the `data/` directory of where the commit lands."""
+    files: tuple[FileReference, ...] = ()
+    """The new files that are written already and that the commit will name: whoever commits looks for them first."""
 
     def on_top_of(self, read_version: int) -> "StagedCommit":
         """Move onto a later version that changed no fragment, for chains of planned commits."""
@@ -69,17 +70,8 @@ def stage_change(
     rows, row_ids = _rewritten_then_inserted(rewritten, inserted)
     fragments = write_data_files(store, table, target, rows) if rows is not None and rows.num_rows else []
     if len(removed_addresses) == 0:
-        return _staged(table, "Append", properties, lambda _: _append(fragments), fragments)
-    if target == table.address:
-        operation = _deleting_operation(table, removed_addresses, fragments, row_ids)
-        return _staged(table, _deleting_name(fragments), properties, lambda _: operation, fragments)
-    return _staged(
-        table,
-        _deleting_name(fragments),
-        properties,
-        lambda forked: _deleting_operation(forked, removed_addresses, fragments, row_ids),
-        fragments,
-    )
+        return _staged(table, "Append", properties, lambda _: _append(fragments), written_files(target, fragments))
+    return _stage_deleting(table, target, removed_addresses, with_row_ids(fragments, row_ids), properties)
 
 
 def stage_replacement(
@@ -96,7 +88,8 @@ def stage_replacement(
     fragments = write_data_files(store, table, target, rows) if rows.num_rows else []
     # Lance's own form of the schema, not Arrow's: a fresh one would be numbered otherwise than the files are.
     schema = table.dataset.lance_schema
-    return _staged(table, "Overwrite", properties, lambda _: LanceOperation.Overwrite(schema, fragments), fragments)
+    files = written_files(target, fragments)
+    return _staged(table, "Overwrite", properties, lambda _: LanceOperation.Overwrite(schema, fragments), files)
 
 
 def stage_written(
@@ -117,22 +110,14 @@ def stage_written(
     from lance.fragment import FragmentMetadata
 
     written = [FragmentMetadata.from_json(fragment) for fragment in fragments]
+    files = written_files(target, written)
     if replacing is not None:
         # An overwrite replaces the schema whole; by what it says beside the columns the graph knows the table again.
         schema = replacing.with_metadata(table.schema.metadata)
-        return _staged(table, "Overwrite", properties, lambda _: LanceOperation.Overwrite(schema, written), written)
+        return _staged(table, "Overwrite", properties, lambda _: LanceOperation.Overwrite(schema, written), files)
     if removed_addresses is None or len(removed_addresses) == 0:
-        return _staged(table, "Append", properties, lambda _: _append(written), written)
-    if target == table.address:
-        operation = _deleting_with(table, removed_addresses, written)
-        return _staged(table, _deleting_name(written), properties, lambda _: operation, written)
-    return _staged(
-        table,
-        _deleting_name(written),
-        properties,
-        lambda forked: _deleting_with(forked, removed_addresses, written),
-        written,
-    )
+        return _staged(table, "Append", properties, lambda _: _append(written), files)
+    return _stage_deleting(table, target, removed_addresses, written, properties)
 
 
 def stage_auto_cleanup_strip(table: Table, *, properties: Mapping[str, str]) -> StagedCommit | None:
@@ -279,7 +264,7 @@ def _staged(
     operation: str,
     properties: Mapping[str, str],
     build: Callable[[Table], Any],
-    fragments: Sequence[Any] = (),
+    files: tuple[FileReference, ...] = (),
 ) -> StagedCommit:
     return StagedCommit(
         uuid=ids.new_uuid(),
@@ -287,7 +272,7 @@ def _staged(
         operation=operation,
         properties=properties,
         build=build,
-        data_files=tuple(file.path for fragment in fragments for file in fragment.files),
+        files=files,
     )
 
 
@@ -297,19 +282,32 @@ def _append(fragments: Sequence[Any]) -> Any:
     return LanceOperation.Append(fragments)
 
 
-def _deleting_name(fragments: Sequence[Any]) -> str:
-    return "Update" if fragments else "Delete"
+def _stage_deleting(
+    table: Table,
+    target: TableAddress,
+    removed_addresses: pa.Array,
+    fragments: Sequence[Any],
+    properties: Mapping[str, str],
+) -> StagedCommit:
+    """Plan a change that removes or replaces rows; deletion files are written now if there is a place for them."""
+    name = "Update" if fragments else "Delete"
+    files = written_files(target, fragments)
+    if target != table.address:
+        return _staged(
+            table,
+            name,
+            properties,
+            lambda forked: _deleting(*_delete_addresses(forked, removed_addresses), fragments),
+            files,
+        )
+    updated, removed = _delete_addresses(table, removed_addresses)
+    operation = _deleting(updated, removed, fragments)
+    return _staged(table, name, properties, lambda _: operation, (*files, *written_deletions(target, updated)))
 
 
-def _deleting_operation(table: Table, removed_addresses: pa.Array, fragments: Sequence[Any], row_ids: pa.Array) -> Any:
-    return _deleting_with(table, removed_addresses, with_row_ids(fragments, row_ids))
-
-
-def _deleting_with(table: Table, removed_addresses: pa.Array, fragments: Sequence[Any]) -> Any:
-    """Write the deletion files of a change that removes or replaces rows, and make its operation."""
+def _deleting(updated: list[Any], removed: list[int], fragments: Sequence[Any]) -> Any:
     from lance import LanceOperation
 
-    updated, removed = _delete_addresses(table, removed_addresses)
     if not fragments:
         return LanceOperation.Delete(updated, removed, "id IN (…)")
     return LanceOperation.Update(

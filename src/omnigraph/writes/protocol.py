@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from omnigraph.base import clock, faults, ids
 from omnigraph.base.endings import is_failure, tell
 from omnigraph.base.events import Events, Warned
+from omnigraph.base.units import counted
 from omnigraph.catalog.model import TableIdentity, TableKey
 from omnigraph.errors import (
     DriftNeedsRepair,
@@ -29,6 +30,7 @@ from omnigraph.errors import (
 from omnigraph.manifest.commits import Commit, CommitId, CommitKind
 from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions, check_preconditions
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
+from omnigraph.storage.file_references import missing_or_short
 from omnigraph.storage.locks import Claim, HeldLock
 from omnigraph.storage.refs import create_ref, list_refs
 from omnigraph.storage.staging import CommitInterleaved, StagedCommit, commit_staged
@@ -303,9 +305,9 @@ def _revalidate(context: GraphContext, capture: Capture, prepared: PreparedWrite
     for table in prepared.tables:
         if table.is_first_touch:
             _expect_absent_ref(context, table)
-            _expect_staged_files(context, table)
         else:
             head_at_pin(context, table.pin)
+    _expect_staged_files(context, capture.snapshot.branch, prepared)
 
 
 def _preconditions(capture: Capture, prepared: PreparedWrite) -> Preconditions:
@@ -406,23 +408,23 @@ def _expect_absent_ref(context: GraphContext, table: PreparedTable) -> None:
         )
 
 
-def _expect_staged_files(context: GraphContext, table: PreparedTable) -> None:
-    """Demand that the files of a first write are still there.
+def _expect_staged_files(context: GraphContext, branch: str, prepared: PreparedWrite) -> None:
+    """Demand that every staged file is still there: what is published must never name one that is gone.
 
-    They wait in the tree of a ref that does not exist yet. If another writer made that ref and died, whoever settled
-    it removed the tree, and our files with it.
+    Nothing refers to staged files yet, so cleanup takes those that lie around for a week. Those of a first write wait
+    in the tree of a ref that does not exist yet: if another writer made that ref and died, whoever settled it removed
+    the tree, and our files with it.
     """
-    directory = f"{table.target.path}/data/"
-    present = set(context.store.objects.list(directory))
-    lost = [name for staged in table.chain for name in staged.data_files if f"{directory}{name}" not in present]
+    files = [file for table in prepared.effects for staged in table.chain for file in staged.files]
+    lost = missing_or_short(files, context.store.objects.sizes_of({file.path for file in files}))
     if lost:
         raise _Moved(
             ReadSetConflict(
-                f"stale view of '{table.pin.table_key}': an interrupted first write to the branch was taken back, and "
-                "files of this one with it — refresh and retry",
+                f"stale view of branch '{branch}': {counted(len(lost), 'file')} that this write had staged "
+                f"{'is' if len(lost) == 1 else 'are'} gone ({lost[0]}); nothing was committed — refresh and retry",
                 member="staged_files",
-                expected=f"{len(lost)} more files",
-                actual=None,
+                expected=counted(len(files), "file"),
+                actual=counted(len(files) - len(lost), "file"),
             )
         )
 

@@ -7,7 +7,8 @@ import click
 
 from omnigraph import errors
 from omnigraph.cli.command import command
-from omnigraph.cli.health_view import health_document, health_text
+from omnigraph.cli.health_document import health_document
+from omnigraph.cli.health_view import health_text
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.params import json_option
 from omnigraph.cli.scope import echo_target, resolve_storage

@@ -20,6 +20,7 @@ from omnigraph.manifest.commits import Commit, CommitKind
 from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
 from omnigraph.storage.compaction import same_files, unchanged
+from omnigraph.storage.file_references import missing_or_short
 from omnigraph.storage.locks import HeldLock
 from omnigraph.storage.tables import Table
 from omnigraph.writes.context import GraphContext
@@ -118,6 +119,7 @@ def _check_tables(
     """Look at every table as it is now; return what can be committed, and note in `tail` what writers overtook."""
     with ThreadPoolExecutor(max_workers=concurrency, thread_name_prefix="optimize") as pool:
         heads = list(pool.map(lambda work: context.store.tables.head(work.pinned.address), works))
+    tail.stale += _set_lost_files_aside(context, works)
     ready = []
     for work, head in zip(works, heads, strict=True):
         pin = snapshot.pin_of(work.plan.facts.pin.identity)
@@ -129,11 +131,25 @@ def _check_tables(
             tail.drifted[pin.table_key] = head.version
         else:
             found = _still_good(work, pin, head)
-            if len(found.rewrites) < len(work.rewrites) or len(found.builds) < len(work.builds):
+            is_overtaken = len(found.rewrites) < len(work.rewrites) or len(found.builds) < len(work.builds)
+            if is_overtaken and pin.table_key not in tail.stale:
                 tail.stale.append(pin.table_key)
             if _has_work(found):
                 ready.append(found)
     return ready
+
+
+def _set_lost_files_aside(context: GraphContext, works: Sequence[TableWork]) -> list[TableKey]:
+    """Look for every new file; what lost one is to be made again. Return the tables that it belongs to."""
+    files = {file.path for work in works for _, needed in work.new_files() for file in needed}
+    present = context.store.objects.sizes_of(files)
+    stale = []
+    for work in works:
+        lost = [made for made, needed in work.new_files() if missing_or_short(needed, present)]
+        if lost:
+            work.make_again(lost)
+            stale.append(work.plan.table_key)
+    return stale
 
 
 def _still_good(work: TableWork, pin: TablePin, head: Table) -> TableCommit:

@@ -4,7 +4,7 @@ Sidecars, schema files, claims, locks and leases are small text objects. Paths a
 use `/`; a name that starts with a dot is the store's own and invisible.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import NewType, Protocol
 
@@ -75,6 +75,10 @@ class ControlStore(Protocol):
 
     def facts(self, prefix: str) -> Mapping[str, ObjectFacts]:
         """Return what `list` returns, each path with the size of its object and when it was written."""
+        ...
+
+    def sizes_of(self, paths: Collection[str]) -> Mapping[str, int]:
+        """Return the bytes of each of these objects that is there; few of them are asked for one by one."""
         ...
 
     def delete(self, path: str) -> None:

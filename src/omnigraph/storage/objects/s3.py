@@ -4,6 +4,8 @@ A put whose answer is lost may have landed. The library's own retries would then
 else's, so conditional puts are attempted one at a time, and after an unclear one the object is read and compared.
 """
 
+from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +30,8 @@ _PAUSE_SECONDS = 0.2
 # when its holder deletes it.
 _REQUEST_SECONDS_MAX = 10
 _RETRY_SECONDS_MAX = 15
+_HEADS_MAX = 16
+"""Up to this many objects are asked for one by one, all at once; for more, listings around them are cheaper."""
 
 
 class S3Objects:
@@ -98,6 +102,18 @@ class S3Objects:
             for meta in sorted(found, key=lambda meta: meta["path"])
         }
 
+    def sizes_of(self, paths: Collection[str]) -> dict[str, int]:
+        """Return the bytes of each of these objects that is there, by one request each or by listings around them."""
+        if len(paths) > _HEADS_MAX:
+            directories = sorted({path.rpartition("/")[0] + "/" for path in paths})
+            listed = {path: size for directory in directories for path, size in self.sizes(directory).items()}
+            return {path: listed[path] for path in paths if path in listed}
+        if not paths:
+            return {}
+        with ThreadPoolExecutor(max_workers=len(paths), thread_name_prefix="omnigraph-heads") as pool:
+            found = dict(zip(paths, pool.map(self._size, paths), strict=True))
+        return {path: size for path, size in found.items() if size is not None}
+
     def delete(self, path: str) -> None:
         """Remove the object; an absent one is fine."""
         try:
@@ -109,6 +125,15 @@ class S3Objects:
     def probe(self) -> None:
         """Prove that the store honours conditional puts; some S3-compatible ones take them for plain puts."""
         probe_once(self)
+
+    def _size(self, path: str) -> int | None:
+        try:
+            return obstore.head(self._retrying, path)["size"]
+        except FileNotFoundError:
+            # The answer has no body, so it does not tell an absent object from an absent bucket; a listing does.
+            return self.sizes(path.rpartition("/")[0] + "/").get(path)
+        except OBSTORE_FAILURES as exc:
+            raise self._error(exc, "Looking at", path) from exc
 
     def _put_if(self, path: str, content: bytes, *, mode: "PutMode") -> Token | None:
         """Put under a condition; return the new token, or None if somebody else's object is there instead."""
