@@ -10,7 +10,7 @@ from omnigraph.catalog.model import EntityType, TableKey
 from omnigraph.errors import GraphCorrupt, HistoricalVersionReclaimed, OmniError
 from omnigraph.maintenance.unreadable import UNREADABLE, problem_of, refuse_unreachable
 from omnigraph.manifest.snapshot import TablePin
-from omnigraph.storage.file_references import FileKind, LostFile, lost_files
+from omnigraph.storage.file_references import FileKind, LostFile, lost_files_of
 from omnigraph.storage.filters import Comparison
 from omnigraph.storage.layout import IndexLayout, TableLayout, read_layout, unreadable_indexes
 from omnigraph.storage.tables import Table
@@ -129,7 +129,8 @@ def observe_table(capture: Capture, table_key: TableKey, *, opens_indexes: bool 
         raise GraphCorrupt(f"Table {table_key} is pinned at version {pin.version} but {found}.")
     table = head if head.version == pin.version else capture.table(table_key)
     layout = read_layout(table)
-    files = _lost_files(capture, table)
+    # Lance opens a table without its files, and says so only to whoever reads them.
+    files = lost_files_of(capture.context.store.objects, table.address, table.version)
     lost_rows = [str(file) for file in files if file.kind is not FileKind.INDEX]
     there = layout.index_by_name
     lost = {name for name, index in there.items() if _has_lost(index, files)}
@@ -147,13 +148,6 @@ def observe_table(capture: Capture, table_key: TableKey, *, opens_indexes: bool 
         lost_indexes=tuple(index for index in layout.indexes if index.name in lost),
         problem=_described(lost_rows) if lost_rows else None,
     )
-
-
-def _lost_files(capture: Capture, table: Table) -> tuple[LostFile, ...]:
-    """Look for every file that a state needs, by its manifest and one listing; Lance opens tables without them."""
-    objects = capture.context.store.objects
-    present = objects.sizes(f"{table.address.location}/")
-    return tuple(lost_files(objects, table.address, [table.version], present))
 
 
 def _has_lost(index: IndexLayout, files: tuple[LostFile, ...]) -> bool:
