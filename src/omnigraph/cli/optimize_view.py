@@ -138,7 +138,7 @@ def _summary(result: "OptimizeResult") -> str:
 def _left(result: "OptimizeResult") -> str:
     parts = [spell_bytes(result.bytes_left)] if result.bytes_left else []
     if result.indexes_left:
-        parts.append("1 index" if result.indexes_left == 1 else f"{result.indexes_left} indexes")
+        parts.append(counted(result.indexes_left, "index"))
     return f", {' and '.join(parts)} left to the next run" if parts else ""
 
 

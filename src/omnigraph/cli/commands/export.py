@@ -7,6 +7,7 @@ from typing import Literal, cast, get_args
 import click
 
 from omnigraph import errors
+from omnigraph.base.units import counted
 from omnigraph.cli import documents
 from omnigraph.cli.command import command
 from omnigraph.cli.engine_choice import resolve_engine
@@ -63,8 +64,8 @@ def export(
     target = resolve_storage(invocation)
     import omnigraph
 
-    graph = omnigraph.open(target.uri, read_only=True)
-    with follow_progress(invocation) as events:
+    with follow_progress(invocation, shares_terminal=out is None) as events:
+        graph = omnigraph.open(target.uri, read_only=True)
         result = graph.export(
             sys.stdout.buffer if out is None else out,
             branch=branch,
@@ -81,4 +82,5 @@ def export(
         shown = replace(result, uri=target.uri)
         invocation.output.show(shown, document=documents.export_document, text=lambda _: ())
     else:
-        invocation.notices.note(f"exported {result.total_rows} rows in {len(result.tables)} tables to {out}")
+        rows, tables = counted(result.total_rows, "row"), counted(len(result.tables), "table")
+        invocation.notices.note(f"exported {rows} in {tables} to {out}")

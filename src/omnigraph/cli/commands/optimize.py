@@ -13,11 +13,12 @@ from omnigraph.cli import optimize_view
 from omnigraph.cli.command import command
 from omnigraph.cli.engine_choice import resolve_engine
 from omnigraph.cli.invocation import Invocation
-from omnigraph.cli.params import json_option, size_option, wait_option
+from omnigraph.cli.params import json_option, message_option, size_option, wait_option
 from omnigraph.cli.progress import follow_progress
 from omnigraph.cli.scope import echo_target, resolve_storage
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
+    from omnigraph.graph import Graph
     from omnigraph.maintenance.optimize.report import OptimizeResult
 
 _Number = TypeVar("_Number", int, float)
@@ -45,6 +46,7 @@ _Number = TypeVar("_Number", int, float)
 @size_option("--max-bytes", help_text="Rewrite at most this much; the rest is left to the next run.")
 @size_option("--max-memory", default="1GiB", help_text="Memory of one worker for the rows it rewrites; default 1GiB.")
 @click.option("--dry-run", is_flag=True, help="Show what would be done; changes nothing.")
+@message_option
 @wait_option
 @json_option
 def optimize(
@@ -62,6 +64,7 @@ def optimize(
     max_bytes: int | None,
     max_memory: int,
     dry_run: bool,
+    message: str | None,
     wait: timedelta,
 ) -> None:
     """Make a graph fast again: fewer, larger files and complete indexes.
@@ -74,16 +77,10 @@ def optimize(
     target = resolve_storage(invocation)
     choice = resolve_engine(invocation)
     echo_target(invocation, target)
-    import omnigraph
-
-    graph = omnigraph.open(target.uri, read_only=dry_run, recover=False)
-    names = [branch or "main"]
-    if all_branches:
-        names += sorted(found.name for found in graph.branches.list() if found.name != "main")
     started = clock.monotonic_seconds()
     results: list[OptimizeResult] = []
 
-    def optimize_branch(name: str, events: Events) -> None:
+    def optimize_branch(graph: "Graph", name: str, events: Events) -> None:
         # The budgets are those of the whole run: what one branch took, the next ones do not have.
         elapsed, rewritten = clock.monotonic_seconds() - started, sum(result.bytes_rewritten for result in results)
         try:
@@ -99,6 +96,7 @@ def optimize(
                 max_bytes=_rest(max_bytes, rewritten) if results else max_bytes,
                 max_memory=max_memory,
                 dry_run=dry_run,
+                message=message,
                 wait_seconds=wait.total_seconds(),
                 engine=choice,
                 events=events,
@@ -113,8 +111,14 @@ def optimize(
 
     try:
         with follow_progress(invocation) as events:
+            import omnigraph
+
+            graph = omnigraph.open(target.uri, read_only=dry_run, recover=False)
+            names = [branch or "main"]
+            if all_branches:
+                names += sorted(found.name for found in graph.branches.list() if found.name != "main")
             for name in names:
-                optimize_branch(name, events)
+                optimize_branch(graph, name, events)
     finally:
         # Also when a later branch failed: what is published is published.
         _show(invocation, results, all_branches=all_branches)

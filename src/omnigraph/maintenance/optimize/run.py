@@ -277,6 +277,7 @@ class _Run:
                 concurrency=self._concurrency,
                 may_replan=attempt < ATTEMPTS,
                 started=self._started,
+                message=self._options.message,
                 events=self._events,
             )
             if not tail.stale or attempt == ATTEMPTS:
