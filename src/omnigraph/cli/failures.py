@@ -10,6 +10,7 @@ import click
 from omnigraph import errors
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.output import write_json
+from omnigraph.cli.streams import StdoutLost, abandon_stdout
 
 # Flags that earlier programs of this name had, with what replaced them.
 _REMOVED_FLAGS = {
@@ -17,7 +18,7 @@ _REMOVED_FLAGS = {
 }
 
 
-def report_failure(failure: Exception, invocation: Invocation) -> int:
+def report_failure(failure: BaseException, invocation: Invocation) -> int:
     """Tell the user what failed and return the exit code.
 
     With `--json` the error document goes to stdout, unless the command has already printed a result that says it.
@@ -26,9 +27,18 @@ def report_failure(failure: Exception, invocation: Invocation) -> int:
     if invocation.is_debug:
         traceback.print_exception(failure, file=sys.stderr)
     if invocation.wants_json and not invocation.output.has_result:
-        write_json(error.document())
+        _write_document(error)
     invocation.notices.error("\n".join([error.message, *_record_lines(error)]))
     return _exit_code(error, invocation)
+
+
+def _write_document(error: errors.OmniError) -> None:
+    """Write the error document if stdout takes it; the error itself and its exit code matter more."""
+    try:
+        write_json(error.document())
+        sys.stdout.flush()
+    except StdoutLost:
+        abandon_stdout()
 
 
 def _exit_code(error: errors.OmniError, invocation: Invocation) -> int:
@@ -38,11 +48,13 @@ def _exit_code(error: errors.OmniError, invocation: Invocation) -> int:
     return os.EX_USAGE if error.exit_code == errors.Usage.exit_code else os.EX_SOFTWARE
 
 
-def _as_omni_error(failure: Exception) -> errors.OmniError:
+def _as_omni_error(failure: BaseException) -> errors.OmniError:
     if isinstance(failure, errors.OmniError):
         return failure
     if isinstance(failure, click.UsageError):
         return _usage(failure)
+    if isinstance(failure, MemoryError):
+        return errors.Internal("The command needs more memory than this machine gives it.")
     # The text of an unexpected exception may hold anything, also secrets; it is shown only on request.
     return errors.Internal(
         f"An unexpected {type(failure).__name__} stopped the command, which is a defect in omnigraph. "

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from omnigraph.base import ids
 from omnigraph.base.clock import iso_from_us
 from omnigraph.errors import BranchNotFound, CommitNotFound, InvalidTarget, SnapshotNotFound
-from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId
+from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId, check_name
 from omnigraph.manifest.live_branches import look_at_live_branches
 from omnigraph.manifest.log import CommitLog
 from omnigraph.manifest.snapshot import GraphSnapshot
@@ -52,6 +52,7 @@ class Addresses:
 
     def resolve(self, text: str) -> Located:
         """Find the commit that a written address means."""
+        check_name(text, what="The address of a snapshot")
         if ids.is_ulid(text):
             return self.at_commit(text)
         if match := _VERSION.fullmatch(text):
@@ -114,6 +115,7 @@ class Addresses:
 
     def commit(self, commit_id: str) -> Commit:
         """Return a commit of any branch; the newest of a branch may stand in its manifest only."""
+        check_name(commit_id, what="The commit id")
         try:
             return self._log.find(CommitId(commit_id), head=self._manifest.load(MAIN_BRANCH).head)
         except CommitNotFound:

@@ -59,6 +59,7 @@ def create_graph(
     events: Events = ignore_events,
 ) -> None:
     """Create a graph with an empty table per type, or raise and leave no graph behind."""
+    check_actor(actor_id)
     shape = compile_shape(schema, source=schema_source)
     catalog = number_shape(shape, identity_domain=ids.new_ulid())
     claim = _claim_root(store, force=force, has_consent=has_consent)
@@ -68,7 +69,7 @@ def create_graph(
         graph_branch=MAIN_BRANCH,
         graph_version=1,
         kind=CommitKind.GENESIS,
-        actor_id=check_actor(actor_id),
+        actor_id=actor_id,
         created_at_us=clock.now_us(),
     )
     try:

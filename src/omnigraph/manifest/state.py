@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import BranchNotFound, GraphCorrupt, GraphNotFound, SnapshotNotFound
-from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId
+from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId, check_name
 from omnigraph.manifest.root import refuse_moved
 from omnigraph.manifest.rows import HEAD_OBJECT_ID, MANIFEST, ObjectType
 from omnigraph.manifest.schemas import SchemaStore
@@ -86,7 +86,7 @@ class ManifestReader:
         """Find a live branch by name."""
         if branch == MAIN_BRANCH:
             return BranchHandle(name=MAIN_BRANCH, incarnation=MAIN_BRANCH, manifest=MANIFEST)
-        ref = list_refs(self._tables, MANIFEST.location).get(branch)
+        ref = list_refs(self._tables, MANIFEST.location).get(check_name(branch, what="The branch name"))
         if ref is None:
             raise self._no_such_branch(branch)
         refuse_moved(self._tables, GraphRoot.parse(self._uri))

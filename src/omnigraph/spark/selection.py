@@ -9,6 +9,7 @@ from omnigraph.engine.local import LocalEngine
 from omnigraph.errors import Usage
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.reads.snapshot import Snapshot
+from omnigraph.spark.options import check_options
 from omnigraph.storage.layout import read_layout
 from omnigraph.storage.store import GraphStore
 from omnigraph.storage.tables import Table, TableAddress
@@ -30,6 +31,7 @@ class TypeSelection:
     @classmethod
     def of(cls, options: Mapping[str, str]) -> "TypeSelection":
         """Choose by the options of a reader; the head of a branch is pinned here and now."""
+        check_options(options)
         for required in ("graph", "type"):
             if not options.get(required):
                 raise Usage(f'The omnigraph source needs .option("{required}", …).', flag=required)
@@ -101,5 +103,7 @@ def _snapshot(context: GraphContext, options: Mapping[str, str]) -> Snapshot:
     if commit := options.get("commit"):
         return Snapshot(context, addresses.at_commit(commit).snapshot)
     if version := options.get("version"):
+        if not version.isdecimal():
+            raise Usage(f"version is {version!r}; it is a graph version, such as 7.", flag="version")
         return Snapshot(context, addresses.at_version(branch, int(version)).snapshot)
     return Snapshot(context, addresses.head(branch).snapshot)

@@ -20,6 +20,7 @@ from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.pipeline.load.bulk.partitions import PartitionKept, keep_partition
 from omnigraph.pipeline.load.frames import FrameLoad
 from omnigraph.pipeline.load.writer import LoadMode
+from omnigraph.spark.options import check_options
 from omnigraph.storage.store import GraphStore
 from omnigraph.writes.context import GraphContext
 
@@ -40,6 +41,7 @@ class WriteOptions:
     @classmethod
     def of(cls, options: Mapping[str, str], *, overwrite: bool) -> "WriteOptions":
         """Read the options; `overwrite` is what Spark's own save mode says."""
+        check_options(options)
         for required in ("graph", "type"):
             if not options.get(required):
                 raise Usage(f'Writing with omnigraph needs .option("{required}", …).', flag=required)

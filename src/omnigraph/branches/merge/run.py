@@ -14,7 +14,7 @@ from omnigraph.branches.merge.writer import MergeWriter
 from omnigraph.branches.names import check_branch_name
 from omnigraph.engine.choice import EngineChoice
 from omnigraph.errors import HistoricalVersionReclaimed, InvalidTarget, OmniError, ReadSetConflict, StorageError
-from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId, check_actor
+from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId, check_actor, check_message
 from omnigraph.manifest.rows import MANIFEST
 from omnigraph.manifest.state import ManifestState
 from omnigraph.storage.refs import list_refs
@@ -64,6 +64,7 @@ def run_merge(
     if source == target:
         raise InvalidTarget(f"Branch '{source}' cannot be merged into itself.")
     check_actor(actor_id)
+    check_message(message)
     if not is_dry_run:
         settle_branch(context, source)
     captured = context.manifest.load(source)

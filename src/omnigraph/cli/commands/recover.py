@@ -52,7 +52,7 @@ def recover(invocation: Invocation, *, lists: bool, show: str | None, abandon: s
     if abandon is None:
         swept = graph.recover(wait_seconds=_WAIT_SECONDS, events=invocation.notices.event)
     else:
-        swept = graph.abandon(abandon)
+        swept = graph.abandon(abandon, events=invocation.notices.event)
     invocation.output.show(
         swept,
         document=lambda result: recovery_view.sweep_document(target.uri, result),

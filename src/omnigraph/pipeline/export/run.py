@@ -16,6 +16,7 @@ from omnigraph.errors import EngineUnavailable, NotConfirmed, Usage
 from omnigraph.pipeline.export.parts import ExportFormat
 from omnigraph.pipeline.export.side_by_side import PartsExport, TableExported
 from omnigraph.pipeline.outputs import appearing_file
+from omnigraph.pipeline.paths import given_path
 from omnigraph.reads.snapshot import Snapshot
 from omnigraph.records.rendering import render_lines
 from omnigraph.storage.uris import is_bucket_uri
@@ -71,6 +72,7 @@ def export_snapshot(
         _refuse_spark(choice)
         with hold_if_possible(context, snapshot.tables, operation="export", warn=warn):
             return _told(run_export(snapshot, out, uri=uri, types=types, events=events), events)
+    given_path(out, flag="--out")
     with hold_if_possible(context, snapshot.tables, operation="export", warn=warn):
         if form is ExportFormat.JSONL and not _means_directory(str(out)):
             _refuse_spark(choice)
