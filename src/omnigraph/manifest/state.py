@@ -122,12 +122,18 @@ class ManifestReader:
     def _no_such_branch(self, branch: str) -> BranchNotFound:
         return BranchNotFound(f"Branch '{branch}' was not found in {self._uri}.", branch=branch)
 
+    def _no_graph(self) -> GraphNotFound:
+        root = GraphRoot.parse(self._uri)
+        if root.is_local and root.local_path.is_file():
+            return GraphNotFound(f"{self._uri} is a file; a graph is a directory.", uri=self._uri)
+        return GraphNotFound(f"There is no graph at {self._uri}. Create one with `omnigraph init`.", uri=self._uri)
+
     def _read(self, handle: BranchHandle, known: ManifestState | None) -> ManifestState:
         table = self._tables.head(handle.manifest)
         if table is None:
             if handle.name != MAIN_BRANCH:
                 raise self._no_such_branch(handle.name)
-            raise GraphNotFound(f"There is no graph at {self._uri}. Create one with `omnigraph init`.", uri=self._uri)
+            raise self._no_graph()
         stamp = read_stamp(table.schema_metadata, table.schema.names, uri=self._uri)
         if not stamp.is_current:
             rows = self._upgraded_rows(handle, table, stamp)
