@@ -2,44 +2,53 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+RUNTIME := $(VENV)/.runtime
 STAMP := $(VENV)/.installed
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal -q
+LOCK := uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --python-version 3.11
 SECONDS ?= 600
 ROUNDS ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help install test lint unit demo bench soak search crash-report clean
+.PHONY: help install test test-all lint demo bench soak search crash-report lock clean
 
 help: ## print these commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-install: $(STAMP) ## set up .venv with locked dependencies, and Java 17 if it is missing
+install: $(STAMP) ## set up .venv with everything that tests and benchmarks need, and Java 17 if it is missing
 
-$(STAMP): requirements.lock pyproject.toml scripts/ensure_java.sh
-	sh scripts/ensure_java.sh
+$(RUNTIME): requirements.lock pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
-	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	$(PIP) --require-hashes -r requirements.lock
+	$(PIP) --no-deps --no-build-isolation -e .
+	touch $(RUNTIME)
+
+$(STAMP): $(RUNTIME) requirements-dev.lock scripts/ensure_java.sh
+	sh scripts/ensure_java.sh
+	$(PIP) --require-hashes -r requirements-dev.lock
 	touch $(STAMP)
 
-test: lint unit ## run every check: formatting, lint, types, tests
+test: lint ## check formatting, lint and types, and run the tests: a sample of the long matrices, all of the rest
+	$(PYTEST) -m "not exhaustive"
+
+test-all: $(STAMP) ## run what `make test` leaves out: every case of the long matrices
+	$(PYTEST) -m exhaustive
 
 lint: $(STAMP) ## check formatting, lint and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-unit: $(STAMP) ## run the tests on all cores
-	$(BIN)/python -m pytest -n auto --dist worksteal -q
-
-demo: $(STAMP) ## create a small graph, load it, read it, travel in it
+demo: $(RUNTIME) ## create a small graph, load it, travel in it, maintain it
 	PATH="$(CURDIR)/$(BIN):$$PATH" bash examples/harbor/demo.sh
 
-bench: $(STAMP) ## measure against the raw libraries and refresh the table in the README
-	$(BIN)/python -m benchmarks --update-readme
+bench: $(STAMP) ## measure against the raw libraries and refresh the tables in the docs and the README
+	$(BIN)/python -m benchmarks --update-docs
 	$(BIN)/python -m benchmarks.merge
 	$(BIN)/python -m benchmarks.changes
 
-soak: $(STAMP) ## kill writers for SECONDS (600) and check that nothing is lost
+soak: $(STAMP) ## kill writers for SECONDS (600), half on local disk and half on S3, and check that nothing is lost
 	PYTHONPATH=tests $(BIN)/python -m soak.run --seconds $(SECONDS)
 
 search: $(STAMP) ## run the property and model tests on random examples, ROUNDS (10) times
@@ -50,6 +59,10 @@ search: $(STAMP) ## run the property and model tests on random examples, ROUNDS 
 crash-report: $(STAMP) ## run the crash matrix and write docs/design/crash-matrix.md
 	$(BIN)/python -m pytest tests/crash tests/storage/test_migrations_crash.py -n auto --dist worksteal -q \
 		--ignore tests/crash/test_failpoints.py --crash-report docs/design/crash-matrix.md
+
+lock: ## pin the newest versions that pyproject.toml allows, with their hashes (needs uv)
+	$(LOCK) --upgrade --group build pyproject.toml -o requirements.lock
+	$(LOCK) --upgrade --group dev --all-extras -c requirements.lock pyproject.toml -o requirements-dev.lock
 
 clean: ## remove the virtual environment and everything generated
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

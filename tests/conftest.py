@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import urllib.request
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,6 +28,22 @@ _BUCKET = "graphs"
 settings.register_profile("facts", deadline=None, derandomize=True)
 settings.register_profile("search", deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "facts"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave most cases of a test that is marked `sampled` to `make test-all`.
+
+    Every n-th case, in the order of collection, stays in `make test`. So each run of both together is every case once.
+    """
+    seen: Counter[str] = Counter()
+    for item in items:
+        sampled = item.get_closest_marker("sampled")
+        if sampled is None or item.get_closest_marker("exhaustive"):
+            continue
+        test = item.nodeid.partition("[")[0]
+        if seen[test] % sampled.kwargs["every"]:
+            item.add_marker("exhaustive")
+        seen[test] += 1
 
 
 def pytest_configure(config: pytest.Config) -> None:

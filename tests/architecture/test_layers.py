@@ -31,7 +31,7 @@ LAYERS = {
     "cluster": 10,
     "cli": 13,
 }
-FACADE = {"graph.py", "__init__.py"}
+FACADE = {"graph.py", "__init__.py", "__main__.py"}
 
 DOORS = {
     "lance": ("storage/",),

@@ -24,16 +24,18 @@ def run_shell(program: str, line: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("words", READING, ids=" ".join)
-@pytest.mark.parametrize(("redirection", "reason"), [(">/dev/full", "No space left"), (">&-", "it is closed")])
+@pytest.mark.parametrize(
+    ("redirection", "reason", "code"), [(">/dev/full", "No space left", 1), (">&-", "standard output is closed", 141)]
+)
 def test_a_result_that_cannot_be_printed_is_one_line_and_a_failure(
-    shown_art, program, words: tuple[str, ...], redirection: str, reason: str
+    shown_art, program, words: tuple[str, ...], redirection: str, reason: str, code: int
 ) -> None:
     ran = run_shell(program, f"{' '.join(words)} {redirection}")
 
-    assert ran.returncode == 1
+    assert ran.returncode == code
     lines = [line for line in ran.stderr.splitlines() if line.startswith(("error", "Trace", "Exception"))]
     assert len(lines) == 1
-    assert lines[0].startswith("error: The result could not be written to standard output: ")
+    assert lines[0].startswith("error: the result could not be printed: ")
     assert reason in lines[0]
 
 

@@ -61,7 +61,7 @@ def test_a_page_shows_only_the_addresses_the_command_takes(words, run):
         (("snapshot", "--brunch", "x"), "--branch"),
         (("--quite", "snapshot"), "--quiet"),
         (("load", "--date", "x"), "--data"),
-        (("commit", "--jsno", "list"), "--"),
+        (("commit", "--jsno", "list"), "--json, which belongs to a command and stands behind its words"),
     ],
 )
 def test_an_unknown_word_or_flag_names_the_nearest_known_one(line, nearest, run):

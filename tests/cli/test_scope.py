@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph import errors
-from omnigraph.cli.capabilities import AddressFlag, Capability, CommandClass, RunningCommand, UriForm
+from omnigraph.cli.capabilities import AddressFlag, Capability, CommandClass, RunningCommand
 from omnigraph.cli.guard import does_not_apply
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.scope import StorageTarget, resolve_storage
@@ -29,7 +29,6 @@ profiles:
 MAINTENANCE = Capability(
     words="optimize",
     command_class=CommandClass.DIRECT,
-    uri=UriForm.POSITIONAL,
     accepts=frozenset({AddressFlag.STORE, AddressFlag.CLUSTER, AddressFlag.GRAPH, AddressFlag.PROFILE}),
 )
 SCHEMA_PLAN = replace(MAINTENANCE, words="schema plan", accepts=frozenset({AddressFlag.STORE, AddressFlag.PROFILE}))

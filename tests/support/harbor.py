@@ -58,9 +58,9 @@ CREW = [
 ]
 
 
-def new_graph(uri: str, records: Iterable[Mapping[str, Any]] = CREW) -> Graph:
+def new_graph(uri: str, records: Iterable[Mapping[str, Any]] = CREW, *, schema: str = SCHEMA) -> Graph:
     """Create a graph and load records into it."""
-    graph = omnigraph.init(uri, SCHEMA)
+    graph = omnigraph.init(uri, schema)
     graph.load(lines(records), mode="append")
     return graph
 

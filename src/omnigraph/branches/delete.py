@@ -5,12 +5,12 @@ of the same name never meets it, and cleanup reclaims it.
 """
 
 from omnigraph.base import faults
+from omnigraph.base.endings import tell
 from omnigraph.base.events import Events, Warned
 from omnigraph.branches.gates import hold_branches
 from omnigraph.branches.names import check_branch_name
 from omnigraph.errors import (
     BranchHasDependents,
-    BranchNotFound,
     InvalidTarget,
     OmniError,
     PreconditionFailed,
@@ -21,6 +21,7 @@ from omnigraph.manifest.ancestry import first_parent_line
 from omnigraph.manifest.bases import is_fast_forward, merges_of
 from omnigraph.manifest.commits import MAIN_BRANCH, CommitId
 from omnigraph.manifest.live_branches import look_at_live_branches
+from omnigraph.manifest.missing import no_such_branch
 from omnigraph.manifest.rows import MANIFEST
 from omnigraph.manifest.state import ManifestState
 from omnigraph.storage.refs import Ref, delete_ref, drop_leftover_tree, list_refs
@@ -36,7 +37,7 @@ def delete_branch(context: GraphContext, name: str, events: Events, *, expected_
     with hold_branches(context, [trimmed], operation=f"branch delete {trimmed}") as lock:
         refs = list_refs(context.store.tables, MANIFEST.location)
         if trimmed not in refs:
-            raise BranchNotFound(f"Branch '{trimmed}' was not found in {context.store.uri}.", branch=trimmed)
+            raise no_such_branch(trimmed, refs, uri=context.store.uri)
         try:
             settle_branch(context, trimmed, lock=lock)
         except RecoveryRequired as unsettled:
@@ -122,4 +123,4 @@ def _reclaim(context: GraphContext, state: ManifestState, events: Events, *, kee
             drop_leftover_tree(context.store.objects, location, ref, keeps_data=False)
             faults.reach("branch.delete.after_some_forks")
         except (OmniError, OSError) as error:
-            events(Warned(message=f"{location}/tree/{ref} could not be removed; cleanup will: {error}"))
+            tell(events, Warned(message=f"{location}/tree/{ref} could not be removed; cleanup will: {error}"))

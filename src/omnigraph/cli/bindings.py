@@ -68,8 +68,10 @@ def explicit_binding(invocation: Invocation) -> Binding | None:
     ]
     sources = [binding.source for binding in given] + (["--target"] if target else [])
     if len(sources) > 1:
+        bare = f" (the positional one is `{invocation.flags.address}`)" if invocation.flags.address else ""
         raise invocation.command.addressing_error(
-            f"`{invocation.command.typed}` got {' and '.join(sources)}, which are mutually exclusive: give one address."
+            f"`{invocation.command.typed}` got {' and '.join(sources)}, which are mutually exclusive: "
+            f"give one address{bare}."
         )
     if target:
         return _target_binding(target, invocation)

@@ -49,24 +49,20 @@ class AddressFlag(Enum):
     PROFILE = "picks a scope bundle"
 
 
-class UriForm(Enum):
-    """How a command takes a bare storage URI."""
-
-    NONE = "none"
-    FLAG = "only as --uri, because its positionals mean something else"
-    POSITIONAL = "as a positional or as --uri"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capability:
     """One row: a command, its class and the addresses it consumes."""
 
     words: str
     command_class: CommandClass
-    uri: UriForm = UriForm.NONE
     accepts: frozenset[AddressFlag] = frozenset()
     is_bulk: bool = False
     alias: str | None = None
+
+    @property
+    def takes_graph(self) -> bool:
+        """Whether a graph can be named by its storage: as the last positional, with `--store` or with `--uri`."""
+        return AddressFlag.STORE in self.accepts
 
     @property
     def group(self) -> str | None:
@@ -88,43 +84,36 @@ CAPABILITIES = (
     Capability(
         words="init",
         command_class=CommandClass.DIRECT,
-        uri=UriForm.POSITIONAL,
         accepts=frozenset({AddressFlag.STORE}),
     ),
-    Capability(words="load", command_class=CommandClass.ANY, uri=UriForm.POSITIONAL, accepts=_WRITE, is_bulk=True),
-    Capability(words="export", command_class=CommandClass.ANY, uri=UriForm.POSITIONAL, accepts=_READ, is_bulk=True),
-    Capability(words="snapshot", command_class=CommandClass.ANY, uri=UriForm.POSITIONAL, accepts=_READ),
-    Capability(words="commit list", command_class=CommandClass.ANY, uri=UriForm.POSITIONAL, accepts=_READ),
-    Capability(words="commit show", command_class=CommandClass.ANY, uri=UriForm.FLAG, accepts=_READ),
-    Capability(words="commit changes", command_class=CommandClass.ANY, uri=UriForm.FLAG, accepts=_READ),
-    Capability(words="changes poll", command_class=CommandClass.ANY, uri=UriForm.FLAG, accepts=_READ),
-    Capability(words="changes baseline", command_class=CommandClass.ANY, uri=UriForm.FLAG, accepts=_READ),
-    Capability(words="schema show", command_class=CommandClass.ANY, uri=UriForm.POSITIONAL, accepts=_READ, alias="get"),
+    Capability(words="load", command_class=CommandClass.ANY, accepts=_WRITE, is_bulk=True),
+    Capability(words="export", command_class=CommandClass.ANY, accepts=_READ, is_bulk=True),
+    Capability(words="snapshot", command_class=CommandClass.ANY, accepts=_READ),
+    Capability(words="commit list", command_class=CommandClass.ANY, accepts=_READ),
+    Capability(words="commit show", command_class=CommandClass.ANY, accepts=_READ),
+    Capability(words="commit changes", command_class=CommandClass.ANY, accepts=_READ),
+    Capability(words="changes poll", command_class=CommandClass.ANY, accepts=_READ),
+    Capability(words="changes baseline", command_class=CommandClass.ANY, accepts=_READ),
+    Capability(words="schema show", command_class=CommandClass.ANY, accepts=_READ, alias="get"),
     Capability(
         words="schema plan",
         command_class=CommandClass.DIRECT,
-        uri=UriForm.POSITIONAL,
         accepts=frozenset({AddressFlag.STORE, AddressFlag.PROFILE}),
     ),
-    Capability(words="schema apply", command_class=CommandClass.ANY, uri=UriForm.POSITIONAL, accepts=_WRITE),
-    Capability(words="branch create", command_class=CommandClass.ANY, uri=UriForm.FLAG, accepts=_WRITE),
-    Capability(words="branch list", command_class=CommandClass.ANY, uri=UriForm.POSITIONAL, accepts=_READ),
-    Capability(words="branch merge", command_class=CommandClass.ANY, uri=UriForm.FLAG, accepts=_WRITE, is_bulk=True),
-    Capability(words="branch diff", command_class=CommandClass.ANY, uri=UriForm.FLAG, accepts=_READ),
-    Capability(words="branch delete", command_class=CommandClass.ANY, uri=UriForm.FLAG, accepts=_WRITE),
-    Capability(words="repair", command_class=CommandClass.DIRECT, uri=UriForm.POSITIONAL, accepts=_MAINTENANCE),
-    Capability(
-        words="cleanup", command_class=CommandClass.DIRECT, uri=UriForm.POSITIONAL, accepts=_MAINTENANCE, is_bulk=True
-    ),
-    Capability(
-        words="optimize", command_class=CommandClass.DIRECT, uri=UriForm.POSITIONAL, accepts=_MAINTENANCE, is_bulk=True
-    ),
-    Capability(words="health", command_class=CommandClass.DIRECT, uri=UriForm.POSITIONAL, accepts=_MAINTENANCE),
-    Capability(words="recover", command_class=CommandClass.DIRECT, uri=UriForm.POSITIONAL, accepts=_MAINTENANCE),
+    Capability(words="schema apply", command_class=CommandClass.ANY, accepts=_WRITE),
+    Capability(words="branch create", command_class=CommandClass.ANY, accepts=_WRITE),
+    Capability(words="branch list", command_class=CommandClass.ANY, accepts=_READ),
+    Capability(words="branch merge", command_class=CommandClass.ANY, accepts=_WRITE, is_bulk=True),
+    Capability(words="branch diff", command_class=CommandClass.ANY, accepts=_READ),
+    Capability(words="branch delete", command_class=CommandClass.ANY, accepts=_WRITE),
+    Capability(words="repair", command_class=CommandClass.DIRECT, accepts=_MAINTENANCE),
+    Capability(words="cleanup", command_class=CommandClass.DIRECT, accepts=_MAINTENANCE, is_bulk=True),
+    Capability(words="optimize", command_class=CommandClass.DIRECT, accepts=_MAINTENANCE, is_bulk=True),
+    Capability(words="health", command_class=CommandClass.DIRECT, accepts=_MAINTENANCE),
+    Capability(words="recover", command_class=CommandClass.DIRECT, accepts=_MAINTENANCE),
     Capability(
         words="embed",
         command_class=CommandClass.DIRECT,
-        uri=UriForm.POSITIONAL,
         accepts=_MAINTENANCE | {AddressFlag.AS},
         is_bulk=True,
     ),

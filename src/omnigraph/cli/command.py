@@ -6,10 +6,11 @@ from typing import Any
 import click
 
 from omnigraph.cli import help_pages
-from omnigraph.cli.capabilities import Capability, RunningCommand, UriForm, capability
+from omnigraph.cli.capabilities import Capability, RunningCommand, capability
 from omnigraph.cli.guard import refuse_foreign_flags
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.params import GLOBAL_OPTIONS, address_argument
+from omnigraph.cli.positionals import refuse_mixed_up
 
 
 class OmniCommand(click.Command):
@@ -19,7 +20,7 @@ class OmniCommand(click.Command):
         super().__init__(**attributes)
         self.row = row
         self.examples = examples
-        if row.uri is UriForm.POSITIONAL:
+        if row.takes_graph:
             self.params.append(address_argument())
         self.params.extend(GLOBAL_OPTIONS)
 
@@ -37,6 +38,7 @@ class OmniCommand(click.Command):
         """Run the guard, then the command."""
         invocation = ctx.ensure_object(Invocation)
         refuse_foreign_flags(invocation.command, invocation.flags)
+        refuse_mixed_up(ctx, invocation.command, invocation.flags)
         if self.callback is not None:
             ctx.invoke(self.callback, invocation, **ctx.params)
 

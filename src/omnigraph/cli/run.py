@@ -6,16 +6,14 @@ from collections.abc import Sequence
 
 import click
 
-from omnigraph import errors
 from omnigraph.base.hidden_modules import hide_module
 from omnigraph.cli.app import COMPLETION_VARIABLE, PROGRAM, build_app
-from omnigraph.cli.failures import report_failure
+from omnigraph.cli.failures import report_failure, report_unprinted
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.main import INTERRUPTED
-from omnigraph.cli.streams import StdoutLost, abandon_stdout, take_over_streams
+from omnigraph.cli.output import StdoutFailed, writing_to_stdout
+from omnigraph.cli.streams import abandon_stdout, take_over_streams
 from omnigraph.cli.words import check_words
-
-STDOUT_CLOSED = 141
 
 
 def run_line(argv: Sequence[str] | None) -> int:
@@ -36,17 +34,18 @@ def run_line(argv: Sequence[str] | None) -> int:
         logging.basicConfig(stream=sys.stderr, level=logging.DEBUG)
     try:
         code = _run(arguments, invocation)
-        sys.stdout.flush()
-    except BrokenPipeError:
+        with writing_to_stdout():
+            pass
+    except (StdoutFailed, BrokenPipeError) as failure:
         abandon_stdout()
-        return STDOUT_CLOSED
-    except StdoutLost as lost:
-        abandon_stdout()
-        return _report_lost_output(lost, invocation)
+        return report_unprinted(failure if isinstance(failure, StdoutFailed) else StdoutFailed(failure), invocation)
     except KeyboardInterrupt as interrupt:
         # Everything that holds a lock or a file is a context manager and has been left by now. An engine that was
         # interrupted says what became of its work.
-        invocation.notices.error(": ".join(("interrupted", *map(str, interrupt.args))))
+        in_force = invocation.notices.in_force
+        invocation.notices.error(
+            ": ".join(("interrupted", *map(str, interrupt.args))) + (f". In force: {in_force}." if in_force else "")
+        )
         return INTERRUPTED
     return code
 
@@ -61,17 +60,11 @@ def _run(arguments: list[str], invocation: Invocation) -> int:
             context.command.invoke(context)
     except click.exceptions.Exit as end:
         return end.exit_code
-    except (BrokenPipeError, StdoutLost, KeyboardInterrupt):
+    except (StdoutFailed, BrokenPipeError, KeyboardInterrupt):
         raise
     except BaseException as failure:  # noqa: BLE001  # the outermost boundary, and a panic in a library is no Exception
         return report_failure(failure, invocation)
     return 0
-
-
-def _report_lost_output(lost: StdoutLost, invocation: Invocation) -> int:
-    """Say that the result could not be printed; there is no place for a document that says it."""
-    invocation.output.has_result = True
-    return report_failure(errors.Io(f"The result could not be written to standard output: {lost}."), invocation)
 
 
 def _complete(instruction: str, invocation: Invocation) -> int:

@@ -17,6 +17,8 @@ class StorageTarget:
 
     uri: str
     name: str
+    is_looked_up: bool = False
+    """Whether the address was found in a cluster's ledger, so that nobody typed or configured it."""
 
     @property
     def is_local(self) -> bool:
@@ -38,8 +40,8 @@ def resolve_storage(invocation: Invocation) -> StorageTarget:
     binding = find_binding(invocation)
     if binding is None:
         raise command.addressing_error(
-            f"`{command.typed}`: no graph addressed. Give --store <uri>, --server <name|url> or --profile <name>, "
-            f"or put a default into '{config.path}'."
+            f"`{command.typed}`: no graph addressed. Give its address as the last argument or with --store <uri>, "
+            f"give --server <name|url> or --profile <name>, or put a default into '{config.path}'."
         )
     _refuse_unfit(command, binding)
     if invocation.flags.cluster_graph and binding.kind is not ScopeKind.CLUSTER:
@@ -53,9 +55,16 @@ def resolve_storage(invocation: Invocation) -> StorageTarget:
             raise _served_refusal(invocation, binding)
 
 
-def echo_target(invocation: Invocation, target: StorageTarget) -> None:
-    """Say on stderr what is about to be written, before the first effect."""
-    invocation.notices.echo(f"omnigraph {invocation.command.typed} → {target.uri} ({target.access})")
+def echo_target(invocation: Invocation, target: StorageTarget, *, destroys: bool = False) -> None:
+    """Say on stderr which graph a run is about, before its first effect, where that tells something.
+
+    It does before data goes away, and where the address was looked up; elsewhere the user has just typed it.
+    """
+    line = f"omnigraph {invocation.command.typed} → {target.uri} ({target.access})"
+    if destroys or target.is_looked_up:
+        invocation.notices.echo(line)
+    else:
+        invocation.notices.detail(line)
 
 
 def storage_at(command: RunningCommand, uri: str) -> StorageTarget:
@@ -113,8 +122,8 @@ def _refuse_unfit(command: RunningCommand, binding: Binding) -> None:
             )
         case CommandClass.SERVED, ScopeKind.CLUSTER:
             message = (
-                f"`{command.typed}` requires a server; {binding.source} gives a cluster scope. "
-                "See a cluster with `omnigraph cluster status`."
+                f"`{command.typed}` requires a server; {binding.source} gives a cluster scope "
+                "(looking at one, `cluster status`, is not part of this version)."
             )
         case CommandClass.SERVED, ScopeKind.STORE:
             message = f"`{command.typed}` requires a server; {binding.source} gives a store scope."
@@ -141,13 +150,15 @@ def _graph_in_cluster(invocation: Invocation, binding: Binding, graph: str | Non
     applied = read_applied_graphs(root, events=invocation.notices.event)
     if graph is None:
         graph = _only_graph(invocation.command, binding, applied.graph_ids)
-    return StorageTarget(uri=applied.storage_uri(graph), name=graph)
+    return StorageTarget(uri=applied.storage_uri(graph), name=graph, is_looked_up=True)
 
 
 def _only_graph(command: RunningCommand, binding: Binding, graph_ids: tuple[str, ...]) -> str:
     if not graph_ids:
+        from omnigraph.cluster.ledger import APPLY_ELSEWHERE
+
         raise errors.GraphNotApplied(
-            f"cluster `{binding.value}` has no applied graphs; declare one and run `omnigraph cluster apply`.",
+            f"cluster `{binding.value}` has no applied graphs; declare one and apply it: {APPLY_ELSEWHERE}",
             applied=[],
         )
     if len(graph_ids) > 1:

@@ -4,20 +4,16 @@ A result that cannot be printed is an error of its own, wherever in the program 
 that nobody can receive is none, because what it speaks of goes on. Both streams carry UTF-8 whatever the locale says.
 """
 
+import errno
 import io
 import os
 import sys
 from typing import TYPE_CHECKING, NoReturn, TextIO
 
+from omnigraph.cli.output import StdoutFailed
+
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
-
-
-class StdoutLost(Exception):
-    """Standard output took no more: the disk behind it is full, or it is closed. Says why.
-
-    No `OSError`: code that expects those of its own files must not take this for one of them.
-    """
 
 
 class _Stdout(io.FileIO):
@@ -29,7 +25,7 @@ class _Stdout(io.FileIO):
         except BrokenPipeError:
             raise
         except OSError as error:
-            raise StdoutLost(error.strerror or str(error)) from error
+            raise StdoutFailed(error) from error
 
 
 class _ClosedStdout(io.RawIOBase):
@@ -40,7 +36,7 @@ class _ClosedStdout(io.RawIOBase):
 
     def write(self, data: object, /) -> NoReturn:
         del data
-        raise StdoutLost("it is closed")
+        raise StdoutFailed(OSError(errno.EBADF, "standard output is closed"))
 
 
 class _Stderr(io.FileIO):

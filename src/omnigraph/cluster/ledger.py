@@ -20,6 +20,11 @@ from omnigraph.base.yaml_text import read_yaml
 LEDGER_PATH = "__cluster/state.json"
 LEDGER_VERSION = 1
 
+APPLY_ELSEWHERE = (
+    "`cluster apply` is not part of this version, so that is for the program that manages the cluster. A graph can "
+    "always be addressed by its storage, with --store <uri>."
+)
+"""What to do where a cluster should be changed: this version only reads what was applied."""
 _GRAPH_PREFIX = "graph."
 _GRAPH_SUFFIX = ".omni"
 _GRAPHS_DIRECTORY = "/graphs/"
@@ -39,7 +44,7 @@ class AppliedGraphs:
             raise errors.GraphNotApplied(
                 f"graph `{graph_id}` is not applied in cluster `{self.cluster}`. "
                 f"Applied: [{', '.join(self.graph_ids)}]. "
-                "Check the spelling, or add it to cluster.yaml and run `omnigraph cluster apply`.",
+                f"Check the spelling, or add it to cluster.yaml and apply it: {APPLY_ELSEWHERE}",
                 graph_id=graph_id,
                 applied=list(self.graph_ids),
             )
@@ -87,7 +92,7 @@ def read_applied_graphs(
     if content is None:
         raise errors.ClusterStateMissing(
             f"cluster `{cluster}` has no applied state: {root}/{LEDGER_PATH} does not exist. "
-            "Run `omnigraph cluster import`, then `omnigraph cluster apply`.",
+            f"Import and apply it: {APPLY_ELSEWHERE}",
             cluster=cluster,
         )
     return AppliedGraphs(cluster=cluster, root=root, graph_ids=_parse_graph_ids(content, cluster))
@@ -172,7 +177,8 @@ def _read_ledger(root: str, environ: Mapping[str, str]) -> bytes | None:
         stored = open_objects(location, StoreSettings.resolve(location, None, environ)).read(name)
     except errors.StorageError as error:
         problem = (
-            f"of {root} cannot be read: {error.message} Restore it, or remove it and run `omnigraph cluster import`"
+            f"of {root} cannot be read: {error.message} Restore it, or have the program that manages the "
+            "cluster import it anew (`cluster import` is not part of this version)"
         )
         raise _diagnostic("state_read_error", LEDGER_PATH, problem) from error
     return stored.content if stored else None

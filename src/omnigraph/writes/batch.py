@@ -14,7 +14,8 @@ from omnigraph.base.events import Events
 from omnigraph.base.plain_text import is_unicode
 from omnigraph.base.units import shorten
 from omnigraph.catalog.model import Catalog, EntityType, NodeType
-from omnigraph.errors import EntityNotFound, InvalidTarget
+from omnigraph.catalog.type_names import find_type
+from omnigraph.errors import InvalidTarget
 from omnigraph.manifest.commits import Commit, check_actor, check_name
 from omnigraph.records.findings import Code, Finding, Findings
 from omnigraph.records.parse import parse_chunk
@@ -163,12 +164,8 @@ class WriteBatch:
         return parsed.tables[entity.table_key]
 
     def _entity(self, type_name: str) -> EntityType:
-        found = [entity for key, entity in self._catalog.type_by_table_key.items() if type_name in (key, entity.name)]
-        if len(found) != 1:
-            known = ", ".join(self._catalog.type_by_table_key)
-            problem = "is a node and an edge type: use its table key" if found else "is not a type of this graph"
-            raise EntityNotFound(f"{type_name!r} {problem}. The graph has {known}.", selector=type_name)
-        return found[0]
+        types = self._catalog.type_by_table_key
+        return types[find_type(type_name, types)]
 
 
 def _listed(rows: pa.Table) -> list[Row]:

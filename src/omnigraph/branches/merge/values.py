@@ -3,22 +3,12 @@
 import pyarrow as pa
 
 from omnigraph.catalog.model import EntityType
-from omnigraph.records.findings import Finding, FindingCollector
+from omnigraph.records.findings import FindingCollector
 from omnigraph.records.rules import find_violations
+from omnigraph.records.stored import report_violation
 
 
 def check_values(rows: pa.Table, entity: EntityType, findings: FindingCollector) -> None:
     """Check enum, `@range` and `@check` of whole images."""
     for violation in find_violations(rows, entity):
-        broken = violation.rows.to_pylist()
-        for row in broken[: findings.limit]:
-            findings.add(
-                Finding(
-                    code=violation.code,
-                    message=violation.describe(row),
-                    table_key=entity.table_key,
-                    property=violation.property,
-                    row_id=rows["id"][row].as_py(),
-                )
-            )
-        findings.count(violation.code, len(broken) - findings.limit)
+        report_violation(violation, rows, entity, findings)

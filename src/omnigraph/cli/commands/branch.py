@@ -1,5 +1,7 @@
 """`omnigraph branch`."""
 
+from typing import Unpack
+
 import click
 
 from omnigraph import errors
@@ -15,7 +17,7 @@ from omnigraph.cli.progress import follow_progress
 from omnigraph.cli.scope import echo_target, resolve_storage
 
 
-@command("branch create", examples=("omnigraph branch create --store art.omni review",))
+@command("branch create", examples=("omnigraph branch create review art.omni",))
 @click.argument("name", metavar="NAME")
 @click.option("--from", "source", metavar="SOURCE", default="main", help="A branch, a commit id or branch@N.")
 @json_option
@@ -29,7 +31,8 @@ def branch_create(invocation: Invocation, *, name: str, source: str) -> None:
     echo_target(invocation, target)
     import omnigraph
 
-    created = omnigraph.open(target.uri).branches.create(name, source=source)
+    events = invocation.notices.event
+    created = omnigraph.open(target.uri, events=events).branches.create(name, source=source, events=events)
     invocation.output.show(
         created,
         document=lambda made: {"uri": target.uri, "from": source, "name": made, "actor_id": actor},
@@ -48,7 +51,7 @@ def branch_list(invocation: Invocation) -> None:
 @command(
     "branch diff",
     examples=(
-        "omnigraph branch diff --store art.omni main",
+        "omnigraph branch diff main art.omni",
         "omnigraph branch diff --store art.omni main --from main~1 --stat",
     ),
 )
@@ -68,16 +71,13 @@ def branch_diff(
     stat: bool,
     limit: int | None,
     page_token: str | None,
-    kinds: tuple[str, ...],
-    types: tuple[str, ...],
-    ops: tuple[str, ...],
+    **filters: Unpack[Filters],
 ) -> None:
     """Show what merging a branch would bring.
 
     SOURCE is compared with the commit at which it parted from the target; what the target did since is left out. With
     --from it is compared with any other state. Every state is a branch, branch@N, branch@TIME, branch~N or a commit id.
     """
-    filters: Filters = {"kinds": kinds, "types": types, "ops": ops}
     if before is not None and into is not None:
         raise errors.Usage("--from names the state to compare with, so --into has no say; give one.", flag="--into")
     if stat and (limit is not None or page_token is not None):
@@ -104,7 +104,7 @@ def branch_diff(
     )
 
 
-@command("branch delete", examples=("omnigraph branch delete --store art.omni review",))
+@command("branch delete", examples=("omnigraph branch delete review art.omni",))
 @click.argument("name", metavar="NAME")
 @json_option
 def branch_delete(invocation: Invocation, *, name: str) -> None:
@@ -112,11 +112,11 @@ def branch_delete(invocation: Invocation, *, name: str) -> None:
     target = resolve_storage(invocation)
     actor = invocation.actor()
     require_consent(invocation, target)
-    echo_target(invocation, target)
+    echo_target(invocation, target, destroys=True)
     import omnigraph
 
     with follow_progress(invocation) as events:
-        omnigraph.open(target.uri).branches.delete(name, events=events)
+        omnigraph.open(target.uri, events=events).branches.delete(name, events=events)
     invocation.output.show(
         name,
         document=lambda gone: {"uri": target.uri, "name": gone, "actor_id": actor},
@@ -127,7 +127,7 @@ def branch_delete(invocation: Invocation, *, name: str) -> None:
 @command(
     "branch merge",
     examples=(
-        "omnigraph branch merge --store art.omni review --dry-run",
+        "omnigraph branch merge review art.omni --dry-run",
         "omnigraph branch merge --store art.omni review --message 'October review'",
     ),
 )
@@ -158,7 +158,7 @@ def branch_merge(
     choice = resolve_engine(invocation)
     if delete_branch and not dry_run:
         require_consent(invocation, target)
-    echo_target(invocation, target)
+    echo_target(invocation, target, destroys=delete_branch and not dry_run)
     import omnigraph
 
     with follow_progress(invocation) as events:

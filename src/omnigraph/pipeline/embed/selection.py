@@ -4,6 +4,8 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from omnigraph.base.nearest import listed, nearest
+from omnigraph.catalog.type_names import bare_name, each_name
 from omnigraph.errors import Usage
 from omnigraph.pipeline.embed.spec import EmbedSpec, TypeSpec
 from omnigraph.records.strict_json import Json, Number
@@ -21,6 +23,9 @@ class Selector:
     def parse(cls, text: str) -> "Selector":
         """Read a selector; raise `Usage` showing the accepted form."""
         left, equals, value = text.partition("=")
+        kind, _, rest = left.partition(":")
+        if kind in {"node", "edge"} and ":" in rest:
+            left = rest
         type_name, colon, field = left.partition(":")
         if not colon:
             type_name, field = "", left
@@ -44,10 +49,13 @@ class Selection:
     def of(cls, spec: EmbedSpec, *, types: Sequence[str], select: Sequence[str]) -> "Selection":
         """Check what was asked for against the spec: a type it does not know would silently select nothing."""
         selectors = tuple(Selector.parse(text) for text in select)
-        for name in (*types, *(selector.type_name for selector in selectors if selector.type_name)):
+        named = tuple(map(bare_name, each_name(types)))
+        for name in (*named, *(selector.type_name for selector in selectors if selector.type_name)):
             if name not in spec.types:
-                raise Usage(f"The embedding spec has no type {name!r}; it has {', '.join(sorted(spec.types))}.")
-        return cls(types=frozenset(types or spec.types), selectors=selectors)
+                meant = nearest(name, spec.types)
+                hint = f"did you mean {meant}? It has" if meant is not None else "it has"
+                raise Usage(f"The embedding spec has no type {name!r}; {hint} {listed(sorted(spec.types))}.")
+        return cls(types=frozenset(named or spec.types), selectors=selectors)
 
     def matches(self, type_name: str, data: Mapping[str, Json]) -> bool:
         """Tell whether a record of a type of the spec is selected."""

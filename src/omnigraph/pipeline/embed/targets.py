@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from omnigraph.catalog.model import Catalog, EmbedSource, NodeType
-from omnigraph.errors import EntityNotFound, InvalidTarget
+from omnigraph.catalog.type_names import find_types
+from omnigraph.errors import InvalidTarget
 from omnigraph.storage.filters import Comparison, all_of
 
 
@@ -34,11 +35,8 @@ def find_targets(catalog: Catalog, names: Sequence[str]) -> tuple[Target, ...]:
     """Return the `@embed` vectors of the named node types; raise for a name that is unknown or has none."""
     nodes = catalog.nodes
     if names:
-        nodes = tuple(node for node in catalog.nodes if {node.name, node.table_key} & set(names))
-        for name in names:
-            if not any(name in {node.name, node.table_key} for node in nodes):
-                known = ", ".join(node.name for node in catalog.nodes)
-                raise EntityNotFound(f"There is no node type {name!r} in this graph; it has {known}.", selector=name)
+        wanted = find_types(names, [node.table_key for node in catalog.nodes], what="node type")
+        nodes = tuple(node for node in catalog.nodes if node.table_key in wanted)
     targets = tuple(target for node in nodes for target in _targets_of(node))
     for node in nodes:
         if names and not any(target.node is node for target in targets):

@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from omnigraph.base.events import Advanced, Events
 from omnigraph.catalog.model import Catalog, EntityType, TableKey
-from omnigraph.errors import EntityNotFound, Usage
+from omnigraph.catalog.type_names import find_type
+from omnigraph.errors import Usage
 from omnigraph.pipeline.load.parse import ParsedInput
 from omnigraph.records.cells import CellRows
 from omnigraph.records.findings import FindingCollector
@@ -102,15 +103,8 @@ def parse_tables(
 
 
 def find_entity(catalog: Catalog, name: str) -> EntityType:
-    """Find a type by its name or table key; raise `EntityNotFound` for none, `Usage` where the name means two."""
-    found = [entity for key, entity in catalog.type_by_table_key.items() if name in (key, entity.name)]
-    if not found:
-        known = ", ".join(sorted(catalog.type_by_table_key))
-        raise EntityNotFound(f"There is no type {name!r} in this graph; it has {known}.", selector=name)
-    if len(found) > 1:
-        keys = " or ".join(entity.table_key for entity in found)
-        raise Usage(f"{name!r} is a node and an edge type; say {keys}.", flag="--type")
-    return found[0]
+    """Find a type by its name or table key."""
+    return catalog.type_by_table_key[find_type(name, catalog.type_by_table_key)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -152,8 +152,13 @@ def key_columns(entity: EntityType, rows: pa.Table) -> list[pa.ChunkedArray | pa
     members = [name for name in member_columns(entity) if name not in _ENDPOINTS]
     return [
         *(rows[name] for name in identity_columns(entity)),
-        *(spell_column(rows[name].combine_chunks(), entity.property_by_name[name].type) for name in members),
+        *(spell_column(_finite(rows[name].combine_chunks()), entity.property_by_name[name].type) for name in members),
     ]
+
+
+def _finite(column: pa.Array) -> pa.Array:
+    """Return a column with nulls for what has no spelling: no write stores it, but a forced repair may have."""
+    return pc.if_else(pc.is_finite(column), column, None) if pa.types.is_floating(column.type) else column
 
 
 def typed(column: pa.ChunkedArray | pa.Array, field: pa.Field) -> pa.Array:

@@ -4,7 +4,7 @@ The statements themselves are those of `statements.py`; here they are put togeth
 produce, whichever write that is. Both engines run the same text.
 """
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -72,6 +72,23 @@ class Check:
     word: Callable[[Mapping[str, Any]], Finding]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Violations:
+    """What one check found: the first few worded, and how many there are."""
+
+    number: int
+    """Which of the checks that were run."""
+    code: Code
+    first: tuple[Finding, ...]
+    total: int
+
+    def add_to(self, findings: FindingCollector) -> None:
+        """Report them all."""
+        for finding in self.first:
+            findings.add(finding)
+        findings.count(self.code, self.total - len(self.first))
+
+
 def run_checks(
     engine: Engine,
     relations: Relations,
@@ -80,20 +97,32 @@ def run_checks(
     findings: FindingCollector,
 ) -> None:
     """Run all checks as one statement: the first few violations of each are worded, all are counted."""
+    for violations in find_violations(engine, relations, state, checks):
+        violations.add_to(findings)
+
+
+def find_violations(
+    engine: Engine, relations: Relations, state: ResultingState, checks: Sequence[Check]
+) -> list[Violations]:
+    """Run all checks as one statement, and return what each of those found that found something."""
     if not checks:
-        return
+        return []
     members = {column for check in checks for column in check.columns if column not in _ALIGNED}
     aligned = _ALIGNED | dict.fromkeys(sorted(members), "STRING")
     queries = [_aligned(number, check, aligned) for number, check in enumerate(checks)]
     result = engine.sql(relations, state.statement(" UNION ALL ".join(queries)))
-    shown: Counter[int] = Counter()
-    totals: dict[int, int] = {}
+    rows_by_number: defaultdict[int, list[dict[str, Any]]] = defaultdict(list)
     for row in result.to_pylist():
-        shown[row["number"]] += 1
-        totals[row["number"]] = row["total"]
-        findings.add(checks[row["number"]].word(row))
-    for number, total in totals.items():
-        findings.count(checks[number].code, total - shown[number])
+        rows_by_number[row["number"]].append(row)
+    return [
+        Violations(
+            number=number,
+            code=checks[number].code,
+            first=tuple(map(checks[number].word, rows)),
+            total=rows[0]["total"],
+        )
+        for number, rows in sorted(rows_by_number.items())
+    ]
 
 
 def unique_checks(state: ResultingState, entity: EntityType, limit: int) -> Iterator[Check]:

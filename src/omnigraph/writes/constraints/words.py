@@ -24,6 +24,13 @@ def unique_finding(entity: EntityType, rule: Unique, row: Row) -> Finding:
     return _finding(Code.UNIQUE_VIOLATION, entity, row, message, property_name=property_name)
 
 
+def doubled_finding(entity: EntityType, row: Row) -> Finding:
+    """Word an id that `n` stored rows have."""
+    named = "key" if isinstance(entity, NodeType) and entity.key is not None else "id"
+    message = f"{entity.name} has {row['n']} rows with the {named} {shorten(row['id'])!r}"
+    return Finding(code=Code.DUPLICATE_ID, message=message, table_key=entity.table_key, row_id=row["id"])
+
+
 def orphan_finding(edge: EdgeType, node: NodeType, word: str, row: Row) -> Finding:
     """Word a written edge without a node at one end."""
     message = f"{edge.name} {word} {shorten(row['endpoint'])!r}: node {node.name} not found"

@@ -1,0 +1,80 @@
+"""A line that does not parse, in words: what is wrong with it, and what was probably meant."""
+
+from collections.abc import Iterator
+
+import click
+
+from omnigraph import errors
+from omnigraph.base.nearest import nearest
+from omnigraph.cli.later import not_in_this_version
+
+# Flags that earlier programs of this name had, with what replaced them.
+_REMOVED_FLAGS = {
+    "--config": "use --store <uri> or --server <name|url>, or the operator config in ~/.omnigraph/config.yaml",
+}
+
+
+def as_usage(failure: click.UsageError) -> errors.Usage:
+    """Say what is wrong with the line, and name what is near; nothing is named when nothing is."""
+    context = failure.ctx
+    path = context.command_path if context else "omnigraph"
+    see = f"See `{path} --help`."
+    match failure:
+        case click.NoSuchOption(option_name=flag):
+            return errors.Usage(f"`{path}` has no flag {flag}{_instead_of_flag(flag, context)}. {see}", flag=flag)
+        case click.exceptions.NoSuchCommand(command_name=word):
+            is_first = context is not None and context.parent is None
+            return errors.Usage((not_in_this_version(word) if is_first else None) or _unknown_word(word, context))
+        case click.MissingParameter(param=click.Parameter() as parameter):
+            return errors.Usage(f"`{path}` needs {parameter.human_readable_name.upper()}. {see}")
+        case _:
+            message = failure.format_message()
+            if "unexpected extra argument" in message and "--data" in _flags(context):
+                message += " Name what is to be read with --data."
+            return errors.Usage(f"{message} {see}")
+
+
+def _unknown_word(word: str, context: click.Context | None) -> str:
+    path = context.command_path if context else "omnigraph"
+    words = context.command.list_commands(context) if context and isinstance(context.command, click.Group) else []
+    meant = nearest(word, words)
+    near = f"; the nearest one is `{meant}`" if meant else ""
+    return f"`{path}` has no command `{word}`{near}. See `{path} --help`."
+
+
+def _instead_of_flag(flag: str, context: click.Context | None) -> str:
+    if flag in _REMOVED_FLAGS:
+        return f"; {_REMOVED_FLAGS[flag]}"
+    own, behind = _flags(context), _flags_of_commands(context)
+    # Without the dashes, which all flags share and which say nothing about likeness.
+    by_word = {spelling.lstrip("-"): spelling for spelling in (*behind, *own)}
+    meant = by_word.get(nearest(flag.lstrip("-"), by_word) or "")
+    if meant is None:
+        return ""
+    if meant in own:
+        return f"; the nearest one is {meant}"
+    near = "; it" if meant == flag else f"; the nearest one is {meant}, which"
+    return f"{near} belongs to a command and stands behind its words"
+
+
+def _flags(context: click.Context | None) -> list[str]:
+    return list(_spellings(context.command, context)) if context is not None else ["--help"]
+
+
+def _flags_of_commands(context: click.Context | None) -> list[str]:
+    """List the flags of all commands below a group, which people also type before the words of the command."""
+    if context is None or not isinstance(context.command, click.Group):
+        return []
+    flags: list[str] = []
+    for name in context.command.list_commands(context):
+        command = context.command.get_command(context, name)
+        if command is not None:
+            inner = click.Context(command, parent=context, info_name=name)
+            flags += [*_spellings(command, inner), *_flags_of_commands(inner)]
+    return flags
+
+
+def _spellings(command: click.Command, context: click.Context) -> Iterator[str]:
+    for option in command.get_params(context):
+        if isinstance(option, click.Option) and not option.hidden:
+            yield from (*option.opts, *option.secondary_opts)
