@@ -16,6 +16,8 @@ MAIN_BRANCH = "main"
 
 
 SYSTEM_ACTOR_PREFIX = "omnigraph:"
+MESSAGE = "message"
+"""Where a commit's metadata holds what its author says about it; commits of older programs have none."""
 
 
 def check_actor(actor_id: str | None) -> str | None:
@@ -71,6 +73,11 @@ class Commit:
     actor_id: str | None
     created_at_us: int
     metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def message(self) -> str | None:
+        """What its author said about it."""
+        return self.metadata.get(MESSAGE)
 
     def to_json(self) -> str:
         """Spell the record as it stands in the `graph_head` row."""

@@ -16,7 +16,7 @@ from omnigraph.base.units import shorten
 from omnigraph.catalog.model import Catalog, EntityType, NodeType
 from omnigraph.catalog.type_names import find_type
 from omnigraph.errors import InvalidTarget
-from omnigraph.manifest.commits import Commit, check_actor, check_name
+from omnigraph.manifest.commits import Commit, check_actor, check_message, check_name
 from omnigraph.records.findings import Code, Finding, Findings
 from omnigraph.records.parse import parse_chunk
 from omnigraph.records.rendering import render_lines
@@ -60,12 +60,14 @@ class WriteBatch:
         *,
         branch: str,
         actor_id: str | None,
+        message: str | None,
         expected_head: str | None,
         events: Events,
     ) -> None:
         self._context = context
         self._branch = branch
         self._actor_id = check_actor(actor_id)
+        self._message = check_message(message)
         self._expected_head = None if expected_head is None else check_name(expected_head, what="The expected head")
         self._events = events
         capture = capture_branch(context, branch)
@@ -120,7 +122,7 @@ class WriteBatch:
             actor_id=self._actor_id,
             expected_head=self._expected_head,
         )
-        commit = run_write(self._context, writer, self._events) if self._statements else None
+        commit = run_write(self._context, writer, self._events, message=self._message) if self._statements else None
         self._result = WriteResult(
             branch=self._branch,
             affected_nodes=writer.counts.nodes,

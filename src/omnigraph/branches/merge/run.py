@@ -69,7 +69,7 @@ def run_merge(
     check_actor(actor_id)
     check_message(message)
     if not is_dry_run:
-        settle_branch(context, source)
+        settle_branch(context, source, events=events)
     captured = context.manifest.load(source)
     faults.reach("merge.after_capture")
     with _source_must_live(context, captured), ExitStack() as leases:
@@ -79,8 +79,8 @@ def run_merge(
         if is_dry_run:
             plan, commit = _preview(context, captured, target, planner), None
         else:
-            writer = MergeWriter(source=captured, branch=target, actor_id=actor_id, message=message, planner=planner)
-            plan, commit = _carry_out(context, writer, events)
+            writer = MergeWriter(source=captured, branch=target, actor_id=actor_id, planner=planner)
+            plan, commit = _carry_out(context, writer, message, events)
     is_deleted, why_not = (
         _delete_source(context, source, captured.head.graph_commit_id, events)
         if delete_source and not is_dry_run
@@ -110,8 +110,10 @@ def _preview(context: GraphContext, source: ManifestState, target: str, planner:
     return plan
 
 
-def _carry_out(context: GraphContext, writer: MergeWriter, events: Events) -> tuple[MergePlan, Commit | None]:
-    commit = run_write(context, writer, events)
+def _carry_out(
+    context: GraphContext, writer: MergeWriter, message: str | None, events: Events
+) -> tuple[MergePlan, Commit | None]:
+    commit = run_write(context, writer, events, message=message)
     assert writer.plan is not None
     return writer.plan, commit
 

@@ -6,7 +6,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from omnigraph.base import clock, faults
-from omnigraph.base.events import Events, ignore_events
+from omnigraph.base.endings import tell
+from omnigraph.base.events import Events, Noted, ignore_events
 from omnigraph.base.plain_text import printable
 from omnigraph.base.units import shorten
 from omnigraph.errors import BranchBusy, OmniError, RecoveryRequired, StaleView, StorageError
@@ -44,8 +45,10 @@ class SweepResult:
     blocked: list[BlockedOperation] = field(default_factory=list)
 
 
-def settle_branch(context: GraphContext, branch: str, *, lock: HeldLock | None = None) -> None:
-    """Settle every sidecar that concerns a branch, or raise `RecoveryRequired` for the first that cannot be.
+def settle_branch(
+    context: GraphContext, branch: str, *, lock: HeldLock | None = None, events: Events = ignore_events
+) -> None:
+    """Settle every sidecar that concerns a branch and say so, or raise `RecoveryRequired` for the first that cannot be.
 
     Costs one listing when nothing is pending, which is nearly always. Sidecars of other branches are left alone,
     unless they change the schema; one that cannot be read may belong to any branch and therefore blocks.
@@ -56,7 +59,7 @@ def settle_branch(context: GraphContext, branch: str, *, lock: HeldLock | None =
             if sidecar is None or not _concerns(sidecar, branch):
                 continue
             if lock is not None and sidecar.branch_name == branch:
-                _settle(context, operation_id, lock)
+                _tell(_settle(context, operation_id, lock), events)
                 continue
             if lock is not None:
                 # Its own gates cannot be had inside those of another branch: back out; the next attempt settles it.
@@ -64,7 +67,7 @@ def settle_branch(context: GraphContext, branch: str, *, lock: HeldLock | None =
             with context.store.locks.acquire(
                 f"branch/{sidecar.branch_name}", operation=f"recover {operation_id}", wait_seconds=GATE_WAIT_SECONDS
             ) as taken:
-                _settle(context, operation_id, taken)
+                _tell(_settle(context, operation_id, taken), events)
 
 
 @contextmanager
@@ -88,6 +91,17 @@ def _naming(context: GraphContext, operation_id: str) -> Iterator[None]:
 def _stuck(context: GraphContext, operation_id: str, error: Exception) -> RecoveryRequired:
     reason = error.message if isinstance(error, OmniError) else f"{type(error).__name__}: {error}"
     return blocked(context, operation_id, None, shorten(printable(reason.rstrip(".")), _REASON_MAX))
+
+
+def tell_settled(swept: SweepResult, events: Events) -> None:
+    """Say what a sweep did, for whoever came for something else."""
+    for settled in swept.recovered:
+        _tell(settled, events)
+
+
+def _tell(settled: Settled | None, events: Events) -> None:
+    if settled is not None:
+        tell(events, Noted(message=settled.note))
 
 
 def _concerns(sidecar: Sidecar, branch: str) -> bool:
