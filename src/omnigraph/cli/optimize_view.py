@@ -54,10 +54,10 @@ def optimize_text(result: "OptimizeResult") -> Text:
 
 
 def _outcome(table: "TableReport", *, is_preview: bool) -> str:
-    if table.error is not None:
-        return "failed"
     if table.skipped is not None:
         return f"skipped ({table.skipped})"
+    if table.error is not None:
+        return "failed"
     if table.fragments_removed:
         mark = "" if is_preview else " ✓"
         return f"frags {table.fragments_removed} → {table.fragments_added}{mark}"
