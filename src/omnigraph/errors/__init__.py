@@ -36,6 +36,7 @@ from omnigraph.errors.conflicts import (
     SchemaDrift,
     StaleView,
     StateConflict,
+    StreamDiverged,
     TableReplaced,
 )
 from omnigraph.errors.control import ClusterDiagnostics, DoctorFailed
@@ -150,6 +151,7 @@ __all__ = [
     "StaleView",
     "StateConflict",
     "StorageError",
+    "StreamDiverged",
     "TableReplaced",
     "UnsupportedSchemaChange",
     "Usage",

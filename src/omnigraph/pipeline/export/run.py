@@ -12,12 +12,14 @@ from typing import BinaryIO
 
 from omnigraph.base.events import Advanced, EngineChosen, Events, Warned
 from omnigraph.base.showing import Shown
+from omnigraph.base.units import counted
 from omnigraph.catalog.model import TableKey
 from omnigraph.engine.choice import EngineChoice, EngineName
 from omnigraph.errors import EngineUnavailable, NotConfirmed, Usage
 from omnigraph.pipeline.export.parts import ExportFormat
 from omnigraph.pipeline.export.side_by_side import PartsExport, TableExported
 from omnigraph.pipeline.outputs import appearing_file
+from omnigraph.pipeline.paths import given_path
 from omnigraph.reads.reclaimed import telling_reclaimed
 from omnigraph.reads.snapshot import Snapshot
 from omnigraph.records.rendering import render_lines
@@ -75,6 +77,7 @@ def export_snapshot(
         _refuse_spark(choice)
         with holding:
             return _told(run_export(snapshot, out, uri=uri, types=types, events=events), events)
+    given_path(out, flag="--out")
     with holding:
         if form is ExportFormat.JSONL and not _means_directory(str(out)):
             _refuse_spark(choice)
@@ -138,7 +141,7 @@ def _result(
         out=out,
         tables=tables,
         engine="local",
-        engine_reason=f"{sum(table.rows for table in tables)} rows",
+        engine_reason=counted(sum(table.rows for table in tables), "row"),
     )
 
 
