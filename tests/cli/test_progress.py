@@ -10,7 +10,8 @@ from itertools import pairwise
 
 import pytest
 
-from omnigraph.base.events import Advanced, Noted, PhaseFinished, PhaseStarted, Warned, phase
+from omnigraph.base.events import Advanced, Noted, PhaseFinished, PhaseStarted, Warned
+from omnigraph.base.phases import phase
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.notices import Notices
 from omnigraph.cli.progress import PLAIN_LINE_SECONDS, TICK_SECONDS, LiveLine, PlainLines, follow_progress
@@ -289,7 +290,8 @@ class TestWhoSeesIt:
 SLOW_WORK = """
 import sys
 from omnigraph.base import clock
-from omnigraph.base.events import Warned, phase
+from omnigraph.base.events import Warned
+from omnigraph.base.phases import phase
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.progress import TICK_SECONDS, follow_progress
 import os
