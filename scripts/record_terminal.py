@@ -4,15 +4,19 @@
 
 The recording plays in any asciicast player; every line of it is `[seconds, "o", text]`. What is printed at the end is
 how long the command ran, how often it wrote something, and the longest time without it writing anything.
-"""
+"""  # noqa: INP001 — a script, not a package
 
 import argparse
+import fcntl
 import json
 import os
 import pty
+import struct
 import sys
+import termios
 import time
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 COLUMNS, LINES = 100, 24
@@ -31,7 +35,7 @@ class Recording:
     def longest_gap(self) -> float:
         """Return the longest time without output, from the start to the end."""
         moments = [0.0, *(moment for moment, _ in self.outputs), self.seconds]
-        return max(later - earlier for earlier, later in zip(moments, moments[1:], strict=False))
+        return max(later - earlier for earlier, later in pairwise(moments))
 
     def as_cast(self) -> str:
         """Return the recording as an asciicast of version 2."""
@@ -45,9 +49,9 @@ def record(command: list[str]) -> Recording:
     started = time.monotonic()
     child, keyboard = pty.fork()
     if child == 0:
-        os.environ.update(TERM="xterm-256color", COLUMNS=str(COLUMNS), LINES=str(LINES))
+        os.environ.update(TERM="xterm-256color")
         os.execvp(command[0], command)  # noqa: S606  # the command that was asked for
-    os.set_blocking(keyboard, True)
+    fcntl.ioctl(keyboard, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
     outputs = []
     while True:
         try:
@@ -74,9 +78,9 @@ def main() -> int:
     given = parser.parse_args()
     recording = record([word for word in given.command if word != "--"])
     given.cast.write_text(recording.as_cast(), encoding="utf-8")
-    print(
+    sys.stdout.write(
         f"{recording.seconds:.1f} s, {len(recording.outputs)} updates, longest gap {recording.longest_gap:.2f} s, "
-        f"exit code {recording.exit_code}"
+        f"exit code {recording.exit_code}\n"
     )
     return recording.exit_code
 

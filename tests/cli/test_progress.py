@@ -10,8 +10,7 @@ from itertools import pairwise
 
 import pytest
 
-from omnigraph.base.events import Advanced, Noted, PhaseFinished, PhaseStarted, Warned
-from omnigraph.base.phases import phase
+from omnigraph.base.events import Advanced, Noted, PhaseFinished, PhaseStarted, Warned, phase
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.notices import Notices
 from omnigraph.cli.progress import PLAIN_LINE_SECONDS, TICK_SECONDS, LiveLine, PlainLines, follow_progress
@@ -291,7 +290,6 @@ SLOW_WORK = """
 import sys
 from omnigraph.base import clock
 from omnigraph.base.events import Warned
-from omnigraph.base.phases import phase
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.progress import TICK_SECONDS, follow_progress
 import os

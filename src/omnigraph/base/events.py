@@ -2,11 +2,16 @@
 
 An operation takes an `Events` receiver and emits small frozen values; who listens decides how to show them. Long work
 is told in phases: each starts with its total and unit as far as they are known, advances, and finishes
-(`base/phases.py`).
+(`phase`).
 """
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Lock
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,3 +84,49 @@ Events = Callable[[Event], None]
 
 def ignore_events(event: Event) -> None:
     """Receive events and drop them: the default of the Python API."""
+
+
+def tell(events: Events, event: Event) -> None:
+    """Hand over an event; a listener that fails has no say in the outcome."""
+    try:
+        events(event)
+    except Exception:  # noqa: BLE001  # whoever listens is not ours; whatever it raises is theirs
+        _log.warning("a listener failed at %s", event, exc_info=True)
+
+
+class Phase:
+    """One phase under way; any thread may say how far it is, and it never goes back."""
+
+    def __init__(self, events: Events, name: str, *, total: int | None, unit: str) -> None:
+        self._events = events
+        self._name = name
+        self._total = total
+        self._unit = unit
+        self._done = 0
+        self._lock = Lock()
+
+    def advance(self, count: int = 1) -> None:
+        """Say that so much more is done."""
+        with self._lock:
+            self._done += count
+            self._tell()
+
+    def reach(self, done: int) -> None:
+        """Say how much is done since the beginning."""
+        with self._lock:
+            if done > self._done:
+                self._done = done
+                self._tell()
+
+    def _tell(self) -> None:
+        tell(self._events, Advanced(phase=self._name, done=self._done, total=self._total, unit=self._unit))
+
+
+@contextmanager
+def phase(events: Events, name: str, *, total: int | None = None, unit: str = "") -> Iterator[Phase]:
+    """Tell `events` of one phase of long work; the block does the work and says how far it is."""
+    tell(events, PhaseStarted(phase=name, total=total, unit=unit))
+    try:
+        yield Phase(events, name, total=total, unit=unit)
+    finally:
+        tell(events, PhaseFinished(phase=name))

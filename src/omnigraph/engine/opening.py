@@ -4,8 +4,7 @@ import os
 from collections.abc import Mapping
 
 from omnigraph.base.endings import attempt
-from omnigraph.base.events import EngineChosen, Events, Noted
-from omnigraph.base.phases import phase
+from omnigraph.base.events import EngineChosen, Events, Noted, phase
 from omnigraph.engine.choice import Decision, EngineChoice, EngineName
 from omnigraph.engine.interface import Engine
 from omnigraph.errors import EngineUnavailable

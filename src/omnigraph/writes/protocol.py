@@ -15,8 +15,7 @@ from typing import Any, Protocol
 
 from omnigraph.base import clock, faults, ids
 from omnigraph.base.endings import is_failure, tell
-from omnigraph.base.events import Events, Warned
-from omnigraph.base.phases import Phase, phase
+from omnigraph.base.events import Events, Phase, Warned, phase
 from omnigraph.base.units import counted
 from omnigraph.catalog.model import TableIdentity, TableKey
 from omnigraph.errors import (

@@ -18,7 +18,8 @@ from omnigraph.engine.meter import Meter
 _LOOPBACK = "127.0.0.1"
 _MESSAGE = struct.Struct("!26sqQ")
 _SECONDS_BETWEEN = 0.2
-_LISTEN_SECONDS = 0.2
+ALL = (1 << 63) - 1
+"""More than any task weighs: it is done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,8 +31,8 @@ class ReportAddress:
     """Tells the messages of this job from anybody else's."""
 
     @contextmanager
-    def reporting(self, place: int) -> Iterator[None]:
-        """Send what the task in this block says of itself, a few times a second."""
+    def reporting(self, place: int, *, at_end: int | None = None) -> Iterator[None]:
+        """Send what the task in this block says of itself, a few times a second, and `at_end` when it is done."""
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
             sender.setblocking(False)
             done, sent_at = 0, 0.0
@@ -45,7 +46,7 @@ class ReportAddress:
 
             with work.reporting(report):
                 yield
-            self._send(sender, place, done)
+            self._send(sender, place, done if at_end is None else at_end)
 
     def _send(self, sender: socket.socket, place: int, done: int) -> None:
         with suppress(OSError):  # progress is worth no failure
@@ -58,22 +59,20 @@ def listening(meter: Meter) -> Iterator[ReportAddress]:
     token = ids.new_ulid().encode()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
         receiver.bind((_LOOPBACK, 0))
-        receiver.settimeout(_LISTEN_SECONDS)
-        is_over = False
+        address = ReportAddress(port=receiver.getsockname()[1], token=token)
 
         def listen() -> None:
-            while not is_over:
-                with suppress(TimeoutError):
-                    message = receiver.recv(_MESSAGE.size + 1)
-                    if len(message) == _MESSAGE.size:
-                        sender_token, place, done = _MESSAGE.unpack(message)
-                        if sender_token == token:
-                            meter.reach(place, done)
+            while (message := receiver.recv(_MESSAGE.size + 1)) != token:
+                if len(message) == _MESSAGE.size:
+                    sender_token, place, done = _MESSAGE.unpack(message)
+                    if sender_token == token:
+                        meter.reach(place, done)
 
         thread = Thread(target=listen, name="omnigraph-reports", daemon=True)
         thread.start()
         try:
-            yield ReportAddress(port=receiver.getsockname()[1], token=token)
+            yield address
         finally:
-            is_over = True
+            # Behind everything that was sent before, and at once: waiting for a timeout would make small jobs slow.
+            receiver.sendto(token, (_LOOPBACK, address.port))
             thread.join()

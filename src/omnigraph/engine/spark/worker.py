@@ -15,7 +15,7 @@ import pyarrow as pa
 from omnigraph.base import work
 from omnigraph.engine.interface import Produced
 from omnigraph.engine.local import worker_engine
-from omnigraph.engine.spark.reports import ReportAddress
+from omnigraph.engine.spark.reports import ALL, ReportAddress
 from omnigraph.errors import OmniError
 
 OUTCOME = "outcome"
@@ -36,7 +36,7 @@ class TaskRunner:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run what Spark put into this partition."""
         for place in _places(batches):
-            with self.reports.reporting(place) if self.reports is not None else nullcontext():
+            with self.reports.reporting(place, at_end=ALL) if self.reports is not None else nullcontext():
                 packed = _packed(self.function, self.tasks[place])
             yield pa.RecordBatch.from_pydict({OUTCOME: [packed]})
 

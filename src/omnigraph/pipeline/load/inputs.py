@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from omnigraph.base import work
-from omnigraph.base.events import Events
-from omnigraph.base.phases import phase
+from omnigraph.base.events import Events, phase
 from omnigraph.catalog.model import Catalog
 from omnigraph.errors import Io, Usage
 from omnigraph.pipeline.load.bulk.pieces import EXPANSION, InputPiece, Piece, plan_pieces, spool_pieces

@@ -7,8 +7,7 @@ from typing import get_args
 
 from omnigraph.base import ids, work
 from omnigraph.base.endings import attempt
-from omnigraph.base.events import EngineChosen, Events
-from omnigraph.base.phases import phase
+from omnigraph.base.events import EngineChosen, Events, phase
 from omnigraph.branches.create import create_branch
 from omnigraph.branches.delete import delete_branch
 from omnigraph.branches.names import check_branch_name

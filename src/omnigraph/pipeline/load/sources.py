@@ -110,6 +110,7 @@ class _Counted:
     def __init__(self, raw: BinaryIO) -> None:
         self._raw = raw
         self._handed_out = 0
+        self._report = work.reporter()  # Arrow reads from a thread of its own
 
     def __enter__(self) -> Self:
         return self
@@ -119,17 +120,20 @@ class _Counted:
 
     def read(self, size: int = -1) -> bytes:
         """Return up to `size` bytes, none at the end."""
-        work.did(self._handed_out)
-        self._handed_out = 0
+        self._count()
         block = self._raw.read(size)
         self._handed_out = len(block)
         return block
 
     def close(self) -> None:
         """Close the file."""
-        work.did(self._handed_out)
-        self._handed_out = 0
+        self._count()
         self._raw.close()
+
+    def _count(self) -> None:
+        if self._handed_out:
+            self._report(self._handed_out)
+            self._handed_out = 0
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._raw, name)

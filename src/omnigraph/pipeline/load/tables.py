@@ -10,8 +10,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from omnigraph.base.events import Events
-from omnigraph.base.phases import phase
+from omnigraph.base.events import Events, phase
 from omnigraph.catalog.model import Catalog, EntityType, TableKey
 from omnigraph.catalog.type_names import find_type
 from omnigraph.errors import Usage

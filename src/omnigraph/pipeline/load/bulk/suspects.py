@@ -10,8 +10,7 @@ from functools import partial
 import pyarrow as pa
 
 from omnigraph.base import ids
-from omnigraph.base.events import Events
-from omnigraph.base.phases import Phase, phase
+from omnigraph.base.events import Events, Phase, phase
 from omnigraph.catalog.model import TableKey
 from omnigraph.engine.interface import Engine, Relations
 from omnigraph.engine.local import worker_engine

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from omnigraph.base.events import Events
-from omnigraph.base.phases import phase
+from omnigraph.base.events import Events, phase
 from omnigraph.catalog.arrow import table_schema
 from omnigraph.catalog.model import EntityType, TableKey
 from omnigraph.engine.interface import Engine, Produced
