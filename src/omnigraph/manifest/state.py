@@ -9,12 +9,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import BranchNotFound, GraphCorrupt, GraphNotFound, SnapshotNotFound
-from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId
+from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId, check_name
 from omnigraph.manifest.missing import no_such_branch
 from omnigraph.manifest.root import refuse_moved
 from omnigraph.manifest.rows import HEAD_OBJECT_ID, MANIFEST, ObjectType
 from omnigraph.manifest.schemas import SchemaStore
-from omnigraph.manifest.snapshot import GraphSnapshot, fold
+from omnigraph.manifest.snapshot import GraphSnapshot, SchemaRef, fold
 from omnigraph.manifest.stamp import Stamp, read_stamp
 from omnigraph.storage.filters import Comparison
 from omnigraph.storage.refs import list_refs
@@ -68,6 +68,11 @@ class ManifestState:
         schemas = self.rows.filter(pc.equal(self.rows["object_type"], ObjectType.SCHEMA.value))["metadata"]
         return frozenset(json.loads(metadata)["source_sha256"] for metadata in schemas.to_pylist())
 
+    def accepted_schemas(self) -> tuple[SchemaRef, ...]:
+        """Return all schemas that this branch has ever accepted, oldest first."""
+        schemas = self.rows.filter(pc.equal(self.rows["object_type"], ObjectType.SCHEMA.value)).sort_by("graph_version")
+        return tuple(SchemaRef.from_metadata(json.loads(metadata)) for metadata in schemas["metadata"].to_pylist())
+
     def mentions_commit(self, commit_id: CommitId) -> bool:
         """Whether a publish of this commit has landed: it is the head, or a row carries it."""
         return bool(pc.any(pc.equal(self.rows["graph_commit_id"], commit_id)).as_py())
@@ -88,7 +93,7 @@ class ManifestReader:
         if branch == MAIN_BRANCH:
             return BranchHandle(name=MAIN_BRANCH, incarnation=MAIN_BRANCH, manifest=MANIFEST)
         refs = list_refs(self._tables, MANIFEST.location)
-        ref = refs.get(branch)
+        ref = refs.get(check_name(branch, what="The branch name"))
         if ref is None:
             raise no_such_branch(branch, refs, uri=self._uri)
         refuse_moved(self._tables, GraphRoot.parse(self._uri))
@@ -121,12 +126,18 @@ class ManifestReader:
             self._states[branch] = state
         return state
 
+    def _no_graph(self) -> GraphNotFound:
+        root = GraphRoot.parse(self._uri)
+        if root.is_local and root.local_path.is_file():
+            return GraphNotFound(f"{self._uri} is a file; a graph is a directory.", uri=self._uri)
+        return GraphNotFound(f"There is no graph at {self._uri}. Create one with `omnigraph init`.", uri=self._uri)
+
     def _read(self, handle: BranchHandle, known: ManifestState | None) -> ManifestState:
         table = self._tables.head(handle.manifest)
         if table is None:
             if handle.name != MAIN_BRANCH:
                 raise BranchNotFound(f"Branch '{handle.name}' was not found in {self._uri}.", branch=handle.name)
-            raise GraphNotFound(f"There is no graph at {self._uri}. Create one with `omnigraph init`.", uri=self._uri)
+            raise self._no_graph()
         stamp = read_stamp(table.schema_metadata, table.schema.names, uri=self._uri)
         if not stamp.is_current:
             rows = self._upgraded_rows(handle, table, stamp)

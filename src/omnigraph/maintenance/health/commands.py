@@ -20,6 +20,10 @@ class Commands:
         """Merge fragments and build indexes."""
         return _spell("optimize", self.uri, *_on(branch))
 
+    def optimize_all_branches(self) -> str:
+        """Merge fragments and build indexes everywhere."""
+        return _spell("optimize", self.uri, "--all-branches")
+
     def repair(self, branch: str | None) -> str:
         """Look at drift; repairing itself needs the consent of whoever has seen it."""
         return _spell("repair", self.uri, *_on(branch))

@@ -1,6 +1,7 @@
 """Decide: which facts deserve attention, how urgent they are, and the command that settles each. Pure."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from omnigraph.base.units import counted, spell_bytes
 from omnigraph.maintenance.health.branches import BranchHealth
@@ -19,6 +20,8 @@ INTERNAL_FRAGMENTS_MAX = 50
 STALE_BRANCH_DAYS = 30
 RECLAIMABLE_BYTES_MIN = 64 << 20
 _DAY_US = 86_400 * 1_000_000
+_BRANCHES_APART_MAX = 3
+"""Up to so many branches are told one by one, each with its own command."""
 _FAILURES_MAX = 3
 """So often in a row is no bad luck any more: what maintenance leaves undone piles up until the disk is full."""
 
@@ -35,7 +38,28 @@ def find(health: GraphHealth) -> list[Finding]:
         *(_failure(commands, failure) for failure in repeated_failures(health.runs) if _concerns(health, failure)),
         *_reclaimable(commands, health),
     ]
-    return most_urgent_first(group_findings(findings, never_optimized=_never_optimized(health)))
+    for_all = commands.optimize_all_branches()
+    grouped = group_findings(
+        _with_one_remedy(commands, findings, for_all),
+        never_optimized=_never_optimized(health),
+        fix_for_all_branches=for_all,
+    )
+    return most_urgent_first(grouped)
+
+
+def _with_one_remedy(commands: Commands, findings: list[Finding], for_all: str) -> list[Finding]:
+    """Give what `optimize` settles on many branches the one command that does all of them."""
+    waiting = {
+        finding.branch
+        for finding in findings
+        if finding.needs_something and finding.fix == commands.optimize(finding.branch)
+    }
+    if len(waiting) <= _BRANCHES_APART_MAX:
+        return findings
+    return [
+        replace(finding, fix=for_all) if finding.fix == commands.optimize(finding.branch) else finding
+        for finding in findings
+    ]
 
 
 def _never_optimized(health: GraphHealth) -> list[str | None]:

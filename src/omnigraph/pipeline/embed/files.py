@@ -34,6 +34,7 @@ from omnigraph.pipeline.load.sources import (
     LocalInputs,
     find_inputs,
 )
+from omnigraph.pipeline.paths import given_path
 from omnigraph.records.findings import Finding, FindingCollector, Rejected
 from omnigraph.records.report import rejected
 
@@ -69,7 +70,8 @@ def run_embed_files(
     job = EmbedJob(spec=spec, selection=Selection.of(spec, types=types, select=select), mode=mode)
     for warning in spec.warnings:
         events(Warned(message=warning))
-    files = find_inputs(str(input), store=LocalInputs())
+    given_path(output, flag="--output")
+    files = find_inputs(given_path(input, flag="--input"), store=LocalInputs())
     size = sum(file.size_bytes or 0 for file in files)
     with phase(events, READING_INPUT, total=size, unit="bytes") as reading, work.reporting(reading.advance):
         counts = _look(files, job)

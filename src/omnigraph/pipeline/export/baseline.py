@@ -16,6 +16,7 @@ from omnigraph.changes.feed import Feed
 from omnigraph.errors import Io, OutputReplaced
 from omnigraph.pipeline.export.run import run_export
 from omnigraph.pipeline.outputs import appearing_file
+from omnigraph.pipeline.paths import given_path
 from omnigraph.reads.snapshot import Snapshot
 from omnigraph.storage.flock import flock_within
 from omnigraph.writes.context import GraphContext
@@ -41,6 +42,7 @@ def write_baseline(
     kinds: Sequence[str] = (),
     types: Sequence[str] = (),
     ops: Sequence[str] = (),
+    exclude_types: Sequence[str] = (),
     events: Events,
 ) -> BaselineResult:
     """Write the head of a branch as NDJSON and, as the last record, the cursor that follows it.
@@ -48,10 +50,10 @@ def write_baseline(
     An existing file is replaced at the very end or not at all. `ops` select nothing in a state; the cursor remembers
     them for the feed.
     """
-    path = Path(out)
+    path = Path(given_path(out, flag="--out"))
     _check_place(path)
     with _turn(path):
-        feed = Feed.of_branch(context, branch, kinds=kinds, types=types, ops=ops)
+        feed = Feed.of_branch(context, branch, kinds=kinds, types=types, ops=ops, exclude_types=exclude_types)
         snapshot = Snapshot(context, feed.head_snapshot)
         result = BaselineResult(snapshot_commit_id=snapshot.commit_id, resume_cursor=feed.head_cursor, total_rows=0)
         with hold_versions(context, snapshot.tables, operation="changes baseline"), appearing_file(path) as stream:
