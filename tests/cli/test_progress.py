@@ -289,7 +289,7 @@ class TestWhoSeesIt:
 SLOW_WORK = """
 import sys
 from omnigraph.base import clock
-from omnigraph.base.events import Warned
+from omnigraph.base.events import Warned, phase
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.progress import TICK_SECONDS, follow_progress
 import os
