@@ -47,14 +47,14 @@ In Python a kind is a class in `omnigraph.errors`; with `--json` it is the membe
 ```console
 $ omnigraph snapshot harbor.omni --json
 {
-  "error": "There is no graph at …/harbor.omni. Create one with `omnigraph init`.",
+  "error": "There is no graph at …/harbor.omni. Create one with `omnigraph init --schema FILE …/harbor.omni`.",
   "kind": "graph_not_found",
   "code": "not_found",
   "graph_not_found": {
     "uri": "…/harbor.omni"
   }
 }
-error: There is no graph at …/harbor.omni. Create one with `omnigraph init`.
+error: There is no graph at …/harbor.omni. Create one with `omnigraph init --schema FILE …/harbor.omni`.
 $ echo $?
 1
 ```"""
@@ -88,8 +88,9 @@ EXIT_MEANINGS = {
     5: "a conflict with the state of the graph; read again and decide",
     7: "an interrupted write must be settled first",
     8: "not possible right now: the branch is busy, or the store failed in passing",
+    9: "done, but the result could not be printed: stdout is full or closed; stderr names the commit",
     130: "interrupted",
-    141: "stdout was closed",
+    141: "stdout was closed, and nothing was changed",
 }
 
 STORAGE_KIND_MEANINGS = {

@@ -124,3 +124,37 @@ def test_append_and_upsert_keep_stamp_and_key(table):
 
     assert table.open().schema.metadata[b"stamp"] == b"4"
     assert key_of(table.open()) == b"true"
+
+
+def test_appends_updates_compaction_indexes_and_restores_keep_the_schema_metadata(table):
+    """A table's identity lives there, and it is compared whenever the table is opened through a pin."""
+    table.create("ab", "cd")
+    table.append("e")
+    table.upsert(table.open(), "a", age=7)
+    table.open().delete("id = 'b'")
+    table.open().create_scalar_index("id", "BTREE")
+    table.open().optimize.compact_files()
+    table.open().optimize.optimize_indices()
+    compacted = table.open()
+    table.open(2).restore()
+
+    assert compacted.schema.metadata == {b"stamp": b"4"}
+    assert table.open().schema.metadata == {b"stamp": b"4"}
+
+
+def test_a_branch_inherits_the_schema_metadata_and_writes_to_it_keep_it(table):
+    table.create("ab").create_branch("review", 1)
+
+    assert table.append("c", ref="review").schema.metadata == {b"stamp": b"4"}
+    assert table.open_ref("review").schema.metadata == {b"stamp": b"4"}
+
+
+def test_a_merge_transaction_replaces_the_schema_metadata_by_what_it_carries(table):
+    dataset = table.create("ab")
+    fragments = [fragment.metadata for fragment in dataset.get_fragments()]
+
+    kept = table.commit(1, LanceOperation.Merge(fragments, table.schema))
+    dropped = table.commit(2, LanceOperation.Merge(fragments, table.schema.remove_metadata()))
+
+    assert kept.schema.metadata == {b"stamp": b"4"}
+    assert not dropped.schema.metadata

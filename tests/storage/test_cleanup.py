@@ -122,6 +122,7 @@ def test_what_a_reader_holds_stays_until_its_lease_ends(graph: Graph) -> None:
         assert any("a long read" in reason for reason in row_of(report).kept_because)
         assert past.table("Sailor").to_arrow().num_rows == 3
 
+    past.release()  # a snapshot in hand is a reader too
     graph.cleanup(NEWEST_ONLY, confirm=True)
 
     with pytest.raises(HistoricalVersionReclaimed):

@@ -80,6 +80,7 @@ def test_an_orphaned_ref_that_a_reader_holds_stays_until_its_lease_ends(graph: G
     ref = with_branch(graph)
     snapshot = graph.snapshot("review")
     held = [PinnedVersion(location=pin.location, ref=pin.ref, version=pin.version) for pin in snapshot.tables]
+    snapshot.release()  # the lease below is the only one
     with put_reader_lease(graph._context.store.objects, held, operation="a long read"):
         forget_ref(graph, Path(graph.uri) / "__manifest", "review")
 
@@ -168,6 +169,7 @@ def test_a_tree_without_a_ref_that_a_branch_pins_or_a_reader_holds_stays(graph: 
     ref = with_branch(graph)
     snapshot = graph.snapshot("review")
     held = [PinnedVersion(location=pin.location, ref=pin.ref, version=pin.version) for pin in snapshot.tables]
+    snapshot.release()  # the lease below is the only one
     forget_ref(graph, table_directory(graph), ref)
     age(graph.uri)
 
@@ -208,6 +210,7 @@ def test_the_preview_does_not_count_readers_that_died(graph: Graph) -> None:
             batch.update("Sailor", {"age": number}, ids=["Bo"])
     past = graph.snapshot(version=3)
     pinned = [PinnedVersion(location=pin.location, ref=pin.ref, version=pin.version) for pin in past.tables]
+    past.release()  # the lease below is the only one
     objects = graph._context.store.objects
     never_renewed = LeaseTerms(ttl_seconds=60.0, renew_seconds=1_000.0)
     put_reader_lease(objects, pinned, operation="a read that died", terms=never_renewed)

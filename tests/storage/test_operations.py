@@ -220,20 +220,20 @@ def test_only_the_removal_of_cleanup_keys_is_a_strip(files, updates, is_strip):
     create(files.uri).update_config(updates)
 
     found = head(files)
-    assert found.strips_auto_cleanup == is_strip
+    assert found.is_upkeep == is_strip
     assert found.is_maintenance == is_strip
 
 
 def test_deleting_cleanup_keys_is_a_strip(files):
     create(files.uri).delete_config_keys(["lance.auto_cleanup.interval"])
 
-    assert head(files).strips_auto_cleanup
+    assert head(files).is_upkeep
 
 
 def test_replacing_the_whole_config_is_no_strip(files):
     create(files.uri).update_config({"lance.auto_cleanup.interval": None}, replace=True)
 
-    assert not head(files).strips_auto_cleanup
+    assert not head(files).is_upkeep
 
 
 @pytest.mark.parametrize("extra", ["schema_metadata_updates", "table_metadata_updates"])
@@ -244,7 +244,7 @@ def test_strip_that_also_edits_metadata_is_no_strip(files, extra):
 
     lance.LanceDataset.commit(dataset, change, read_version=2)
 
-    assert not head(files).strips_auto_cleanup
+    assert not head(files).is_upkeep
 
 
 def test_maintenance_is_layout_and_indexes_only(files):

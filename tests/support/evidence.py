@@ -93,7 +93,7 @@ def operation(letter: str, number: int = 1, *, restored_version: int = EXPECTED)
         number=RESTORE if letter == "r" else UPDATE,
         properties={},
         restored_version=restored_version if letter == "r" else None,
-        strips_auto_cleanup=False,
+        is_upkeep=False,
     )
 
 

@@ -5,6 +5,8 @@ sidecar and no commit: every leftover of a crash is recognisable from that list.
 """
 
 from omnigraph.base import faults
+from omnigraph.base.endings import tell
+from omnigraph.base.events import Events, Published, ignore_events
 from omnigraph.branches.gates import hold_branches
 from omnigraph.branches.names import check_new_name
 from omnigraph.errors import BranchExists, HistoricalVersionReclaimed
@@ -20,11 +22,11 @@ from omnigraph.writes.holding import hold_versions
 from omnigraph.writes.recovery.sweep import settle_branch
 
 
-def create_branch(context: GraphContext, name: str, *, source: Located) -> str:
+def create_branch(context: GraphContext, name: str, *, source: Located, events: Events = ignore_events) -> str:
     """Create a branch from a commit; return its name. The head of a branch is read again under the gates."""
     refuse_moved(context.store.tables, context.store.root)
     trimmed = check_new_name(name, context.manifest.branch_names())
-    with hold_branches(context, [source.branch, trimmed], operation=f"branch create {trimmed}") as lock:
+    with hold_branches(context, [source.branch, trimmed], operation=f"branch create {trimmed}", events=events) as lock:
         # A branch forked while a schema change is unsettled would keep the old schema when that is rolled forward.
         settle_branch(context, source.branch, lock=lock)
         existing = list_refs(context.store.tables, MANIFEST.location)
@@ -38,6 +40,7 @@ def create_branch(context: GraphContext, name: str, *, source: Located) -> str:
             _fork(context, state.table, trimmed)
         else:
             _fork_from_the_past(context, state, source.commit, trimmed)
+        tell(events, Published(what=f"the new branch {trimmed}"))
     return trimmed
 
 

@@ -5,6 +5,7 @@ of the same name never meets it, and cleanup reclaims it.
 """
 
 from omnigraph.base import faults
+from omnigraph.base.endings import tell
 from omnigraph.base.events import Events, Warned
 from omnigraph.branches.gates import hold_branches
 from omnigraph.branches.names import check_branch_name
@@ -122,4 +123,4 @@ def _reclaim(context: GraphContext, state: ManifestState, events: Events, *, kee
             drop_leftover_tree(context.store.objects, location, ref, keeps_data=False)
             faults.reach("branch.delete.after_some_forks")
         except (OmniError, OSError) as error:
-            events(Warned(message=f"{location}/tree/{ref} could not be removed; cleanup will: {error}"))
+            tell(events, Warned(message=f"{location}/tree/{ref} could not be removed; cleanup will: {error}"))

@@ -3,7 +3,8 @@
 import os
 from collections.abc import Callable, Sequence
 
-from omnigraph.base.events import Events, ignore_events
+from omnigraph.base.endings import tell
+from omnigraph.base.events import Events, Published, ignore_events
 from omnigraph.branches.create import create_branch
 from omnigraph.branches.delete import delete_branch
 from omnigraph.branches.diff import BranchDiff, diff_branches
@@ -21,13 +22,13 @@ class Branches:
         self._context = context
         self._refuse_read_only = refuse_read_only
 
-    def create(self, name: str, *, source: str = MAIN_BRANCH) -> str:
+    def create(self, name: str, *, source: str = MAIN_BRANCH, events: Events = ignore_events) -> str:
         """Create a branch from a branch, a commit id or `branch@N`; return its name.
 
         Costs the same for any size of graph: tables are shared until the branch first writes to them.
         """
         self._refuse_read_only()
-        return create_branch(self._context, name, source=self._context.addresses.resolve(source))
+        return create_branch(self._context, name, source=self._context.addresses.resolve(source), events=events)
 
     def list(self) -> list[BranchSummary]:
         """Describe every branch, sorted by name."""
@@ -41,10 +42,19 @@ class Branches:
         kinds: Sequence[str] = (),
         types: Sequence[str] = (),
         ops: Sequence[str] = (),
+        exclude_types: Sequence[str] = (),
     ) -> BranchDiff:
         """Compare a branch with the commit at which it parted from another: what merging it would bring."""
         resolve = self._context.addresses.resolve
-        return diff_branches(self._context, resolve(source), resolve(into), kinds=kinds, types=types, ops=ops)
+        return diff_branches(
+            self._context,
+            resolve(source),
+            resolve(into),
+            kinds=kinds,
+            types=types,
+            ops=ops,
+            exclude_types=exclude_types,
+        )
 
     def merge(
         self,
@@ -86,3 +96,4 @@ class Branches:
         """Delete a branch; refused while another branch was created from it or reads its tables."""
         self._refuse_read_only()
         delete_branch(self._context, name, events)
+        tell(events, Published(what=f"the deletion of branch {name.strip()}"))

@@ -5,10 +5,12 @@ Lance keeps nullability and field metadata only if each write repeats them, so a
 
 import pyarrow as pa
 
-from omnigraph.catalog.model import EdgeType, EntityType, Property, PropertyType, Scalar
+from omnigraph.catalog.model import EdgeType, EntityType, Property, PropertyType, Scalar, TableIdentity
 
 PRIMARY_KEY_METADATA = "lance-schema:unenforced-primary-key"
 PROPERTY_ID_METADATA = "omnigraph:property_id"
+TABLE_IDENTITY_METADATA = "omnigraph:table_identity"
+"""Where a table says in its schema which table of which graph it is; see `identity_mark`."""
 SYSTEM_COLUMNS = frozenset({"id", "src", "dst"})
 """The columns that belong to no property; edges have all of them, nodes the first."""
 
@@ -37,6 +39,16 @@ _SCALAR_TYPES = {
     Scalar.DATETIME: pa.timestamp("ms", tz="UTC"),
     Scalar.BLOB: _BLOB_TYPE,
 }
+
+
+def identity_mark(graph_id: str, identity: TableIdentity) -> str:
+    """Name one table among all tables of all graphs: the graph's identity domain and the table's identity in it."""
+    return f"{graph_id}/{identity}"
+
+
+def new_table_schema(entity: EntityType, graph_id: str) -> pa.Schema:
+    """Return the schema that a table is born with: its columns, and the mark that no later change takes away."""
+    return table_schema(entity).with_metadata({TABLE_IDENTITY_METADATA: identity_mark(graph_id, entity.identity)})
 
 
 def table_schema(entity: EntityType) -> pa.Schema:

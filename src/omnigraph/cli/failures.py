@@ -3,13 +3,17 @@
 import os
 import sys
 import traceback
+from contextlib import suppress
 
 import click
 
 from omnigraph import errors
 from omnigraph.cli.invocation import Invocation
-from omnigraph.cli.output import write_json
+from omnigraph.cli.output import StdoutFailed, write_json
 from omnigraph.cli.usage_errors import as_usage
+
+DONE_NOT_PRINTED = 9
+STDOUT_CLOSED = 141
 
 
 def report_failure(failure: Exception, invocation: Invocation) -> int:
@@ -20,10 +24,33 @@ def report_failure(failure: Exception, invocation: Invocation) -> int:
     error = _as_omni_error(failure)
     if invocation.is_debug:
         traceback.print_exception(failure, file=sys.stderr)
+    in_force = invocation.notices.in_force
+    if in_force is not None and error.effect is not errors.Effect.PUBLISHED:
+        error.effect = errors.Effect.PUBLISHED
+        error.message = f"{error.message} What was published before that stands: {in_force}."
     if invocation.wants_json and not invocation.output.has_result:
-        write_json(error.document())
+        # The line on stderr says the same, and the exit code is that of the failure.
+        with suppress(StdoutFailed):
+            write_json(error.document())
     invocation.notices.error("\n".join([error.message, *_record_lines(error)]))
     return _exit_code(error, invocation)
+
+
+def report_unprinted(failure: StdoutFailed, invocation: Invocation) -> int:
+    """Say what the result was about that stdout did not take, and return the exit code.
+
+    What is published is never reported as failed: it has an exit code of its own.
+    """
+    in_force = invocation.notices.in_force
+    if in_force is not None:
+        invocation.notices.error(
+            f"the result could not be printed ({failure}), but the work is done. In force: {in_force}."
+        )
+        return DONE_NOT_PRINTED
+    if failure.is_closed:
+        return STDOUT_CLOSED
+    invocation.notices.error(f"the result could not be printed: {failure}. Nothing was changed.")
+    return errors.Io.exit_code
 
 
 def _exit_code(error: errors.OmniError, invocation: Invocation) -> int:

@@ -3,17 +3,18 @@
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TextIO
 
 import click
 
 from omnigraph.base.hidden_modules import hide_module
 from omnigraph.cli.app import COMPLETION_VARIABLE, PROGRAM, build_app
-from omnigraph.cli.failures import report_failure
+from omnigraph.cli.failures import report_failure, report_unprinted
 from omnigraph.cli.invocation import Invocation
+from omnigraph.cli.output import StdoutFailed, writing_to_stdout
 
 INTERRUPTED = 130
-STDOUT_CLOSED = 141
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -33,14 +34,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         logging.basicConfig(stream=sys.stderr, level=logging.DEBUG)
     try:
         code = _run(arguments, invocation)
-        sys.stdout.flush()
-    except BrokenPipeError:
+        with writing_to_stdout():
+            pass
+    except (StdoutFailed, BrokenPipeError) as failure:
         _abandon_stdout()
-        return STDOUT_CLOSED
+        return report_unprinted(failure if isinstance(failure, StdoutFailed) else StdoutFailed(failure), invocation)
     except KeyboardInterrupt as interrupt:
         # Everything that holds a lock or a file is a context manager and has been left by now. An engine that was
         # interrupted says what became of its work.
-        invocation.notices.error(": ".join(("interrupted", *map(str, interrupt.args))))
+        in_force = invocation.notices.in_force
+        invocation.notices.error(
+            ": ".join(("interrupted", *map(str, interrupt.args))) + (f". In force: {in_force}." if in_force else "")
+        )
         return INTERRUPTED
     return code
 
@@ -54,7 +59,7 @@ def _run(arguments: list[str], invocation: Invocation) -> int:
             context.command.invoke(context)
     except click.exceptions.Exit as end:
         return end.exit_code
-    except BrokenPipeError:
+    except (StdoutFailed, BrokenPipeError):
         raise
     except Exception as failure:  # noqa: BLE001  # the outermost boundary: whatever it is becomes a line and a code
         return report_failure(failure, invocation)
@@ -71,7 +76,9 @@ def _replace_closed_streams() -> None:
     # A process that is started with a stream closed has None for it, and whoever prints would fall over that.
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123  # lives as long as we do
+            # A stdout that takes nothing: a result that nobody gets must not pass for one that was printed.
+            place = os.open(os.devnull, os.O_RDONLY) if name == "stdout" else os.devnull
+            setattr(sys, name, open(place, mode, encoding="utf-8"))  # noqa: SIM115, PTH123  # lives as long as we do
 
 
 def _speak_utf8(stream: TextIO) -> None:
@@ -83,7 +90,8 @@ def _speak_utf8(stream: TextIO) -> None:
 
 def _abandon_stdout() -> None:
     # The interpreter flushes stdout once more while it ends; without a reader that would print a second failure.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with suppress(OSError):  # a stream without a descriptor is nobody's to flush
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

@@ -4,9 +4,12 @@ Both implementations take the same result object and a function each, so that th
 sequence of lines and grids; a grid is drawn as a table on a terminal and written as plain lines everywhere else.
 """
 
+import errno
 import json
+import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar
 
@@ -32,6 +35,25 @@ class Grid:
 
 
 Text = Sequence[str | Grid]
+
+
+class StdoutFailed(Exception):
+    """stdout did not take the result: it is closed, its reader has gone, or what it writes to is full."""
+
+    def __init__(self, cause: OSError) -> None:
+        super().__init__(os.strerror(cause.errno) if cause.errno else str(cause))
+        self.is_closed = cause.errno in {errno.EPIPE, errno.EBADF}
+        """Whether nobody listens, in contrast to somebody who lost what was said."""
+
+
+@contextmanager
+def writing_to_stdout() -> Iterator[None]:
+    """Write a result, all of it: only what was flushed has been said."""
+    try:
+        yield
+        sys.stdout.flush()
+    except OSError as cause:
+        raise StdoutFailed(cause) from cause
 
 
 class Output(Protocol):
@@ -66,13 +88,15 @@ class ConsoleOutput:
     def show(self, result: ResultT, *, document: Callable[[ResultT], Json], text: Callable[[ResultT], Text]) -> None:
         """Print `text(result)`; the document is not made at all."""
         del document
-        for block in text(result):
-            if isinstance(block, str):
-                sys.stdout.write(f"{block}\n")
-            elif sys.stdout.isatty():
-                self._draw(block)
-            else:
-                sys.stdout.writelines(f"{line}\n" for line in block.plain)
+        blocks = list(text(result))
+        with writing_to_stdout():
+            for block in blocks:
+                if isinstance(block, str):
+                    sys.stdout.write(f"{block}\n")
+                elif sys.stdout.isatty():
+                    self._draw(block)
+                else:
+                    sys.stdout.writelines(f"{line}\n" for line in block.plain)
         self.has_result = True
 
     def _draw(self, grid: Grid) -> None:
@@ -91,4 +115,6 @@ class ConsoleOutput:
 
 def write_json(document: Json) -> None:
     """Write one document to stdout, two spaces of indentation, UTF-8 as it is, one newline at the end."""
-    sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+    spelled = json.dumps(document, indent=2, ensure_ascii=False)
+    with writing_to_stdout():
+        sys.stdout.write(f"{spelled}\n")

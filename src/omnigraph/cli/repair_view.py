@@ -1,5 +1,6 @@
 """Findings of `repair` as a document and as text."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,7 @@ def _row_document(row: "RepairRow") -> Json:
         "operations": list(row.operations),
         "error": row.error,
         **({"diff": asdict(row.review)} if row.review is not None else {}),
+        **({"broken_constraints": asdict(row.broken)} if row.broken is not None else {}),
     }
 
 
@@ -65,10 +67,32 @@ def repair_text(report: "RepairReport") -> Text:
                 f"{counted(row.review.rows_changed, 'row')}"
             )
             text += [f"  {sample['op']} {sample['id']}" for sample in row.review.samples]
+        text += _broken(row)
     text += [f"published graph version {commit.graph_version} of {commit.graph_branch}" for commit in report.commits]
     if any(row.action == "preview" for row in drifted):
         text.append(f"Nothing was changed. {_next_step(drifted)}")
     return text
+
+
+def _broken(row: "RepairRow") -> list[str]:
+    """Say which declared rules the rows break."""
+    broken = row.broken
+    if broken is None:
+        return []
+    verb = "now breaks" if row.action == "forced" else "publishing breaks"
+    text = []
+    if broken.total:
+        text.append(f"{_name(row)}: {verb} declared rules {counted(broken.total, 'time')} ({_codes(broken.by_code)})")
+        text += [f"  {sample['message']}" for sample in broken.samples]
+        left = broken.total - len(broken.samples)
+        text += [f"  and {left:,} more"] if left > 0 else []
+    if broken.unchecked is not None:
+        text.append(f"{_name(row)}: whether declared rules are broken cannot be told in full: {broken.unchecked}")
+    return text
+
+
+def _codes(by_code: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} {code.replace('_', ' ')}" for code, count in by_code.items())
 
 
 def _next_step(drifted: "list[RepairRow]") -> str:
@@ -84,12 +108,18 @@ def _next_step(drifted: "list[RepairRow]") -> str:
 def _cells(row: "RepairRow") -> tuple[str, ...]:
     return (
         _name(row),
-        str(row.manifest_version),
-        "gone" if row.lance_head_version is None else str(row.lance_head_version),
+        "" if row.manifest_version is None else str(row.manifest_version),
+        _newest(row),
         row.classification.value.replace("_", " "),
         row.action.value,
         _operations(row.operations),
     )
+
+
+def _newest(row: "RepairRow") -> str:
+    if row.is_unreadable:
+        return "unreadable"
+    return "gone" if row.lance_head_version is None else str(row.lance_head_version)
 
 
 def _name(row: "RepairRow") -> str:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 
+from omnigraph.base.endings import attempt
 from omnigraph.base.events import EngineChosen, Events, Noted
 from omnigraph.engine.choice import Decision, EngineChoice, EngineName
 from omnigraph.engine.interface import Engine
@@ -25,6 +26,11 @@ def open_engine(
     engine, reason = _opened(choice, choice.decide(size_bytes), local, worker_environment, events)
     events(EngineChosen(engine=engine.name, reason=reason))
     return engine, reason
+
+
+def close_at_end(engine: Engine, events: Events) -> None:
+    """Let an engine go when the outcome is known: what it fails to let go of does not change it."""
+    attempt(engine.close, events, otherwise=f"the {engine.name} engine did not let go of everything it kept")
 
 
 def _opened(

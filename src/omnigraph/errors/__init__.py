@@ -36,6 +36,8 @@ from omnigraph.errors.conflicts import (
     SchemaDrift,
     StaleView,
     StateConflict,
+    StreamDiverged,
+    TableReplaced,
 )
 from omnigraph.errors.control import ClusterDiagnostics, DoctorFailed
 from omnigraph.errors.embedding import EmbeddingConfig, EmbeddingProvider
@@ -145,6 +147,8 @@ __all__ = [
     "StaleView",
     "StateConflict",
     "StorageError",
+    "StreamDiverged",
+    "TableReplaced",
     "UnsupportedSchemaChange",
     "Usage",
 ]

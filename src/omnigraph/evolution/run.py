@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from omnigraph.base import ids
+from omnigraph.base.endings import tell
 from omnigraph.base.events import Events, Warned
 from omnigraph.catalog.migration import MigrationStep
 from omnigraph.errors import BranchBusy, RecoveryRequired, SchemaApplyLocked, SchemaDrift
@@ -10,6 +11,7 @@ from omnigraph.evolution.plan import FOREIGN_EDIT, SchemaText, has_foreign_edit
 from omnigraph.evolution.writer import SchemaWriter, refuse_other_branches
 from omnigraph.manifest.commits import MAIN_BRANCH, Commit, check_actor
 from omnigraph.storage.locks import Claim, HeldLock
+from omnigraph.writes.aftermath import says_what_is_published
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.protocol import run_write
 from omnigraph.writes.recovery.sweep import settle_all
@@ -35,6 +37,7 @@ class AppliedSchema:
         return self.commit is not None
 
 
+@says_what_is_published
 def apply_schema(
     context: GraphContext, desired: SchemaText, *, allow_data_loss: bool, actor_id: str | None, events: Events
 ) -> AppliedSchema:
@@ -53,12 +56,12 @@ def apply_schema(
         commit = run_write(context, writer, events)
     assert writer.plan is not None
     for hint in writer.plan.diagnostics:
-        events(Warned(message=str(hint)))
-    head = context.manifest.load(MAIN_BRANCH).head
+        tell(events, Warned(message=str(hint)))
     return AppliedSchema(
         uri=context.store.uri,
         steps=writer.plan.steps,
-        graph_version=(commit or head).graph_version,
+        # Nothing is read again for the sake of the result once the change is published.
+        graph_version=(commit or context.manifest.load(MAIN_BRANCH).head).graph_version,
         commit=commit,
     )
 

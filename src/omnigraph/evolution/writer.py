@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from omnigraph.base import faults
-from omnigraph.catalog.arrow import table_schema
+from omnigraph.catalog.arrow import new_table_schema
 from omnigraph.catalog.migration import MigrationPlan
 from omnigraph.errors import SchemaApplyBlocked
 from omnigraph.evolution.changes import SchemaChange, schema_change
@@ -51,7 +51,10 @@ class SchemaWriter:
             created=tuple(
                 NewTable(
                     registration=registration,
-                    creation=stage_creation(table_schema(entity), properties=identity.transaction_properties),
+                    creation=stage_creation(
+                        new_table_schema(entity, plan.catalog.identity_domain),
+                        properties=identity.transaction_properties,
+                    ),
                 )
                 for registration, entity in change.created
             ),
@@ -78,7 +81,7 @@ def _stage_tables(capture: Capture, change: SchemaChange, identity: WriteIdentit
     prepared = []
     for pin, entity, reshape in sorted(change.reshaped, key=lambda item: item[0].table_key):
         table = capture.table(pin.table_key)
-        reshaped = stage_reshape(table, reshape, properties=properties)
+        reshaped = stage_reshape(capture.context.store.tables, table, reshape, properties=properties)
         strip = stage_auto_cleanup_strip(table, properties=properties)
         # The strip touches no data, so what was staged against the pin stays valid one version later.
         chain = (reshaped,) if strip is None else (strip, reshaped.on_top_of(strip.read_version + 1))

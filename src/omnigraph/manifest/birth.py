@@ -7,8 +7,9 @@ back what was made; a crash leaves files that nothing refers to and a claim that
 import logging
 
 from omnigraph.base import clock, faults, ids
-from omnigraph.base.events import Events, Warned, ignore_events
-from omnigraph.catalog.arrow import table_schema
+from omnigraph.base.endings import tell
+from omnigraph.base.events import Events, Published, Warned, ignore_events
+from omnigraph.catalog.arrow import new_table_schema
 from omnigraph.catalog.compile import compile_shape
 from omnigraph.catalog.migration import hints_without_graph
 from omnigraph.catalog.model import Catalog
@@ -80,6 +81,12 @@ def create_graph(
         _take_back(store, claim)
         raise
     _create_manifest(store, changes, genesis, claim)
+    tell(
+        events,
+        Published(
+            what=f"the new graph {store.uri} with commit {genesis.graph_commit_id}", commit_id=genesis.graph_commit_id
+        ),
+    )
     try:
         faults.reach("init.after_manifest")
         complete_birth(store, genesis, reference)
@@ -90,7 +97,7 @@ def create_graph(
             uri=store.uri,
         ) from error
     for hint in hints_without_graph(shape):
-        events(Warned(message=str(hint)))
+        tell(events, Warned(message=str(hint)))
 
 
 def _claim_root(store: GraphStore, *, force: bool, has_consent: bool) -> InitClaim:
@@ -159,7 +166,11 @@ def _create_tables(store: GraphStore, catalog: Catalog, reference: SchemaRef) ->
         location = location_of(table_key, entity.identity)
         uuid = ids.new_uuid()
         table = create_table(
-            store.tables, TableAddress(location), table_schema(entity), uuid=uuid, properties={"omnigraph.kind": "init"}
+            store.tables,
+            TableAddress(location),
+            new_table_schema(entity, catalog.identity_domain),
+            uuid=uuid,
+            properties={"omnigraph.kind": "init"},
         )
         faults.reach("init.after_each_table")
         registrations.append(TableRegistration(table_key=table_key, identity=entity.identity, location=location))

@@ -13,6 +13,7 @@ from omnigraph.catalog.model import TableIdentity, TableKey
 from omnigraph.errors import CommitNotFound, Internal, ManifestConflict, PublishContended, ReadSetConflict
 from omnigraph.manifest.commits import Commit, CommitId
 from omnigraph.manifest.log import CommitLog
+from omnigraph.manifest.pinned_state import PinnedState
 from omnigraph.manifest.rows import (
     HEAD_OBJECT_ID,
     OBJECT_ID_BY_TYPE,
@@ -41,20 +42,31 @@ class PinMove:
     ref: str | None
     version: int
     row_count: int
-    transaction_uuid: str | None
+    state: PinnedState = field(default_factory=PinnedState)
+    """By what the state can be recognised."""
 
     @classmethod
     def to(
-        cls, table: Table, *, table_key: TableKey, identity: TableIdentity, transaction_uuid: str | None
+        cls,
+        table: Table,
+        *,
+        table_key: TableKey,
+        identity: TableIdentity,
+        transaction_uuid: str | None,
+        checksums: Mapping[str, str] | None = None,
     ) -> "PinMove":
-        """Pin exactly the given state of a table."""
+        """Pin exactly the given state of a table; `checksums` are those of the files that the commit adds."""
         return cls(
             table_key=table_key,
             identity=identity,
             ref=table.address.ref,
             version=table.version,
             row_count=table.count_rows(),
-            transaction_uuid=transaction_uuid,
+            state=PinnedState(
+                transaction_uuid=transaction_uuid,
+                is_marked=table.identity_mark is not None,
+                checksums=checksums or {},
+            ),
         )
 
 
@@ -228,7 +240,7 @@ def _pin_row(pin: PinMove, commit: Commit) -> ManifestRow:
         table_version=pin.version,
         table_branch=pin.ref,
         row_count=pin.row_count,
-        metadata=json.dumps({"txn": pin.transaction_uuid, "e_tag": None}, sort_keys=True),
+        metadata=pin.state.to_json(),
     )
 
 

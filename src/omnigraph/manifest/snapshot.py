@@ -12,10 +12,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.catalog.arrow import identity_mark
 from omnigraph.catalog.model import Catalog, TableIdentity, TableKey
 from omnigraph.errors import GraphCorrupt, SnapshotNotFound
 from omnigraph.manifest.commits import MAIN_BRANCH, CommitId
+from omnigraph.manifest.pinned_state import pinned_state
 from omnigraph.manifest.rows import OBJECT_ID_BY_TYPE, ManifestRow, ObjectType, schema_object_id
+from omnigraph.storage.expected_tables import ExpectedTable
 from omnigraph.storage.tables import TableAddress
 
 
@@ -29,11 +32,28 @@ class TablePin:
     ref: str | None
     version: int
     row_count: int
+    graph_id: str | None = None
+    """The identity domain of the graph; None where only a place is known, as in a sidecar."""
+    is_marked: bool = False
+    """Whether the pinned state says itself which table it is."""
 
     @property
     def address(self) -> TableAddress:
-        """Where the pinned state lives."""
-        return TableAddress(self.location, self.ref)
+        """Where the pinned state lives, and which table has to be there."""
+        return self.address_on(self.ref)
+
+    def address_on(self, ref: str | None) -> TableAddress:
+        """Return where the table lives on a ref."""
+        return TableAddress(self.location, ref, self.expected)
+
+    @property
+    def expected(self) -> ExpectedTable | None:
+        """Which table has to be at the pin's place."""
+        if self.graph_id is None:
+            return None
+        return ExpectedTable(
+            table_key=self.table_key, mark=identity_mark(self.graph_id, self.identity), is_marked=self.is_marked
+        )
 
     @property
     def entity_kind(self) -> str:
@@ -114,11 +134,12 @@ def fold(rows: pa.Table, *, branch: str, incarnation: str, graph_version: int, c
     newest: dict[tuple[TableIdentity, ObjectType], ManifestRow] = {
         (row.identity, row.object_type): row for row in _newest_table_rows(visible)
     }
+    schema = _accepted_schema(rows, graph_version)
     pins: dict[TableKey, TablePin] = {}
     for identity in sorted({identity for identity, _ in newest}, key=str):
         if (identity, ObjectType.TABLE_TOMBSTONE) in newest:
             continue
-        pin = _pin(identity, newest)
+        pin = _pin(identity, newest, schema.identity_domain)
         if pin.table_key in pins:
             raise GraphCorrupt(
                 f"Two live tables are called {pin.table_key}: {pins[pin.table_key].identity}, {identity}."
@@ -129,12 +150,14 @@ def fold(rows: pa.Table, *, branch: str, incarnation: str, graph_version: int, c
         incarnation=incarnation,
         graph_version=graph_version,
         commit_id=commit_id,
-        schema=_accepted_schema(rows, graph_version),
+        schema=schema,
         pins=dict(sorted(pins.items())),
     )
 
 
-def _pin(identity: TableIdentity, newest: Mapping[tuple[TableIdentity, ObjectType], ManifestRow]) -> TablePin:
+def _pin(
+    identity: TableIdentity, newest: Mapping[tuple[TableIdentity, ObjectType], ManifestRow], graph_id: str
+) -> TablePin:
     table = newest.get((identity, ObjectType.TABLE))
     version = newest.get((identity, ObjectType.TABLE_VERSION))
     if table is None or version is None or table.location is None or version.table_version is None:
@@ -147,6 +170,8 @@ def _pin(identity: TableIdentity, newest: Mapping[tuple[TableIdentity, ObjectTyp
         ref=version.table_branch,
         version=version.table_version,
         row_count=version.row_count or 0,
+        graph_id=graph_id,
+        is_marked=pinned_state(version).is_marked,
     )
 
 

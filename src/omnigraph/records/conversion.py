@@ -106,8 +106,10 @@ def _cast(column: pa.Array, scalar: Scalar, stored: pa.DataType) -> pa.Array:
         if pa.types.is_integer(column.type):
             return column.cast(pa.int64()).cast(stored)
         if pa.types.is_timestamp(column.type) and column.type.unit in {"us", "ns"}:
-            # A cast would cut toward zero, and a time before 1970 is cut toward the past.
-            column = pc.floor_temporal(column, unit="millisecond")
+            # A cast would cut toward zero, and a time before 1970 is cut toward the past. In UTC, because Arrow rounds
+            # the time on the clock of a zone, and one hour of autumn stands on it twice.
+            in_utc = column.cast(pa.timestamp(column.type.unit, "UTC")) if column.type.tz is not None else column
+            column = pc.floor_temporal(in_utc, unit="millisecond")
         if pa.types.is_date(column.type):
             column = column.cast(pa.timestamp("ms"))
         # Without a zone it is UTC; with one the moment stays and only its spelling changes.

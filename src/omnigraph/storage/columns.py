@@ -5,7 +5,7 @@ drop leaves the number out of it, and a new column is null wherever no file has 
 get a value for costs one small file per fragment. Row ids and the indexes of columns that stay survive.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -13,10 +13,12 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.base import ids
+from omnigraph.storage.checksums import read_back
 from omnigraph.storage.field_ids import flat_field_ids, numbered_schema, unused_field_ids
+from omnigraph.storage.file_references import FileReference, written_files
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.staging import StagedCommit
-from omnigraph.storage.tables import Table
+from omnigraph.storage.tables import Table, TableStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,22 +33,33 @@ class Reshape:
     """Per new column, what existing rows get; a new column that is not named here is null in all of them."""
 
 
-def stage_reshape(table: Table, reshape: Reshape, *, properties: Mapping[str, str]) -> StagedCommit:
+def stage_reshape(store: TableStore, table: Table, reshape: Reshape, *, properties: Mapping[str, str]) -> StagedCommit:
     """Write the files of the new columns that have values, and plan the one transaction that changes the schema."""
     from lance import LanceOperation
 
     dataset = table.dataset
     with translated(doing=f"adding columns to {table.address.path}", uri=table.address.path):
         fragments, filled_ids = _filled(dataset, reshape.filled)
-        schema = numbered_schema(reshape.schema, _field_ids(dataset, reshape, filled_ids))
+        # What the schema says beside its columns belongs to the table: by it the graph knows the table again.
+        columns = reshape.schema.with_metadata(table.schema.metadata)
+        schema = numbered_schema(columns, _field_ids(dataset, reshape, filled_ids))
     operation = LanceOperation.Merge(fragments, schema)
+    files = _new_files(table, fragments)
     return StagedCommit(
         uuid=ids.new_uuid(),
         read_version=table.version,
         operation="Merge",
         properties=properties,
         build=lambda _: operation,
+        files=files,
+        checksums=read_back(store.objects, files, has_blobs=False),
     )
+
+
+def _new_files(table: Table, fragments: Sequence[Any]) -> tuple[FileReference, ...]:
+    """Return the files that the new columns were written to: those which the table does not have so far."""
+    known = {file.path for fragment in table.dataset.get_fragments() for file in fragment.metadata.files}
+    return tuple(file for file in written_files(table.address, fragments) if file.path.rpartition("/")[2] not in known)
 
 
 def _filled(dataset: Any, filled: Mapping[str, pa.Scalar]) -> tuple[list[Any], dict[str, int]]:

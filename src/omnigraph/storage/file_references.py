@@ -82,6 +82,31 @@ def manifest_path(address: TableAddress, version: int) -> str:
     return f"{address.path}/_versions/{version_file(version)}"
 
 
+def written_files(target: TableAddress, fragments: Iterable[Any]) -> tuple[FileReference, ...]:
+    """Return the data files of fragments that were written below `target` and that nothing refers to yet."""
+    return tuple(
+        FileReference(f"{target.path}/data/{file.path}", FileKind.DATA, file.file_size_bytes or None)
+        for fragment in fragments
+        for file in fragment.files
+    )
+
+
+def written_deletions(target: TableAddress, fragments: Iterable[Any]) -> tuple[FileReference, ...]:
+    """Return the deletion files that were written below `target` for fragments of it."""
+    return tuple(
+        FileReference(f"{target.path}/{fragment.deletion_file.path(fragment.id)}", FileKind.DELETIONS, None)
+        for fragment in fragments
+    )
+
+
+def written_index(target: TableAddress, segment: Any) -> tuple[FileReference, ...]:
+    """Return the files of an index segment that was built below `target` and is not committed yet."""
+    directory = f"{target.path}/_indices/{segment.uuid}/"
+    return tuple(
+        FileReference(f"{directory}{file.path}", FileKind.INDEX, file.size_bytes) for file in segment.files or ()
+    )
+
+
 def missing_or_short(references: Iterable[FileReference], present: Mapping[str, int]) -> tuple[LostFile, ...]:
     """Compare what is needed with a listing of the table's directory (`ControlStore.sizes`)."""
     directories = {path.rpartition("/")[0] + "/" for path in present}

@@ -33,6 +33,7 @@ class TransactionRecord:
     operation_numbers: tuple[int, ...]
     restored_version: int | None
     removed_config_keys: tuple[str, ...]
+    set_schema_keys: tuple[str, ...]
     has_other_config_changes: bool
 
 
@@ -55,6 +56,8 @@ def parse_transaction(content: bytes) -> TransactionRecord:
     config = message.update_config
     edits = list(config.config_updates.entries)
     removed = [edit.key for edit in edits if not edit.HasField("value")]
+    schema_edits = list(config.schema_metadata_updates.entries)
+    set_in_schema = [edit.key for edit in schema_edits if edit.HasField("value")]
     return TransactionRecord(
         uuid=message.uuid,
         read_version=message.read_version,
@@ -62,8 +65,13 @@ def parse_transaction(content: bytes) -> TransactionRecord:
         operation_numbers=tuple(sorted({number for number in numbers if number >= _OPERATION_NUMBER_MIN})),
         restored_version=message.restore.version if message.HasField("restore") else None,
         removed_config_keys=tuple(sorted([*removed, *config.delete_keys])),
+        set_schema_keys=tuple(sorted(set_in_schema)),
         has_other_config_changes=(
-            len(removed) < len(edits) or config.config_updates.replace or bool(_unknown_numbers(config))
+            len(removed) < len(edits)
+            or len(set_in_schema) < len(schema_edits)
+            or config.config_updates.replace
+            or config.schema_metadata_updates.replace
+            or bool(_unknown_numbers(config))
         ),
     )
 
@@ -89,6 +97,7 @@ _CLASSES = declare_messages(
         "UpdateConfig": [
             field("delete_keys", 2, TYPES.TYPE_STRING, repeated=True),
             field("config_updates", 6, "MapUpdate"),
+            field("schema_metadata_updates", 8, "MapUpdate"),
         ],
         "Transaction": [
             field("read_version", 1, TYPES.TYPE_UINT64),

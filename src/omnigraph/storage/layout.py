@@ -90,6 +90,13 @@ class TableLayout:
     column_count: int
     has_blobs: bool
     has_auto_cleanup: bool
+    is_marked: bool = True
+    """Whether the table says itself which table it is; those made before tables did do not."""
+
+    @property
+    def needs_upkeep(self) -> bool:
+        """Whether a data table wants a commit that changes nothing but what the table says about itself."""
+        return self.has_auto_cleanup or not self.is_marked
 
     @property
     def rows(self) -> int:
@@ -128,6 +135,7 @@ def read_layout(table: Table) -> TableLayout:
         column_count=len(table.schema.names),
         has_blobs=has_blobs(table.schema),
         has_auto_cleanup=bool(table.auto_cleanup_keys()),
+        is_marked=table.identity_mark is not None,
     )
 
 

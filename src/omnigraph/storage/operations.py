@@ -12,6 +12,7 @@ from typing import Protocol
 
 from google.protobuf.message import DecodeError
 
+from omnigraph.catalog.arrow import TABLE_IDENTITY_METADATA
 from omnigraph.errors import StorageError
 from omnigraph.storage.config_keys import AUTO_CLEANUP_PREFIX
 from omnigraph.storage.history_proto import VersionRecord, parse_transaction, parse_version
@@ -69,8 +70,8 @@ class TableFiles(Protocol):
 class TableOperation:
     """The transaction that made one version.
 
-    `restored_version` is set for Restore only. `strips_auto_cleanup` is true for an UpdateConfig that removes
-    `lance.auto_cleanup.*` keys and does nothing else.
+    `restored_version` is set for Restore only. `is_upkeep` is true for an UpdateConfig that removes
+    `lance.auto_cleanup.*` keys, writes the table's identity into its schema, or both, and does nothing else.
     """
 
     uuid: str
@@ -78,7 +79,7 @@ class TableOperation:
     number: int
     properties: Mapping[str, str]
     restored_version: int | None
-    strips_auto_cleanup: bool
+    is_upkeep: bool
 
     @property
     def name(self) -> str:
@@ -87,8 +88,16 @@ class TableOperation:
 
     @property
     def is_maintenance(self) -> bool:
-        """Whether the operation changed layout, indexes or the cleanup setting, and no row."""
-        return self.name in _LAYOUT_OPERATIONS or self.strips_auto_cleanup
+        """Whether the operation changed layout, indexes, the cleanup setting or the identity mark, and no row."""
+        return self.name in _LAYOUT_OPERATIONS or self.is_upkeep
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOperations:
+    """What made some versions, in their order; `unreadable` says what is missing from that, and why."""
+
+    operations: tuple[TableOperation, ...]
+    unreadable: tuple[str, ...]
 
 
 def operation(files: TableFiles, *, ref: str | None, version: int) -> TableOperation:
@@ -126,12 +135,24 @@ def operations_between(
     files: TableFiles, *, ref: str | None, after: int, up_to: int
 ) -> tuple[TableOperation, ...] | None:
     """Tell what made each version in (after, up_to]; None when one of them cannot be told, or there are too many."""
+    found = readable_operations(files, ref=ref, after=after, up_to=up_to)
+    return None if found.unreadable else found.operations
+
+
+def readable_operations(files: TableFiles, *, ref: str | None, after: int, up_to: int) -> ReadOperations:
+    """Tell what made each version in (after, up_to], as far as that can be read, and what cannot."""
     if up_to - after > VERSIONS_EXAMINED_MAX:
-        return None
-    try:
-        return tuple(operation(files, ref=ref, version=version) for version in range(after + 1, up_to + 1))
-    except HistoryUnreadable:
-        return None
+        return ReadOperations(
+            operations=(),
+            unreadable=(f"{up_to - after:,} versions lie above version {after}, more than are read one by one",),
+        )
+    operations, unreadable = [], []
+    for version in range(after + 1, up_to + 1):
+        try:
+            operations.append(operation(files, ref=ref, version=version))
+        except HistoryUnreadable as problem:
+            unreadable.append(problem.message.rstrip("."))
+    return ReadOperations(operations=tuple(operations), unreadable=tuple(unreadable))
 
 
 def _tree(ref: str | None) -> str:
@@ -156,16 +177,17 @@ def _table_operation(content: bytes) -> TableOperation:
     if not record.uuid or len(record.operation_numbers) != 1:
         raise ValueError(f"the transaction has uuid {record.uuid!r} and operations {record.operation_numbers}")
     (number,) = record.operation_numbers
-    removed = record.removed_config_keys
+    removed, marked = record.removed_config_keys, record.set_schema_keys
     return TableOperation(
         uuid=record.uuid,
         read_version=record.read_version,
         number=number,
         properties=record.properties,
         restored_version=record.restored_version,
-        strips_auto_cleanup=(
-            bool(removed)
+        is_upkeep=(
+            bool(removed or marked)
             and all(key.startswith(AUTO_CLEANUP_PREFIX) for key in removed)
+            and all(key == TABLE_IDENTITY_METADATA for key in marked)
             and not record.has_other_config_changes
         ),
     )

@@ -5,6 +5,7 @@ The list of refs is the only authority: Lance opens a tree whose ref is gone, so
 
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote
 
 from omnigraph.base import faults
 from omnigraph.storage.lance_errors import LanceFailure, classify, storage_error
@@ -55,6 +56,13 @@ def _listed(dataset: Any, location: str) -> dict[str, Any]:
         else:
             return found
     raise AssertionError("unreachable: the last listing returns or raises")
+
+
+def may_have_ref(objects: ControlStore, location: str, name: str) -> bool:
+    """Whether a table has an object for this ref, readable or not; only `list_refs` says what is in it."""
+    prefix = f"{location}/_refs/branches/"
+    # Lance escapes the slashes of a name.
+    return any(unquote(path) == f"{prefix}{name}.json" for path in objects.list(prefix))
 
 
 def create_ref(store: TableStore, source: Table, name: str) -> Table:

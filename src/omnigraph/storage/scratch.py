@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from omnigraph.base import clock, ids
+from omnigraph.base.endings import attempt
+from omnigraph.base.events import Events
 from omnigraph.errors import StorageError
 from omnigraph.storage.store import GraphStore
 
@@ -73,6 +75,10 @@ class Scratch:
             return
         for path in self.store.objects.list(f"{SCRATCH_DIRECTORY}/{self.operation_id}/{folder}".rstrip("/")):
             self.store.objects.delete(path)
+
+    def clear_at_end(self, events: Events) -> None:
+        """Remove everything when the outcome is known: files that stay behind do not change it."""
+        attempt(self.clear, events, otherwise=f"{SCRATCH_DIRECTORY}/{self.operation_id} was not removed; cleanup will")
 
     def clear_for_good(self) -> None:
         """Remove everything, also what workers still write that nobody has told to stop; they end within moments."""

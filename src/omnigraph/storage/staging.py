@@ -5,15 +5,20 @@ even with `max_retries=0`, so `commit_staged` checks afterwards that the new ver
 carries our uuid: that check, under the branch's gate, is what keeps keys unique.
 """
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.base import faults, ids
+from omnigraph.catalog.arrow import TABLE_IDENTITY_METADATA
+from omnigraph.storage.checksums import read_back, short_name
+from omnigraph.storage.expected_tables import ExpectedTable
 from omnigraph.storage.field_ids import flat_field_ids
+from omnigraph.storage.file_references import FileReference, written_deletions, written_files
 from omnigraph.storage.lance_errors import LanceFailure, classify, storage_error, translated
 from omnigraph.storage.tables import ROW_ID, Table, TableAddress, TableStore
 
@@ -40,8 +45,10 @@ class StagedCommit:
     """Makes Lance's operation on the state it lands on, which is None for a table that does not exist yet. Deletion
     files lie in the tree of the ref they belong to, so those of a ref that does not exist yet can only be written once
     it does."""
-    data_files: tuple[str, ...] = ()
-    """The names of the new data files, in the `data/` directory of where the commit lands."""
+    files: tuple[FileReference, ...] = ()
+    """The new files that are written already and that the commit will name: whoever commits looks for them first."""
+    checksums: Mapping[str, str] = field(default_factory=dict)
+    """Of these files, see `checksums.py`."""
 
     def on_top_of(self, read_version: int) -> "StagedCommit":
         """Move onto a later version that changed no fragment, for chains of planned commits."""
@@ -67,17 +74,11 @@ def stage_change(
     rows, row_ids = _rewritten_then_inserted(rewritten, inserted)
     fragments = write_data_files(store, table, target, rows) if rows is not None and rows.num_rows else []
     if len(removed_addresses) == 0:
-        return _staged(table, "Append", properties, lambda _: _append(fragments), fragments)
-    if target == table.address:
-        operation = _deleting_operation(table, removed_addresses, fragments, row_ids)
-        return _staged(table, _deleting_name(fragments), properties, lambda _: operation, fragments)
-    return _staged(
-        table,
-        _deleting_name(fragments),
-        properties,
-        lambda forked: _deleting_operation(forked, removed_addresses, fragments, row_ids),
-        fragments,
-    )
+        files = written_files(target, fragments)
+        staged = _staged(table, "Append", properties, lambda _: _append(fragments), files)
+    else:
+        staged = _stage_deleting(table, target, removed_addresses, with_row_ids(fragments, row_ids), properties)
+    return _with_checksums(store, table, staged)
 
 
 def stage_replacement(
@@ -94,10 +95,13 @@ def stage_replacement(
     fragments = write_data_files(store, table, target, rows) if rows.num_rows else []
     # Lance's own form of the schema, not Arrow's: a fresh one would be numbered otherwise than the files are.
     schema = table.dataset.lance_schema
-    return _staged(table, "Overwrite", properties, lambda _: LanceOperation.Overwrite(schema, fragments), fragments)
+    files = written_files(target, fragments)
+    staged = _staged(table, "Overwrite", properties, lambda _: LanceOperation.Overwrite(schema, fragments), files)
+    return _with_checksums(store, table, staged)
 
 
 def stage_written(
+    store: TableStore,
     table: Table,
     target: TableAddress,
     fragments: Sequence[str],
@@ -106,7 +110,7 @@ def stage_written(
     removed_addresses: pa.Array | None = None,
     properties: Mapping[str, str],
 ) -> StagedCommit:
-    """Plan the transaction for data files that workers wrote; see `storage/worker_files.py`.
+    """Plan the transaction for data files that workers wrote, as `described_fragment` tells of them.
 
     With `replacing`, the canonical schema, they become the whole content; otherwise they are added, and the rows at
     `removed_addresses` go.
@@ -114,32 +118,56 @@ def stage_written(
     from lance import LanceOperation
     from lance.fragment import FragmentMetadata
 
-    written = [FragmentMetadata.from_json(fragment) for fragment in fragments]
+    described = [json.loads(fragment) for fragment in fragments]
+    written = [FragmentMetadata.from_json(json.dumps(made["fragment"])) for made in described]
+    known = {name: value for made in described for name, value in made["crc32"].items()}
+    files = written_files(target, written)
     if replacing is not None:
-        return _staged(table, "Overwrite", properties, lambda _: LanceOperation.Overwrite(replacing, written), written)
-    if removed_addresses is None or len(removed_addresses) == 0:
-        return _staged(table, "Append", properties, lambda _: _append(written), written)
-    if target == table.address:
-        operation = _deleting_with(table, removed_addresses, written)
-        return _staged(table, _deleting_name(written), properties, lambda _: operation, written)
-    return _staged(
-        table,
-        _deleting_name(written),
-        properties,
-        lambda forked: _deleting_with(forked, removed_addresses, written),
-        written,
-    )
+        # An overwrite replaces the schema whole; by what it says beside the columns the graph knows the table again.
+        schema = replacing.with_metadata(table.schema.metadata)
+        staged = _staged(table, "Overwrite", properties, lambda _: LanceOperation.Overwrite(schema, written), files)
+    elif removed_addresses is None or len(removed_addresses) == 0:
+        staged = _staged(table, "Append", properties, lambda _: _append(written), files)
+    else:
+        staged = _stage_deleting(table, target, removed_addresses, written, properties)
+    return _with_checksums(store, table, staged, known)
+
+
+def described_fragment(store: TableStore, target: TableAddress, fragment: Any, *, has_blobs: bool) -> str:
+    """Spell what a commit needs to know of a fragment that a worker wrote, the checksums of its files included."""
+    sums = read_back(store.objects, written_files(target, [fragment]), has_blobs=has_blobs)
+    return json.dumps({"fragment": fragment.to_json(), "crc32": sums})
+
+
+def _with_checksums(
+    store: TableStore, table: Table, staged: StagedCommit, known: Mapping[str, str] | None = None
+) -> StagedCommit:
+    """Add the checksums of the files that are written; workers have read theirs back already."""
+    sums = dict(known or {})
+    unread = [file for file in staged.files if short_name(file.path) not in sums]
+    has_blobs = any(_is_blob(kind) for kind in table.schema.types)
+    return replace(staged, checksums={**sums, **read_back(store.objects, unread, has_blobs=has_blobs)})
 
 
 def stage_auto_cleanup_strip(table: Table, *, properties: Mapping[str, str]) -> StagedCommit | None:
     """Plan the commit that removes stored auto-cleanup settings; None when there are none."""
+    return stage_upkeep(table, None, properties=properties)
+
+
+def stage_upkeep(table: Table, expected: ExpectedTable | None, *, properties: Mapping[str, str]) -> StagedCommit | None:
+    """Plan the commit that strips stored auto-cleanup settings and marks a table that has no mark yet, if it should."""
     from lance import LanceOperation
 
     keys = table.auto_cleanup_keys()
-    if not keys:
+    mark = expected.mark if expected is not None and table.identity_mark is None else None
+    if not keys and mark is None:
         return None
-    update = LanceOperation.UpdateMap(updates=dict.fromkeys(keys), replace=False)
-    return _staged(table, "UpdateConfig", properties, lambda _: LanceOperation.UpdateConfig(config_updates=update))
+    strip = LanceOperation.UpdateMap(updates=dict.fromkeys(keys), replace=False) if keys else None
+    marking = (
+        LanceOperation.UpdateMap(updates={TABLE_IDENTITY_METADATA: mark}, replace=False) if mark is not None else None
+    )
+    operation = LanceOperation.UpdateConfig(config_updates=strip, schema_metadata_updates=marking)
+    return _staged(table, "UpdateConfig", properties, lambda _: operation)
 
 
 def stage_restore(table: Table, earlier: Table, *, uuid: str, properties: Mapping[str, str]) -> StagedCommit:
@@ -265,7 +293,7 @@ def _staged(
     operation: str,
     properties: Mapping[str, str],
     build: Callable[[Table], Any],
-    fragments: Sequence[Any] = (),
+    files: tuple[FileReference, ...] = (),
 ) -> StagedCommit:
     return StagedCommit(
         uuid=ids.new_uuid(),
@@ -273,7 +301,7 @@ def _staged(
         operation=operation,
         properties=properties,
         build=build,
-        data_files=tuple(file.path for fragment in fragments for file in fragment.files),
+        files=files,
     )
 
 
@@ -283,19 +311,32 @@ def _append(fragments: Sequence[Any]) -> Any:
     return LanceOperation.Append(fragments)
 
 
-def _deleting_name(fragments: Sequence[Any]) -> str:
-    return "Update" if fragments else "Delete"
+def _stage_deleting(
+    table: Table,
+    target: TableAddress,
+    removed_addresses: pa.Array,
+    fragments: Sequence[Any],
+    properties: Mapping[str, str],
+) -> StagedCommit:
+    """Plan a change that removes or replaces rows; deletion files are written now if there is a place for them."""
+    name = "Update" if fragments else "Delete"
+    files = written_files(target, fragments)
+    if target != table.address:
+        return _staged(
+            table,
+            name,
+            properties,
+            lambda forked: _deleting(*_delete_addresses(forked, removed_addresses), fragments),
+            files,
+        )
+    updated, removed = _delete_addresses(table, removed_addresses)
+    operation = _deleting(updated, removed, fragments)
+    return _staged(table, name, properties, lambda _: operation, (*files, *written_deletions(target, updated)))
 
 
-def _deleting_operation(table: Table, removed_addresses: pa.Array, fragments: Sequence[Any], row_ids: pa.Array) -> Any:
-    return _deleting_with(table, removed_addresses, with_row_ids(fragments, row_ids))
-
-
-def _deleting_with(table: Table, removed_addresses: pa.Array, fragments: Sequence[Any]) -> Any:
-    """Write the deletion files of a change that removes or replaces rows, and make its operation."""
+def _deleting(updated: list[Any], removed: list[int], fragments: Sequence[Any]) -> Any:
     from lance import LanceOperation
 
-    updated, removed = _delete_addresses(table, removed_addresses)
     if not fragments:
         return LanceOperation.Delete(updated, removed, "id IN (…)")
     return LanceOperation.Update(
@@ -370,9 +411,9 @@ def with_blob_columns(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     import lance
 
     columns = []
-    for field in schema:
-        column = rows[field.name]
-        if _is_blob(field.type):
+    for column_field in schema:
+        column = rows[column_field.name]
+        if _is_blob(column_field.type):
             column = lance.blob_array(column.to_pylist())
         columns.append(column)
     return pa.table(columns, schema=schema)

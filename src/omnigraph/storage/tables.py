@@ -7,7 +7,8 @@ the main line, so nothing above this module ever sees a Lance URI or passes a da
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final, NewType
@@ -18,8 +19,10 @@ import pyarrow.compute as pc
 from omnigraph.errors import HistoricalVersionReclaimed
 from omnigraph.storage import filters
 from omnigraph.storage.config_keys import AUTO_CLEANUP_PREFIX
+from omnigraph.storage.expected_tables import ExpectedTable, mark_of
 from omnigraph.storage.known_heads import KnownHeads, identity
 from omnigraph.storage.lance_errors import LanceFailure, classify, storage_error, translated
+from omnigraph.storage.objects import ControlStore
 from omnigraph.storage.uris import GraphRoot
 
 TableVersion = NewType("TableVersion", int)
@@ -43,6 +46,8 @@ class TableAddress:
 
     location: str
     ref: str | None = None
+    expected: ExpectedTable | None = field(default=None, compare=False)
+    """Which table has to be there; None where the caller has no pin to know it from."""
 
     @property
     def path(self) -> str:
@@ -94,6 +99,11 @@ class Table:
     def schema_metadata(self) -> dict[str, str]:
         """The schema metadata as text."""
         return {key.decode(): value.decode() for key, value in (self.schema.metadata or {}).items()}
+
+    @cached_property
+    def identity_mark(self) -> str | None:
+        """Which table of which graph this is, by its own account; None from before tables said so."""
+        return mark_of(self.schema)
 
     def versions(self) -> list[int]:
         """Return all versions of this ref that still exist, ascending."""
@@ -247,6 +257,13 @@ def _one_zero(values: pa.Array) -> pa.Array:
     return pc.add(values, pa.scalar(0.0, values.type)) if pa.types.is_floating(values.type) else values
 
 
+def _as_expected(table: Table, address: TableAddress, *, is_pin: bool = True) -> Table:
+    """Return the table, or raise `TableReplaced` when it is not the one that the caller's pin means."""
+    if address.expected is not None:
+        address.expected.check(table.identity_mark, place=address.path, is_pin=is_pin)
+    return table
+
+
 class TableStore:
     """Opens tables below one graph root and keeps recently used states open.
 
@@ -254,7 +271,9 @@ class TableStore:
     and whoever removes one says so (`forget`, `forget_table`); so no handle goes stale.
     """
 
-    def __init__(self, root: GraphRoot, storage_options: Mapping[str, str] | None) -> None:
+    def __init__(self, root: GraphRoot, storage_options: Mapping[str, str] | None, objects: ControlStore) -> None:
+        self.objects = objects
+        """The same store, for the bytes of a table's own files."""
         self._root = root
         self._storage_options = dict(storage_options) if storage_options else None
         self._session: Any = None
@@ -277,7 +296,8 @@ class TableStore:
             cached = self._handles.get((address, version))
             if cached is not None:
                 self._handles.move_to_end((address, version))
-                return cached
+        if cached is not None:
+            return _as_expected(cached, address)
         try:
             table = Table(address, self._dataset(address, version))
         except (OSError, ValueError, RuntimeError) as error:
@@ -289,7 +309,7 @@ class TableStore:
                     version=version,
                 ) from error
             raise storage_error(error, doing=f"opening {address.path} version {version}", uri=address.path) from error
-        return self.remember(table)
+        return self.remember(_as_expected(table, address))
 
     def head(self, address: TableAddress) -> Table | None:
         """Open the newest version on a ref; None when there is no table."""
@@ -298,14 +318,15 @@ class TableStore:
             with self._lock:
                 cached = self._handles.get((address, known))
             if cached is not None:
-                return cached
+                return _as_expected(cached, address, is_pin=False)
         directory = identity(versions) if versions is not None else None
         try:
-            table = self.remember(Table(address, self._dataset(address, None)))
+            table = Table(address, self._dataset(address, None))
         except (OSError, ValueError, RuntimeError) as error:
             if classify(error) is LanceFailure.NOT_FOUND:
                 return None
             raise storage_error(error, doing=f"opening {address.path}", uri=address.path) from error
+        self.remember(_as_expected(table, address, is_pin=False))
         if versions is not None:
             self._heads.remember(versions, table.version, directory=directory)
         return table
@@ -332,9 +353,10 @@ class TableStore:
         with self._lock:
             known = self._handles.get((address, version)) if version is not None else None
         if known is not None:
-            return Table(address, known.own_handle())
+            return _as_expected(Table(address, known.own_handle()), address)
         with translated(doing=f"opening {address.path}", uri=address.path):
-            return Table(address, self._dataset(address, version))
+            dataset = self._dataset(address, version)
+        return _as_expected(Table(address, dataset), address)
 
     def remember(self, table: Table) -> Table:
         """Keep a state open for later readers."""

@@ -6,6 +6,11 @@ _VERSION_MAX: Final = 2**64 - 1
 """Names count down from here, so that the newest is listed first."""
 
 
+def version_path(table_path: str, version: int) -> str:
+    """Return where the manifest of a version lies, below the graph's root."""
+    return f"{table_path}/_versions/{version_file(version)}"
+
+
 def version_file(version: int) -> str:
     """Return the name of a version's manifest."""
     return f"{_VERSION_MAX - version:020d}.manifest"

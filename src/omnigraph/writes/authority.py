@@ -43,7 +43,7 @@ class Capture:
 
     def target(self, table_key: TableKey) -> TableAddress:
         """Return where this branch writes a table: its own ref, which does not exist before its first write."""
-        return TableAddress(self.snapshot.pins[table_key].location, self.snapshot.own_ref)
+        return self.snapshot.pins[table_key].address_on(self.snapshot.own_ref)
 
     def preconditions(self, touched: tuple[TableKey, ...]) -> Preconditions:
         """Return what an exact publish demands: the captured head, schema and the pins of the touched tables."""

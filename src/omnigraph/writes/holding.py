@@ -19,15 +19,19 @@ _PATIENCE_SECONDS = 30.0
 _PAUSE_SECONDS = 0.2
 
 
+def pinned_versions(pins: Iterable[TablePin]) -> list[PinnedVersion]:
+    """Spell pins as a lease names them."""
+    return [PinnedVersion(location=pin.location, ref=pin.ref, version=pin.version) for pin in pins]
+
+
 @contextmanager
 def hold_versions(context: GraphContext, pins: Iterable[TablePin], *, operation: str) -> Iterator[None]:
     """Protect the pinned versions until the block ends, waiting for a cleanup that may not have seen this yet.
 
     Open the tables inside the block: what a cleanup removed before it began is gone.
     """
-    versions = [PinnedVersion(location=pin.location, ref=pin.ref, version=pin.version) for pin in pins]
-    with put_reader_lease(context.store.objects, versions, operation=operation):
-        if _cleanup_runs(context, None):
+    with put_reader_lease(context.store.objects, pinned_versions(pins), operation=operation):
+        if is_cleanup_running(context):
             _wait_for_cleanup(context, operation)
         yield
 
@@ -49,7 +53,7 @@ def _wait_for_cleanup(context: GraphContext, operation: str) -> None:
     # Only now is the store's clock worth a write: without it a dead cleanup would count for as long as its lease.
     store_clock = StoreClock.observe(context.store.objects)
     if not clock.wait_until(
-        lambda: not _cleanup_runs(context, store_clock),
+        lambda: not is_cleanup_running(context, store_clock),
         timeout_seconds=_PATIENCE_SECONDS,
         pause_seconds=_PAUSE_SECONDS,
     ):
@@ -62,6 +66,7 @@ def _wait_for_cleanup(context: GraphContext, operation: str) -> None:
         )
 
 
-def _cleanup_runs(context: GraphContext, store_clock: StoreClock | None) -> bool:
+def is_cleanup_running(context: GraphContext, store_clock: StoreClock | None = None) -> bool:
+    """Whether a cleanup has the maintenance lock; with the store's clock, one that died with it does not count."""
     holder = context.store.locks.holder(MAINTENANCE_LOCK, store_clock=store_clock)
     return holder is not None and holder.operation == CLEANUP_OPERATION

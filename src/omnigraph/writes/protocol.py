@@ -14,7 +14,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from omnigraph.base import clock, faults, ids
+from omnigraph.base.endings import is_failure, tell
 from omnigraph.base.events import Events, Warned
+from omnigraph.base.units import counted
 from omnigraph.catalog.model import TableIdentity, TableKey
 from omnigraph.errors import (
     DriftNeedsRepair,
@@ -28,17 +30,20 @@ from omnigraph.errors import (
 from omnigraph.manifest.commits import Commit, CommitId, CommitKind
 from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions, check_preconditions
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
+from omnigraph.storage.checksums import for_sidecar
+from omnigraph.storage.file_references import missing_or_short
 from omnigraph.storage.locks import Claim, HeldLock
 from omnigraph.storage.refs import create_ref, list_refs
 from omnigraph.storage.staging import CommitInterleaved, StagedCommit, commit_staged
 from omnigraph.storage.tables import Table, TableAddress
+from omnigraph.writes.aftermath import finish_published
 from omnigraph.writes.authority import Capture, capture_branch, head_at_pin
-from omnigraph.writes.completion import complete_schema_change
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.creation import NewTable, expect_absent_table
 from omnigraph.writes.manifest_delta import ManifestDelta
 from omnigraph.writes.pointers import pointer_moves
 from omnigraph.writes.purge import Purge
+from omnigraph.writes.recovery.facts import observe
 from omnigraph.writes.recovery.sweep import settle_branch, settle_own
 from omnigraph.writes.sidecar import (
     EffectKind,
@@ -281,9 +286,11 @@ def carry_out(
         if achieved.metadata is not None:
             draft = replace(draft, metadata=achieved.metadata)
         commit = context.publisher.publish(sidecar.branch_name, achieved.changes, draft, preconditions)
-    except (OmniError, OSError, CommitInterleaved) as error:
-        commit = _settle_after_failure(context, sidecar, lock, error)
-    _finish(context, sidecar, commit, events)
+    except BaseException as error:
+        if not is_failure(error):
+            raise
+        commit = _settle_after_failure(context, sidecar, lock, error, events)
+    finish_published(context, commit, events, sidecar=sidecar)
     return commit
 
 
@@ -299,9 +306,9 @@ def _revalidate(context: GraphContext, capture: Capture, prepared: PreparedWrite
     for table in prepared.tables:
         if table.is_first_touch:
             _expect_absent_ref(context, table)
-            _expect_staged_files(context, table)
         else:
             head_at_pin(context, table.pin)
+    _expect_staged_files(context, capture.snapshot.branch, prepared)
 
 
 def _preconditions(capture: Capture, prepared: PreparedWrite) -> Preconditions:
@@ -362,6 +369,7 @@ def _effect(table: NewTable | PreparedTable) -> SidecarEffect:
             for staged in table.chain
         ),
         compensation_uuid=ids.new_uuid(),
+        checksums=for_sidecar(_checksums(table)),
     )
 
 
@@ -402,23 +410,23 @@ def _expect_absent_ref(context: GraphContext, table: PreparedTable) -> None:
         )
 
 
-def _expect_staged_files(context: GraphContext, table: PreparedTable) -> None:
-    """Demand that the files of a first write are still there.
+def _expect_staged_files(context: GraphContext, branch: str, prepared: PreparedWrite) -> None:
+    """Demand that every staged file is still there: what is published must never name one that is gone.
 
-    They wait in the tree of a ref that does not exist yet. If another writer made that ref and died, whoever settled
-    it removed the tree, and our files with it.
+    Nothing refers to staged files yet, so cleanup takes those that lie around for a week. Those of a first write wait
+    in the tree of a ref that does not exist yet: if another writer made that ref and died, whoever settled it removed
+    the tree, and our files with it.
     """
-    directory = f"{table.target.path}/data/"
-    present = set(context.store.objects.list(directory))
-    lost = [name for staged in table.chain for name in staged.data_files if f"{directory}{name}" not in present]
+    files = [file for table in prepared.effects for staged in table.chain for file in staged.files]
+    lost = missing_or_short(files, context.store.objects.sizes_of({file.path for file in files}))
     if lost:
         raise _Moved(
             ReadSetConflict(
-                f"stale view of '{table.pin.table_key}': an interrupted first write to the branch was taken back, and "
-                "files of this one with it — refresh and retry",
+                f"stale view of branch '{branch}': {counted(len(lost), 'file')} that this write had staged "
+                f"{'is' if len(lost) == 1 else 'are'} gone ({lost[0]}); nothing was committed — refresh and retry",
                 member="staged_files",
-                expected=f"{len(lost)} more files",
-                actual=None,
+                expected=counted(len(files), "file"),
+                actual=counted(len(files) - len(lost), "file"),
             )
         )
 
@@ -430,24 +438,36 @@ def _moves(prepared: PreparedWrite, achieved: Mapping[TableKey, Table]) -> Itera
             table_key=table.table_key,
             identity=table.identity,
             transaction_uuid=table.chain[-1].uuid,
+            checksums=_checksums(table),
         )
 
 
-def _settle_after_failure(context: GraphContext, sidecar: Sidecar, lock: HeldLock, error: Exception) -> Commit:
+def _checksums(table: NewTable | PreparedTable) -> dict[str, str]:
+    return {name: value for staged in table.chain for name, value in staged.checksums.items()}
+
+
+def _settle_after_failure(
+    context: GraphContext, sidecar: Sidecar, lock: HeldLock, error: BaseException, events: Events
+) -> Commit:
     """Bring our own operation to an end while we still hold its gates; return its commit if it turned out visible."""
     _log.warning("operation %s failed after it was armed: %s", sidecar.operation_id, error)
     try:
         lock.ensure_seconds_left()
         commit = settle_own(context, sidecar, lock)
-    except (OmniError, OSError, CommitInterleaved) as unsettled:
-        raise RecoveryRequired(
-            f"The outcome of operation {sidecar.operation_id} on branch '{sidecar.branch_name}' is pending: it failed "
-            f"({error}), and settling it failed too ({unsettled}). Run `omnigraph recover {context.store.uri}`; do not "
-            "repeat the write before.",
-            effect=Effect.UNKNOWN,
-            operation_id=sidecar.operation_id,
-            operation_ids=[sidecar.operation_id],
-        ) from error
+    except BaseException as unsettled:
+        if not is_failure(unsettled):
+            raise
+        commit = _visible_commit(context, sidecar)
+        if commit is None:
+            raise RecoveryRequired(
+                f"The outcome of operation {sidecar.operation_id} on branch '{sidecar.branch_name}' is pending: it "
+                f"failed ({error}), and settling it failed too ({unsettled}). Run `omnigraph recover "
+                f"{context.store.uri}`; do not repeat the write before.",
+                effect=Effect.UNKNOWN,
+                operation_id=sidecar.operation_id,
+                operation_ids=[sidecar.operation_id],
+            ) from error
+        tell(events, Warned(message=f"commit {commit.graph_commit_id} is published, but not settled yet: {unsettled}"))
     if commit is not None:
         return commit
     if isinstance(error, CommitInterleaved):
@@ -460,23 +480,9 @@ def _settle_after_failure(context: GraphContext, sidecar: Sidecar, lock: HeldLoc
     raise error
 
 
-def _finish(context: GraphContext, sidecar: Sidecar, commit: Commit, events: Events) -> None:
-    """Log and forget: neither can undo what is published, so a failure is a warning and the next writer goes on."""
-    faults.reach("write.after_publish")
+def _visible_commit(context: GraphContext, sidecar: Sidecar) -> Commit | None:
+    """Look whether the operation's commit can be seen; None if it cannot, or nobody can tell."""
     try:
-        faults.reach("write.log_fails")
-        context.log.add(commit)
-    except (OmniError, OSError) as error:
-        events(Warned(message=f"commit {commit.graph_commit_id} is published but not logged yet: {error}"))
-    faults.reach("write.after_log")
-    try:
-        complete_schema_change(context, sidecar)
-    except (OmniError, OSError) as error:
-        # The sidecar stays, and with it the knowledge of what is left to do.
-        events(Warned(message=f"commit {commit.graph_commit_id} is published but not completed yet: {error}"))
-        return
-    try:
-        faults.reach("write.delete_fails")
-        context.sidecars.forget(sidecar.operation_id)
-    except (OmniError, OSError) as error:
-        events(Warned(message=f"{sidecar.path} could not be deleted; the next writer will: {error}"))
+        return observe(context, sidecar).forward_commit
+    except (OmniError, OSError):
+        return None

@@ -26,7 +26,7 @@ def table(history: str, number: int = 1, *, pinned: int | None = evidence.EXPECT
             number=NUMBERS[letter],
             properties={},
             restored_version=None,
-            strips_auto_cleanup=letter == "s",
+            is_upkeep=letter == "s",
         )
         for position, letter in enumerate(history)
     )

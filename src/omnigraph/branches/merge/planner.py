@@ -18,7 +18,7 @@ from omnigraph.branches.merge.sides import MergeSides
 from omnigraph.catalog.model import TableKey
 from omnigraph.changes.compare import change_bytes
 from omnigraph.engine.choice import EngineChoice
-from omnigraph.engine.opening import open_engine
+from omnigraph.engine.opening import close_at_end, open_engine
 from omnigraph.storage.worker_files import shared_with_workers
 from omnigraph.writes.holding import hold_if_possible, hold_versions
 
@@ -79,7 +79,7 @@ class MergePlanner:
                     events=self.events,
                 )
         finally:
-            engine.close()
+            close_at_end(engine, self.events)
 
 
 def _routes(sides: MergeSides) -> dict[TableKey, Route]:

@@ -5,6 +5,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from omnigraph.base import faults
+from omnigraph.base.endings import tell
 from omnigraph.base.events import Events, Warned
 from omnigraph.branches.delete import delete_branch
 from omnigraph.branches.merge.plan import MergePlan, TableCounts
@@ -18,6 +19,7 @@ from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId, check_acto
 from omnigraph.manifest.rows import MANIFEST
 from omnigraph.manifest.state import ManifestState
 from omnigraph.storage.refs import list_refs
+from omnigraph.writes.aftermath import says_what_is_published
 from omnigraph.writes.authority import capture_branch
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.protocol import run_write
@@ -46,6 +48,7 @@ class MergeResult:
     branch_delete_error: str | None = None
 
 
+@says_what_is_published
 def run_merge(
     context: GraphContext,
     source: str,
@@ -135,7 +138,7 @@ def _delete_source(context: GraphContext, name: str, merged: CommitId, events: E
     """Delete the merged branch if nothing was added to it since; the merge stands whatever comes of it."""
     try:
         delete_branch(context, name, events, expected_head=merged)
-    except OmniError as refused:
-        events(Warned(message=f"branch {name} was merged but not deleted: {refused.message}"))
-        return False, refused.message
+    except (OmniError, OSError) as refused:
+        tell(events, Warned(message=f"branch {name} was merged but not deleted: {refused}"))
+        return False, str(refused)
     return True, None

@@ -142,6 +142,7 @@ def _over_files(
             engine=choice,
             events=events,
         )
+    invocation.notices.done(f"the new {result.output}")
     invocation.output.show(result, document=documents.embed_document, text=texts.embed_text)
 
 

@@ -12,6 +12,7 @@ from omnigraph.cli.command import command
 from omnigraph.cli.consent import require_consent
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.params import json_option, wait_option
+from omnigraph.cli.progress import follow_progress
 from omnigraph.cli.scope import echo_target, resolve_storage
 
 if TYPE_CHECKING:
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
 @click.option("--confirm", is_flag=True, help="Publish what provably changed no row.")
 @click.option("--force", is_flag=True, help="With --confirm: publish also what cannot be verified.")
 @click.option("--discard", is_flag=True, help="With --confirm: bring the tables back to what the graph pins.")
-@click.option("--diff", is_flag=True, help="Show which rows publishing would add, remove and change.")
+@click.option(
+    "--diff", is_flag=True, help="Show the rows that publishing adds, removes and changes, and the rules that breaks."
+)
 @click.option("--limit", type=click.IntRange(min=0), default=20, metavar="N", help="Samples per table; default 20.")
 @click.option("--branch", metavar="BRANCH", help="Look at one branch only; default: all of them.")
 @click.option("--table", "tables", metavar="KEY", multiple=True, help="Look at one table only; repeatable.")
@@ -61,20 +64,22 @@ def repair(
     target = resolve_storage(invocation)
     if discard:
         require_consent(invocation, target)
-    echo_target(invocation, target)
+    echo_target(invocation, target, destroys=discard)
     import omnigraph
 
-    graph = omnigraph.open(target.uri, read_only=not confirm, recover=False)
-    report = graph.repair(
-        confirm=confirm,
-        force=force,
-        discard=discard,
-        branch=branch,
-        tables=tables,
-        review_limit=limit if diff else None,
-        wait_seconds=wait.total_seconds(),
-        events=invocation.notices.event,
-    )
+    with follow_progress(invocation) as events:
+        graph = omnigraph.open(target.uri, read_only=not confirm, recover=False)
+        report = graph.repair(
+            confirm=confirm,
+            force=force,
+            discard=discard,
+            branch=branch,
+            tables=tables,
+            review_limit=limit if diff else None,
+            sample_limit=limit,
+            wait_seconds=wait.total_seconds(),
+            events=events,
+        )
     invocation.output.show(
         report,
         document=lambda found: repair_view.repair_document(target.uri, found),
@@ -86,7 +91,9 @@ def repair(
 
 def _refused(report: "RepairReport") -> errors.RepairRefused:
     keys = [row.table_key for row in report.refused]
-    if lost := [row.table_key for row in report.refused if row.classification == "behind"]:
+    if unreadable := [row.table_key for row in report.refused if row.is_unreadable]:
+        advice = f"{', '.join(unreadable)} cannot be read; see above for what to restore."
+    elif lost := [row.table_key for row in report.refused if row.classification == "behind"]:
         advice = f"Restore {', '.join(lost)} from a backup."
     elif unfit := [row.table_key for row in report.refused if row.is_unfit]:
         advice = f"The graph could not be used with {', '.join(unfit)} as it is; see above for the way out."

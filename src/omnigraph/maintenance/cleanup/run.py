@@ -21,7 +21,7 @@ from omnigraph.maintenance.repair.drift import Classification, find_lasting_drif
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.manifest.rows import MANIFEST
 from omnigraph.storage.leftovers import drop_scratch, stale_scratch
-from omnigraph.storage.locks import HeldLock, Lease, StoreClock, forget_dead_readers, list_reader_leases
+from omnigraph.storage.locks import HeldLock, Lease, StoreClock, forget_dead_readers, list_reader_leases, settle_holds
 from omnigraph.storage.refs import Ref, list_refs
 from omnigraph.storage.removal import remove_table
 from omnigraph.storage.retention import Removal, preview_drop, preview_ref_drop, preview_removal
@@ -94,6 +94,8 @@ class _Run:
         self._executes = executes
         self._events = events
         objects = context.store.objects
+        # Snapshots that this very process holds may not have their lease yet, and the preview is to be exact.
+        settle_holds(objects)
         self._clock = StoreClock.observe(objects) if executes else StoreClock.estimate(objects)
         self._reclaiming = Reclaiming(context, self._gather, events)
         self._seen: object = None

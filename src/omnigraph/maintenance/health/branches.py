@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from omnigraph.errors import GraphCorrupt, StorageError
-from omnigraph.maintenance.health.damage import refuse_unreachable
+from omnigraph.maintenance.unreadable import refuse_unreachable
 from omnigraph.manifest.ancestry import History, ancestors
 from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitKind
 from omnigraph.manifest.rows import MANIFEST

@@ -5,10 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
 
-from omnigraph.errors import OmniError, StorageError
-
-UNREADABLE = (OmniError, OSError, ValueError, RuntimeError)
-"""What reading a damaged file raises: translated errors of the store, and what parsers say about its content."""
+from omnigraph.maintenance.unreadable import UNREADABLE, problem_of, refuse_unreachable
 
 Seen = TypeVar("Seen")
 
@@ -52,7 +49,7 @@ class DamageLog:
         *,
         otherwise: Seen,
         part: DamagedPart,
-        where: str,
+        where: str | None,
         table_key: str | None = None,
         branch: str | None = None,
     ) -> Seen:
@@ -82,14 +79,3 @@ class DamageLog:
         """Return what was found, except on branches that somebody deleted while we looked."""
         names = set(gone)
         return tuple(damage for damage in self.found if damage.branch not in names)
-
-
-def refuse_unreachable(error: BaseException) -> None:
-    """Raise a failure that says nothing about the graph: a store that does not answer is not a damaged graph."""
-    if isinstance(error, StorageError) and error.is_transient:
-        raise error
-
-
-def problem_of(message: str) -> str:
-    """Spell a failure in one line without a full stop, to stand inside a message."""
-    return (message.splitlines() or [""])[0].strip().rstrip(".") or "no reason given"

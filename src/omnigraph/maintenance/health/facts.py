@@ -11,18 +11,12 @@ from functools import partial
 from omnigraph.base import clock
 from omnigraph.errors import BranchNotFound, OmniError, StorageError
 from omnigraph.maintenance.health.branches import BranchHealth, LiveBranch, observe_branches
-from omnigraph.maintenance.health.damage import (
-    UNREADABLE,
-    Damage,
-    DamagedPart,
-    DamageLog,
-    problem_of,
-    refuse_unreachable,
-)
+from omnigraph.maintenance.health.damage import Damage, DamagedPart, DamageLog
 from omnigraph.maintenance.health.runs import MaintenanceRun, maintenance_runs
 from omnigraph.maintenance.health.space import Leftover, observe_space
 from omnigraph.maintenance.health.tables import TableHealth, observe_tables_of
 from omnigraph.maintenance.journal import JOURNAL_PREFIX, read_journal
+from omnigraph.maintenance.unreadable import UNREADABLE, problem_of, refuse_unreachable
 from omnigraph.manifest.ancestry import History
 from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitKind
 from omnigraph.manifest.live_branches import look_at_live_branches

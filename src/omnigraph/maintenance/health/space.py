@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from omnigraph.maintenance.cleanup.policy import KEEP_VERSIONS_DEFAULT, CleanupPolicy
 from omnigraph.maintenance.cleanup.run import CleanupRow, preview_cleanup
-from omnigraph.maintenance.health.damage import DamagedPart, DamageLog, problem_of
+from omnigraph.maintenance.health.damage import DamagedPart, DamageLog
+from omnigraph.maintenance.unreadable import problem_of
 from omnigraph.writes.context import GraphContext
 
 DEFAULT_POLICY = CleanupPolicy(keep_versions=KEEP_VERSIONS_DEFAULT)

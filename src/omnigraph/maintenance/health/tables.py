@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from omnigraph.catalog.model import EntityType, TableKey
-from omnigraph.maintenance.health.damage import UNREADABLE, DamagedPart, DamageLog, refuse_unreachable
+from omnigraph.maintenance.health.damage import DamagedPart, DamageLog
 from omnigraph.maintenance.optimize.facts import TableFacts, observe_table
 from omnigraph.maintenance.optimize.options import OptimizeOptions
 from omnigraph.maintenance.optimize.plan import TablePlan, plan_tables
@@ -45,8 +45,25 @@ def observe_tables_of(
 ) -> Iterator[TableHealth]:
     """Look at every table that a branch owns; tables it inherits are their owner's matter."""
     branch = None if capture.snapshot.branch == MAIN_BRANCH else capture.snapshot.branch
-    for drift in _drifts(capture, branch, damages):
+    nothing: list[TableDrift] = []
+    drifts = damages.attempt(
+        partial(find_lasting_drift, capture.context, capture.snapshot.branch),
+        otherwise=nothing,
+        part=DamagedPart.BRANCH,
+        where=None,
+        branch=branch,
+    )
+    for drift in drifts:
         pin = drift.pin
+        if drift.problem is not None:
+            damages.note(
+                part=DamagedPart.TABLE,
+                where=pin.address.path,
+                problem=drift.problem,
+                table_key=pin.table_key,
+                branch=branch,
+            )
+            continue
         found = damages.attempt(
             partial(_observe, capture, drift, reclaimable),
             otherwise=None,
@@ -58,27 +75,6 @@ def observe_tables_of(
         if found is not None:
             yield found
             _check_ref(capture, found, damages)
-
-
-def _drifts(capture: Capture, branch: str | None, damages: DamageLog) -> list[TableDrift]:
-    """Compare pins and HEADs all at once, or one by one when some table cannot be opened."""
-    try:
-        return find_lasting_drift(capture.context, capture.snapshot.branch)
-    except UNREADABLE as error:
-        refuse_unreachable(error)
-    nothing: list[TableDrift] = []
-    found = []
-    for pin in capture.snapshot.pins.values():
-        if pin.ref == capture.snapshot.own_ref:
-            found += damages.attempt(
-                partial(find_lasting_drift, capture.context, capture.snapshot.branch, (pin.table_key,)),
-                otherwise=nothing,
-                part=DamagedPart.TABLE,
-                where=pin.address.path,
-                table_key=pin.table_key,
-                branch=branch,
-            )
-    return found
 
 
 def _observe(capture: Capture, drift: TableDrift, reclaimable: Mapping[tuple[str, str | None], int]) -> TableHealth:

@@ -68,6 +68,11 @@ def compact_internal(
     )
 
 
+def report_failed_internal(address: TableAddress, failure: Exception) -> TableReport:
+    """Say that one internal table could not be compacted, or not even be looked at."""
+    return TableReport(table_key=address.location, manifest_version=None, lance_head_version=None, error=str(failure))
+
+
 def preview_internal(store: TableStore, address: TableAddress, options: OptimizeOptions) -> TableReport | None:
     """Say what compacting one internal table would do; None when there is no such table."""
     head = store.head(address)

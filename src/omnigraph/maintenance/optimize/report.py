@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from omnigraph.catalog.indexes import IndexIntent
-from omnigraph.errors import MaintenanceContention, OmniError, OptimizePartial
+from omnigraph.errors import Effect, MaintenanceContention, OmniError, OptimizePartial
 from omnigraph.maintenance.optimize.costs import live_rows
 from omnigraph.maintenance.optimize.table_commits import TableCommit
 from omnigraph.maintenance.optimize.table_plan import CONTENDED, LeftIndex, PendingIndex, TablePlan
@@ -89,6 +89,7 @@ class OptimizeResult:
             return OptimizePartial(
                 f"{failed[0].table_key} was not optimized as planned: {failed[0].error}. Everything else is published; "
                 "run optimize again.",
+                effect=Effect.NONE if self.commit is None else Effect.PUBLISHED,
                 tables=[table.table_key for table in failed],
             )
         if self.contentions:
@@ -96,6 +97,7 @@ class OptimizeResult:
             return MaintenanceContention(
                 f"The internal table {first.table} could not be compacted: other writers were faster "
                 f"{first.attempts} times. What was published stands; run optimize again when it is quieter.",
+                effect=Effect.NONE if self.commit is None else Effect.PUBLISHED,
                 table=first.table,
                 attempts=first.attempts,
             )

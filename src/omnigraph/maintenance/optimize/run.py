@@ -16,7 +16,12 @@ from omnigraph.maintenance.admission import require_settled, sole_maintainer
 from omnigraph.maintenance.journal import record_run
 from omnigraph.maintenance.optimize.costs import PUBLISH_SECONDS, TAIL_SECONDS_MAX
 from omnigraph.maintenance.optimize.facts import TableFacts, observe_tables
-from omnigraph.maintenance.optimize.internal import compact_internal, internal_tables, preview_internal
+from omnigraph.maintenance.optimize.internal import (
+    compact_internal,
+    internal_tables,
+    preview_internal,
+    report_failed_internal,
+)
 from omnigraph.maintenance.optimize.options import OptimizeOptions, concurrency_from
 from omnigraph.maintenance.optimize.plan import plan_tables
 from omnigraph.maintenance.optimize.replan import plan_again
@@ -38,6 +43,7 @@ from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.storage.access import ANY_OPERATION
 from omnigraph.storage.tables import TableAddress
 from omnigraph.storage.worker_files import shared_with_workers
+from omnigraph.writes.aftermath import says_what_is_published
 from omnigraph.writes.authority import Capture, capture_branch
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.sidecar import list_pending
@@ -51,6 +57,7 @@ ATTEMPTS = 3
 """How often a group is made again when a writer changed its fragments meanwhile."""
 
 
+@says_what_is_published
 def run_optimize(
     context: GraphContext,
     *,
@@ -294,9 +301,14 @@ class _Run:
         """Compact the internal tables last: the publish itself adds a fragment to them."""
         reports, contentions, left = [], [], 0
         for address in self._internal_tables():
-            done = compact_internal(
-                self._context.store, self._context.engine, address, self._options, not_after_us=self._deadline_us()
-            )
+            try:
+                done = compact_internal(
+                    self._context.store, self._context.engine, address, self._options, not_after_us=self._deadline_us()
+                )
+            except (OmniError, OSError) as failure:
+                # The tables are published by now; this one is a row of the result like any other that failed.
+                reports.append(report_failed_internal(address, failure))
+                continue
             if done is not None:
                 reports.append(done.report)
                 left += done.bytes_left

@@ -18,7 +18,7 @@ from omnigraph.storage.compaction import commit_rewrites
 from omnigraph.storage.indexing import fold_indexes, stage_indexes
 from omnigraph.storage.layout import IndexLayout, TableLayout, read_layout
 from omnigraph.storage.locks import HeldLock, LeaseLost
-from omnigraph.storage.staging import CommitInterleaved, StagedCommit, commit_staged, stage_auto_cleanup_strip
+from omnigraph.storage.staging import CommitInterleaved, StagedCommit, commit_staged, stage_upkeep
 from omnigraph.storage.tables import Table
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.recovery.facts import observe_effect
@@ -83,10 +83,13 @@ class _Steps:
         self._fold_by_addresses(stale)
 
     def _strip(self) -> None:
-        """Lance prunes old versions inside any later commit while this config is set, pinned ones included."""
-        strip = stage_auto_cleanup_strip(self._head, properties=self._properties)
-        if strip is not None:
-            self._commit(strip)
+        """Lance prunes old versions inside any later commit while this config is set, pinned ones included.
+
+        A table from before tables carried their identity gets it in the same commit.
+        """
+        upkeep = stage_upkeep(self._head, self._found.pin.expected, properties=self._properties)
+        if upkeep is not None:
+            self._commit(upkeep)
             faults.reach("optimize.after_strip")
 
     def _fold_by_row_ids(self, stale: Sequence[IndexLayout]) -> None:

@@ -77,7 +77,7 @@ class TablePlan:
     @property
     def has_index_work(self) -> bool:
         """Whether something would be committed besides rewrites."""
-        return bool(self.folds or self.builds or self.facts.layout.has_auto_cleanup)
+        return bool(self.folds or self.builds or self.facts.layout.needs_upkeep)
 
     @property
     def bytes_read(self) -> int:

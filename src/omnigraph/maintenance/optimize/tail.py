@@ -15,11 +15,13 @@ from omnigraph.catalog.model import TableKey
 from omnigraph.maintenance.admission import refuse_pending_on
 from omnigraph.maintenance.optimize.costs import PUBLISH_SECONDS, TAIL_SECONDS_MAX
 from omnigraph.maintenance.optimize.table_commits import TableCommit, commit_table
-from omnigraph.maintenance.optimize.work import TableWork
+from omnigraph.maintenance.optimize.work import FinishedRewrite, TableWork
 from omnigraph.manifest.commits import Commit, CommitKind
 from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
+from omnigraph.storage.checksums import for_sidecar
 from omnigraph.storage.compaction import same_files, unchanged
+from omnigraph.storage.file_references import missing_or_short
 from omnigraph.storage.locks import HeldLock
 from omnigraph.storage.tables import Table
 from omnigraph.writes.context import GraphContext
@@ -118,6 +120,7 @@ def _check_tables(
     """Look at every table as it is now; return what can be committed, and note in `tail` what writers overtook."""
     with ThreadPoolExecutor(max_workers=concurrency, thread_name_prefix="optimize") as pool:
         heads = list(pool.map(lambda work: context.store.tables.head(work.pinned.address), works))
+    tail.stale += _set_lost_files_aside(context, works)
     ready = []
     for work, head in zip(works, heads, strict=True):
         pin = snapshot.pin_of(work.plan.facts.pin.identity)
@@ -129,11 +132,25 @@ def _check_tables(
             tail.drifted[pin.table_key] = head.version
         else:
             found = _still_good(work, pin, head)
-            if len(found.rewrites) < len(work.rewrites) or len(found.builds) < len(work.builds):
+            is_overtaken = len(found.rewrites) < len(work.rewrites) or len(found.builds) < len(work.builds)
+            if is_overtaken and pin.table_key not in tail.stale:
                 tail.stale.append(pin.table_key)
             if _has_work(found):
                 ready.append(found)
     return ready
+
+
+def _set_lost_files_aside(context: GraphContext, works: Sequence[TableWork]) -> list[TableKey]:
+    """Look for every new file; what lost one is to be made again. Return the tables that it belongs to."""
+    files = {file.path for work in works for _, needed in work.new_files() for file in needed}
+    present = context.store.objects.sizes_of(files)
+    stale = []
+    for work in works:
+        lost = [made for made, needed in work.new_files() if missing_or_short(needed, present)]
+        if lost:
+            work.make_again(lost)
+            stale.append(work.plan.table_key)
+    return stale
 
 
 def _still_good(work: TableWork, pin: TablePin, head: Table) -> TableCommit:
@@ -147,11 +164,15 @@ def _still_good(work: TableWork, pin: TablePin, head: Table) -> TableCommit:
         builds=tuple(
             made for made in work.builds if same_files(made.built_on, head, frozenset(made.segment.fragment_ids))
         ),
-        effect=_effect(pin),
+        effect=_effect(pin, work.rewrites),
     )
 
 
-def _effect(pin: TablePin) -> SidecarEffect:
+def _checksums(rewrites: Sequence[FinishedRewrite]) -> dict[str, str]:
+    return {name: value for made in rewrites for name, value in made.checksums.items()}
+
+
+def _effect(pin: TablePin, rewrites: Sequence[FinishedRewrite]) -> SidecarEffect:
     return SidecarEffect(
         table_key=pin.table_key,
         identity=pin.identity,
@@ -161,6 +182,7 @@ def _effect(pin: TablePin) -> SidecarEffect:
         effect=EffectKind.MAINTENANCE,
         planned=(),
         compensation_uuid=ids.new_uuid(),
+        checksums=for_sidecar(_checksums(rewrites)),
     )
 
 
@@ -172,7 +194,7 @@ def _share_spare_time(ready: Sequence[TableCommit]) -> None:
 
 def _has_work(found: TableCommit) -> bool:
     plan = found.work.plan
-    return bool(found.rewrites or found.builds or plan.folds or plan.facts.layout.has_auto_cleanup)
+    return bool(found.rewrites or found.builds or plan.folds or plan.facts.layout.needs_upkeep)
 
 
 def _commit_tables(
@@ -206,6 +228,7 @@ def _pin_move(found: TableCommit) -> PinMove:
         table_key=found.pin.table_key,
         identity=found.pin.identity,
         transaction_uuid=found.reached.transaction_uuid,
+        checksums=_checksums(found.rewritten),
     )
 
 

@@ -1,6 +1,6 @@
 """Act, first half: rewrite fragments and build indexes on new files, without a lock and without a commit."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,7 +12,8 @@ from omnigraph.maintenance.optimize.grouping import RewriteGroup
 from omnigraph.maintenance.optimize.options import OptimizeOptions
 from omnigraph.maintenance.optimize.table_plan import IndexBuild, PendingIndex, TablePlan, staying_fragments
 from omnigraph.storage.access import TableAccess
-from omnigraph.storage.compaction import RewriteOutcome, RewriteTask, new_files, run_rewrite
+from omnigraph.storage.compaction import RewriteOutcome, RewriteTask, new_files, rewritten_files, run_rewrite
+from omnigraph.storage.file_references import FileReference, written_index
 from omnigraph.storage.indexing import IndexOutcome, IndexTask, run_index_build
 from omnigraph.storage.layout import FragmentLayout
 from omnigraph.storage.objects import ControlStore
@@ -36,6 +37,7 @@ class FinishedRewrite:
     result: str
     fragments_added: int
     bytes_written: int
+    checksums: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +79,20 @@ class TableWork:
         """Bytes of the groups that were planned and are not rewritten, however far they got."""
         groups = (*self.to_rewrite, *(made.group for made in self.rewrites if made not in self.rewritten))
         return sum(group.bytes for group in groups)
+
+    def new_files(self) -> Iterator[tuple[FinishedRewrite | FinishedBuild, tuple[FileReference, ...]]]:
+        """Yield what is ready, each with the files that nothing refers to before it is committed."""
+        address = self.pinned.address
+        yield from ((made, rewritten_files(address, made.result)) for made in self.rewrites)
+        yield from ((made, written_index(address, made.segment)) for made in self.builds)
+
+    def make_again(self, lost: Sequence[FinishedRewrite | FinishedBuild]) -> None:
+        """Forget what was ready and lost its files, so that it is still to be made."""
+        gone = {id(made) for made in lost}
+        self.to_rewrite += [made.group for made in self.rewrites if id(made) in gone]
+        self.to_build += [made.build for made in self.builds if id(made) in gone]
+        self.rewrites = [made for made in self.rewrites if id(made) not in gone]
+        self.builds = [made for made in self.builds if id(made) not in gone]
 
     @classmethod
     def of(cls, plan: TablePlan, pinned: Table) -> "TableWork":
@@ -199,6 +215,7 @@ def _take_rewrite(outcome: RewriteOutcome, work: TableWork, group: RewriteGroup)
                 result=outcome.result,
                 fragments_added=outcome.fragments_added,
                 bytes_written=outcome.bytes_written,
+                checksums=outcome.checksums,
             )
         )
         work.to_rewrite.remove(group)

@@ -11,10 +11,11 @@ from omnigraph.catalog.arrow import PRIMARY_KEY_METADATA, PROPERTY_ID_METADATA, 
 from omnigraph.catalog.model import Catalog, TableKey
 from omnigraph.catalog.type_names import find_types
 from omnigraph.errors import HistoricalVersionReclaimed
+from omnigraph.maintenance.unreadable import UNREADABLE, problem_of, refuse_unreachable
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
-from omnigraph.storage.operations import OperationName, TableOperation, operations_between
-from omnigraph.storage.refs import list_refs
+from omnigraph.storage.operations import OperationName, ReadOperations, TableOperation, readable_operations
+from omnigraph.storage.refs import list_refs, may_have_ref
 from omnigraph.storage.table_files import TableDirectory
 from omnigraph.storage.tables import Table, TableAddress
 from omnigraph.writes.context import GraphContext
@@ -43,14 +44,20 @@ class TableDrift:
     branch: str
     pin: TablePin
     pinned: Table | None
-    """The state that the graph pins; None when that version is gone."""
+    """The state that the graph pins; None when that version is gone or cannot be read."""
     head: Table | None
-    operations: tuple[TableOperation, ...] | None
-    """What made each version in (pin, HEAD]; None when one of them cannot be told."""
-    unfit_because: str | None
+    operations: tuple[TableOperation, ...] = ()
+    """What made each version in (pin, HEAD], as far as that can be read."""
+    unreadable: tuple[str, ...] = ()
+    """What is missing from `operations`, and why."""
+    unfit_because: str | None = None
     """Why the graph could not be used with HEAD at all; None when its columns are those of the schema."""
     is_stray: bool = False
     """Whether the branch inherits the table, and the ref that HEAD is on belongs to a first write that was given up."""
+    pin_problem: str | None = None
+    """Why there is no pinned state to compare with, or to go back to."""
+    problem: str | None = None
+    """Why the table could not be looked at; nothing else is known of it then."""
 
     @property
     def head_version(self) -> int | None:
@@ -60,7 +67,10 @@ class TableDrift:
     @property
     def classification(self) -> Classification:
         """Judge by the names in the transaction files; an unknown operation is never harmless."""
-        found = classify_drift(pin_version=self.pin.version, head_version=self.head_version, operations=self.operations)
+        if self.problem is not None:
+            return Classification.UNVERIFIABLE
+        operations = None if self.unreadable else self.operations
+        found = classify_drift(pin_version=self.pin.version, head_version=self.head_version, operations=operations)
         # A fork that was never committed to holds what its branch inherits, and is in the way of the next first write.
         is_empty_fork = self.is_stray and found is Classification.NO_DRIFT
         return Classification.VERIFIED_MAINTENANCE if is_empty_fork else found
@@ -137,54 +147,81 @@ def check_table_keys(snapshots: Iterator[GraphSnapshot], table_keys: Sequence[st
 
 
 def _look(context: GraphContext, branch: str, pin: TablePin, catalog: Catalog) -> TableDrift:
-    head = context.store.tables.head(pin.address)
-    if head is None or head.version <= pin.version:
-        return TableDrift(branch=branch, pin=pin, pinned=None, head=head, operations=(), unfit_because=None)
-    pinned = _pinned(context, pin)
-    return TableDrift(
-        branch=branch,
-        pin=pin,
-        pinned=pinned,
-        head=head,
-        operations=_operations(context, pin.address, after=pin.version, up_to=head.version),
-        unfit_because=_unfit_because(head, pinned, pin, catalog),
-    )
+    """Look at one table; one that cannot be read is a finding, so that the others are still looked at."""
+    try:
+        head = context.store.tables.head(pin.address)
+        if head is None or head.version <= pin.version:
+            return TableDrift(branch=branch, pin=pin, pinned=None, head=head)
+        pinned, pin_problem = _pinned(context, pin)
+        found = _operations(context, pin.address, after=pin.version, up_to=head.version)
+        return TableDrift(
+            branch=branch,
+            pin=pin,
+            pinned=pinned,
+            pin_problem=pin_problem,
+            head=head,
+            operations=found.operations,
+            unreadable=found.unreadable,
+            unfit_because=_unfit_because(head, pinned, pin, catalog),
+        )
+    except UNREADABLE as error:
+        return _unlooked(branch, pin, error)
+
+
+def _unlooked(branch: str, pin: TablePin, error: BaseException) -> TableDrift:
+    refuse_unreachable(error)
+    return TableDrift(branch=branch, pin=pin, pinned=None, head=None, problem=problem_of(str(error)))
 
 
 def _look_for_stray(
     context: GraphContext, branch: str, pin: TablePin, own_ref: str, catalog: Catalog
 ) -> TableDrift | None:
+    try:
+        return _stray(context, branch, pin, own_ref, catalog)
+    except UNREADABLE as error:
+        return _unlooked(branch, pin, error)
+
+
+def _stray(context: GraphContext, branch: str, pin: TablePin, own_ref: str, catalog: Catalog) -> TableDrift | None:
+    if not may_have_ref(context.store.objects, pin.location, own_ref):
+        # Without a listing: an unreadable ref of somebody else's is not this branch's matter.
+        return None
     ref = list_refs(context.store.tables, pin.location).get(own_ref)
-    address = TableAddress(pin.location, own_ref)
+    address = pin.address_on(own_ref)
     head = context.store.tables.head(address) if ref is not None else None
     if ref is None or head is None:
         return None
-    pinned = _pinned(context, pin)
+    pinned, pin_problem = _pinned(context, pin)
     is_forked_from_pin = (ref.parent, ref.parent_version) == (pin.ref, pin.version)
     elsewhere = f"it was forked from version {ref.parent_version}, not from what the branch pins; use --discard"
+    found = _operations(context, address, after=pin.version, up_to=head.version) if is_forked_from_pin else None
     return TableDrift(
         branch=branch,
         pin=pin,
         pinned=pinned,
+        pin_problem=pin_problem,
         head=head,
-        operations=_operations(context, address, after=pin.version, up_to=head.version) if is_forked_from_pin else None,
+        operations=found.operations if found is not None else (),
+        unreadable=found.unreadable if found is not None else (elsewhere,),
         unfit_because=_unfit_because(head, pinned, pin, catalog) if is_forked_from_pin else elsewhere,
         is_stray=True,
     )
 
 
-def _pinned(context: GraphContext, pin: TablePin) -> Table | None:
+def _pinned(context: GraphContext, pin: TablePin) -> tuple[Table | None, str | None]:
+    """Open the pinned state, or say why there is none."""
     try:
-        return context.store.tables.open(pin.address, pin.version)
+        return context.store.tables.open(pin.address, pin.version), None
     except HistoricalVersionReclaimed:
-        return None
+        return None, f"version {pin.version}, which the graph pins, is gone"
+    except UNREADABLE as error:
+        refuse_unreachable(error)
+        return None, f"version {pin.version}, which the graph pins, cannot be read ({problem_of(str(error))})"
 
 
-def _operations(
-    context: GraphContext, address: TableAddress, *, after: int, up_to: int
-) -> tuple[TableOperation, ...] | None:
+def _operations(context: GraphContext, address: TableAddress, *, after: int, up_to: int) -> ReadOperations:
     directory = TableDirectory(context.store.objects, address.location)
-    return operations_between(directory, ref=address.ref, after=after, up_to=up_to)
+    return readable_operations(directory, ref=address.ref, after=after, up_to=up_to)
 
 
 def _unfit_because(head: Table, pinned: Table | None, pin: TablePin, catalog: Catalog) -> str | None:
@@ -197,6 +234,8 @@ def _unfit_because(head: Table, pinned: Table | None, pin: TablePin, catalog: Ca
                 f"column {name!r} is {found.get(name, 'missing')} in version {head.version} but the schema says "
                 f"{declared.get(name, 'that there is none')}; {way_out}"
             )
+    if pinned is not None and head.identity_mark != pinned.identity_mark:
+        return f"version {head.version} no longer says which table it is; {way_out}"
     accepted = pinned.schema if pinned is not None else table_schema(catalog.type_by_table_key[pin.table_key])
     for field in head.schema:
         if _marks(field) != _marks(accepted.field(field.name)):

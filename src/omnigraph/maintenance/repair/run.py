@@ -14,6 +14,7 @@ from omnigraph.base.events import Events, ignore_events
 from omnigraph.branches.gates import hold_branches
 from omnigraph.catalog.model import TableKey
 from omnigraph.maintenance.admission import refuse_pending_on, require_settled, sole_maintainer
+from omnigraph.maintenance.repair.consequences import BrokenRules, broken_rules
 from omnigraph.maintenance.repair.discard import discard
 from omnigraph.maintenance.repair.drift import (
     Classification,
@@ -24,13 +25,17 @@ from omnigraph.maintenance.repair.drift import (
     find_lasting_drift,
 )
 from omnigraph.maintenance.repair.review import DriftReview, review_drift
-from omnigraph.manifest.commits import Commit, CommitId, CommitKind
+from omnigraph.maintenance.unreadable import UNREADABLE, problem_of, refuse_unreachable
+from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId, CommitKind
 from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions
+from omnigraph.manifest.rows import MANIFEST
 from omnigraph.manifest.snapshot import GraphSnapshot
+from omnigraph.writes.aftermath import finish_published, says_what_is_published
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.upgrading import bring_up_to_date
 
 REPAIR_ACTOR = "omnigraph:repair"
+SAMPLES_SHOWN = 20
 
 
 class Consent(StrEnum):
@@ -64,14 +69,19 @@ class RepairRow:
     branch: str
     classification: Classification
     action: RepairAction
-    manifest_version: int
+    manifest_version: int | None
+    """None for a branch that cannot be read."""
     lance_head_version: int | None
     operations: tuple[str, ...]
     error: str | None
     review: DriftReview | None = None
     """What publishing would change, if it was asked for and can be told."""
+    broken: BrokenRules | None = None
+    """Which declared rules publishing breaks; told with a review, and always when suspicious drift is published."""
     is_unfit: bool = False
     """Whether the graph could not be used with what is there, so that it is never published."""
+    is_unreadable: bool = False
+    """Whether it could not be looked at; it stays as it is, whatever the consent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +98,7 @@ class RepairReport:
         return tuple(row for row in self.rows if row.action is RepairAction.REFUSED)
 
 
+@says_what_is_published
 def run_repair(
     context: GraphContext,
     *,
@@ -95,43 +106,96 @@ def run_repair(
     branch: str | None = None,
     tables: Sequence[str] = (),
     review_limit: int | None = None,
+    sample_limit: int = SAMPLES_SHOWN,
     wait_seconds: float = 0.0,
     events: Events = ignore_events,
 ) -> RepairReport:
     """Find drift on `main` and on every table that a live branch owns; publish it as far as the consent goes.
 
-    With `review_limit`, rows say what publishing changes, with up to that many samples.
+    With `review_limit`, rows say what publishing changes and which rules that breaks, with up to that many samples.
+    What is published although nobody can vouch for it is judged by the rules in any case, with `sample_limit` samples.
     """
     require_settled(context, "repair")
-    branches = branches_to_examine(context, branch)
+    branches, unreadable = _readable_branches(context, branch)
     keys = check_table_keys((context.manifest.load(name).snapshot for name in branches), tables)
+    looking = _Looking(consent=consent, keys=keys, review_limit=review_limit, sample_limit=sample_limit)
     if consent is Consent.PREVIEW:
-        found = [drift for name in branches for drift in find_lasting_drift(context, name, keys, with_strays=True)]
-        reviews = _review(context, found, review_limit)
-        return RepairReport(consent=consent, rows=tuple(_row(drift, consent, reviews) for drift in found), commits=())
+        rows = [row for name in branches for row in _preview_branch(context, name, looking)]
+        return RepairReport(consent=consent, rows=(*rows, *unreadable), commits=())
     with sole_maintainer(context, "repair", wait_seconds=wait_seconds, events=events):
         # Once more under the lock: what another run was doing meanwhile is over now.
         require_settled(context, "repair")
-        outcomes = [_repair_branch(context, name, keys, consent, review_limit, events) for name in branches]
+        outcomes = [_repair_branch(context, name, looking, events) for name in branches]
     return RepairReport(
         consent=consent,
-        rows=tuple(row for rows, _ in outcomes for row in rows),
+        rows=(*(row for rows, _ in outcomes for row in rows), *unreadable),
         commits=tuple(commit for _, commit in outcomes if commit is not None),
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Looking:
+    """What to look at, and how closely."""
+
+    consent: Consent
+    keys: Sequence[TableKey]
+    review_limit: int | None
+    sample_limit: int
+
+    @property
+    def compares_rows(self) -> bool:
+        return self.review_limit is not None
+
+    @property
+    def judges_rows(self) -> bool:
+        return self.review_limit is not None or self.consent is Consent.ANYTHING
+
+
+def _readable_branches(context: GraphContext, branch: str | None) -> tuple[list[str], list[RepairRow]]:
+    """Return the branches to look at, and a row for each that cannot be read; one that was asked for raises."""
+    names, unreadable = [], []
+    for name in branches_to_examine(context, branch):
+        try:
+            context.manifest.load(name)
+        except UNREADABLE as error:
+            refuse_unreachable(error)
+            if branch is not None or name == MAIN_BRANCH:
+                raise
+            unreadable.append(_unreadable_branch(name, error))
+        else:
+            names.append(name)
+    return names, unreadable
+
+
+def _unreadable_branch(name: str, error: BaseException) -> RepairRow:
+    return RepairRow(
+        table_key=TableKey(MANIFEST.location),
+        branch=name,
+        classification=Classification.UNVERIFIABLE,
+        action=RepairAction.REFUSED,
+        manifest_version=None,
+        lance_head_version=None,
+        operations=(),
+        error=f"the branch cannot be read: {problem_of(str(error))}; restore {MANIFEST.location}/tree/{name} from a "
+        "backup, or delete the branch",
+        is_unreadable=True,
+    )
+
+
+def _preview_branch(context: GraphContext, branch: str, looking: _Looking) -> list[RepairRow]:
+    found = find_lasting_drift(context, branch, looking.keys, with_strays=True)
+    seen = _look_closer(context, branch, found, looking)
+    return [_row(drift, looking.consent, seen) for drift in found]
+
+
 def _repair_branch(
-    context: GraphContext,
-    branch: str,
-    keys: Sequence[TableKey],
-    consent: Consent,
-    review_limit: int | None,
-    events: Events,
+    context: GraphContext, branch: str, looking: _Looking, events: Events
 ) -> tuple[list[RepairRow], Commit | None]:
     bring_up_to_date(context, branch)
+    keys, consent = looking.keys, looking.consent
     # Rows are compared before the gates close: that may take as long as the tables are large.
-    seen = find_lasting_drift(context, branch, keys, with_strays=True) if review_limit is not None else ()
-    reviews = _review(context, seen, review_limit)
+    drifts = find_lasting_drift(context, branch, keys, with_strays=True) if looking.judges_rows else ()
+    reviews = _look_closer(context, branch, drifts, looking)
     with hold_branches(context, [branch], operation="repair", events=events) as lock:
         refuse_pending_on(context, branch, "repair")
         snapshot = context.manifest.load(branch).snapshot
@@ -147,10 +211,10 @@ def _repair_branch(
         commit = context.publisher.publish(
             branch,
             ManifestChanges(pins=tuple(_pin_move(drift) for drift in chosen)),
-            _commit(branch, chosen),
+            _commit(branch, chosen, rows),
             _preconditions(snapshot, chosen),
         )
-        context.log.add(commit)
+        finish_published(context, commit, events)
         return rows, commit
 
 
@@ -164,18 +228,33 @@ def _seen(drift: TableDrift) -> _Seen:
     return drift.pin.table_key, drift.pin.version, drift.head_version
 
 
-def _review(
-    context: GraphContext, found: Sequence[TableDrift], review_limit: int | None
-) -> Mapping[_Seen, DriftReview | None]:
-    """Compare the rows of every drifted table, if asked to."""
-    if review_limit is None:
-        return {}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Closer:
+    """What comparing and judging the rows of one table showed."""
+
+    review: DriftReview | None = None
+    broken: BrokenRules | None = None
+
+
+def _look_closer(
+    context: GraphContext, branch: str, found: Sequence[TableDrift], looking: _Looking
+) -> Mapping[_Seen, _Closer]:
+    """Compare the rows of every drifted table of a branch, if asked to, and judge what publishing would make."""
     drifted = [drift for drift in found if drift.classification is not Classification.NO_DRIFT]
-    return {_seen(drift): review_drift(context, drift, limit=review_limit) for drift in drifted}
+    limit = looking.sample_limit if looking.review_limit is None else looking.review_limit
+    broken = broken_rules(context, branch, drifted, limit=limit) if looking.judges_rows else {}
+    return {
+        _seen(drift): _Closer(
+            review=review_drift(context, drift, limit=limit) if looking.compares_rows else None,
+            broken=broken.get(drift.pin.table_key),
+        )
+        for drift in drifted
+    }
 
 
-def _row(drift: TableDrift, consent: Consent, reviews: Mapping[_Seen, DriftReview | None]) -> RepairRow:
+def _row(drift: TableDrift, consent: Consent, closer: Mapping[_Seen, _Closer]) -> RepairRow:
     action, error = _judge(drift, consent)
+    seen = closer.get(_seen(drift), _Closer())
     return RepairRow(
         table_key=drift.pin.table_key,
         branch=drift.branch,
@@ -183,15 +262,20 @@ def _row(drift: TableDrift, consent: Consent, reviews: Mapping[_Seen, DriftRevie
         action=action,
         manifest_version=drift.pin.version,
         lance_head_version=drift.head_version,
-        operations=tuple(made.name for made in drift.operations or ()),
+        operations=tuple(made.name for made in drift.operations),
         error=error,
-        review=reviews.get(_seen(drift)),
+        review=seen.review,
+        broken=seen.broken,
         is_unfit=drift.unfit_because is not None,
+        is_unreadable=drift.problem is not None,
     )
 
 
 def _judge(drift: TableDrift, consent: Consent) -> tuple[RepairAction, str | None]:
     found = drift.classification
+    if drift.problem is not None:
+        where = drift.pin.address.path
+        return RepairAction.REFUSED, f"it cannot be read: {drift.problem}; restore {where} from a backup"
     if found is Classification.NO_DRIFT:
         return RepairAction.NOOP, None
     if found is Classification.BEHIND:
@@ -199,14 +283,14 @@ def _judge(drift: TableDrift, consent: Consent) -> tuple[RepairAction, str | Non
         return RepairAction.REFUSED, (
             f"the graph pins version {drift.pin.version} but the table is {newest}; restore it from a backup"
         )
-    pin_is_gone = None if drift.pinned is not None else f"version {drift.pin.version}, which the graph pins, is gone"
+    told = "; ".join(filter(None, (drift.unfit_because or drift.pin_problem, *drift.unreadable))) or None
     if consent is Consent.PREVIEW:
-        return RepairAction.PREVIEW, drift.unfit_because or pin_is_gone
+        return RepairAction.PREVIEW, told
     if consent is Consent.DISCARD:
-        if pin_is_gone is not None and not drift.is_stray:
+        if drift.pin_problem is not None and not drift.is_stray:
             return (
                 RepairAction.REFUSED,
-                f"{pin_is_gone}: there is nothing to go back to; review the table, then use --force",
+                f"{drift.pin_problem}: there is nothing to go back to; review the table, then use --force",
             )
         return RepairAction.DISCARDED, None
     if drift.unfit_because is not None:
@@ -214,8 +298,8 @@ def _judge(drift: TableDrift, consent: Consent) -> tuple[RepairAction, str | Non
     if found is Classification.VERIFIED_MAINTENANCE:
         return RepairAction.HEALED, None
     if consent is Consent.ANYTHING:
-        return RepairAction.FORCED, None
-    return RepairAction.REFUSED, _REFUSALS[found]
+        return RepairAction.FORCED, "; ".join(drift.unreadable) or None
+    return RepairAction.REFUSED, "; ".join((_REFUSALS[found], *drift.unreadable))
 
 
 _REFUSALS: Mapping[Classification, str] = {
@@ -230,17 +314,20 @@ def _pin_move(drift: TableDrift) -> PinMove:
         drift.head,
         table_key=drift.pin.table_key,
         identity=drift.pin.identity,
-        transaction_uuid=drift.operations[-1].uuid if drift.operations else None,
+        transaction_uuid=drift.operations[-1].uuid if drift.operations and not drift.unreadable else None,
     )
 
 
-def _commit(branch: str, chosen: Sequence[TableDrift]) -> Commit:
+def _commit(branch: str, chosen: Sequence[TableDrift], rows: Sequence[RepairRow]) -> Commit:
+    broken = {row.table_key: dict(row.broken.by_code) for row in rows if row.broken is not None and row.broken.total}
     repaired: dict[str, Any] = {
         drift.pin.table_key: {
             "from_version": drift.pin.version,
             "to_version": drift.head_version,
             "classification": drift.classification.value,
-            "operations": [made.name for made in drift.operations or ()],
+            "operations": [made.name for made in drift.operations],
+            # What the operator was told and published all the same.
+            **({"broken": broken[drift.pin.table_key]} if drift.pin.table_key in broken else {}),
         }
         for drift in chosen
     }

@@ -122,7 +122,6 @@ def _pin_move(old: OldGraph, table: OldTable, pin: OldPin) -> PinMove:
         ref=pin.ref,
         version=pin.version,
         row_count=pin.row_count,
-        transaction_uuid=None,
     )
 
 

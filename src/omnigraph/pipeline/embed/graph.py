@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.base import ids
+from omnigraph.base.endings import tell
 from omnigraph.base.events import Advanced, EngineChosen, Events, Warned
 from omnigraph.base.units import counted
 from omnigraph.catalog.model import NodeType, TableKey
@@ -19,13 +20,14 @@ from omnigraph.embedding.config import EmbedConfig
 from omnigraph.embedding.embedder import embed_texts
 from omnigraph.embedding.vectors import vector_column
 from omnigraph.engine.choice import EngineChoice, EngineName
-from omnigraph.engine.opening import open_engine
+from omnigraph.engine.opening import close_at_end, open_engine
 from omnigraph.manifest.commits import CommitKind, check_actor
 from omnigraph.pipeline.embed.result import EmbedMode, EmbedResult
 from omnigraph.pipeline.embed.targets import Target, find_targets
 from omnigraph.pipeline.embed.workers import WorkersEmbedWriter, pending_texts
 from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID
+from omnigraph.writes.aftermath import says_what_is_published
 from omnigraph.writes.authority import Capture, capture_branch
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.delta import TableDelta, delta_rows, empty_reference, prepare_tables
@@ -36,6 +38,7 @@ from omnigraph.writes.sidecar import SidecarKind
 _TEXTS_AT_ONCE = 4_096
 
 
+@says_what_is_published
 def run_embed(
     context: GraphContext,
     *,
@@ -63,7 +66,7 @@ def run_embed(
         commit = run_write(context, writer, events)
     if engine is None:
         engine, reason = "local", f"{counted(writer.embedded, 'text')}, {config.provider} provider"
-        events(EngineChosen(engine=engine, reason=reason))
+        tell(events, EngineChosen(engine=engine, reason=reason))
     dimensions = {target.dimension for target in targets}
     return EmbedResult(
         input=context.store.uri,
@@ -108,8 +111,8 @@ def _writer(
         )
         if engine is not context.engine:
             scratch = Scratch(context.store, ids.new_ulid())
-            ending.callback(scratch.clear)
-            ending.callback(engine.close)
+            ending.callback(scratch.clear_at_end, events)
+            ending.callback(close_at_end, engine, events)
             return (
                 WorkersEmbedWriter(
                     engine=engine,

@@ -4,7 +4,8 @@ A stream and a single file get everything in order from this process. A director
 the engine writes side by side.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
@@ -16,6 +17,7 @@ from omnigraph.errors import EngineUnavailable, NotConfirmed, Usage
 from omnigraph.pipeline.export.parts import ExportFormat
 from omnigraph.pipeline.export.side_by_side import PartsExport, TableExported
 from omnigraph.pipeline.outputs import appearing_file
+from omnigraph.reads.reclaimed import telling_reclaimed
 from omnigraph.reads.snapshot import Snapshot
 from omnigraph.records.rendering import render_lines
 from omnigraph.storage.uris import is_bucket_uri
@@ -65,13 +67,14 @@ def export_snapshot(
     def warn(message: str) -> None:
         events(Warned(message=message))
 
+    holding = _held_and_told(context, snapshot, warn)
     if not isinstance(out, (str, Path)):
         if form is not ExportFormat.JSONL:
             raise Usage(f"An export as {form} needs a directory to write to: --out DIR.", flag="--out")
         _refuse_spark(choice)
-        with hold_if_possible(context, snapshot.tables, operation="export", warn=warn):
+        with holding:
             return _told(run_export(snapshot, out, uri=uri, types=types, events=events), events)
-    with hold_if_possible(context, snapshot.tables, operation="export", warn=warn):
+    with holding:
         if form is ExportFormat.JSONL and not _means_directory(str(out)):
             _refuse_spark(choice)
             tables = _write_file(snapshot, keys, Path(out), overwrite=overwrite, events=events)
@@ -84,6 +87,16 @@ def export_snapshot(
             engine=parts.engine,
             engine_reason=parts.engine_reason,
         )
+
+
+@contextmanager
+def _held_and_told(context: GraphContext, snapshot: Snapshot, warn: Callable[[str], None]) -> Iterator[None]:
+    """Keep a cleanup away while rows are read; where that is impossible, tell of a version that it took."""
+    with (
+        hold_if_possible(context, snapshot.tables, operation="export", warn=warn),
+        telling_reclaimed(context, snapshot.tables),
+    ):
+        yield
 
 
 def _told(result: ExportResult, events: Events) -> ExportResult:

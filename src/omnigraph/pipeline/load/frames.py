@@ -93,7 +93,7 @@ class FrameLoad:
         """
         load = self.task.load
         with ExitStack() as ending:
-            ending.callback(self.clear, context.store)
+            ending.callback(Scratch(context.store, load.operation_id).clear_at_end, events)
             ending.enter_context(shared_with_workers(context.store, load.operation_id))
             writer = BulkLoadWriter.of(
                 context.engine,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from omnigraph.base import ids
+from omnigraph.base.endings import attempt
 from omnigraph.base.events import EngineChosen, Events
 from omnigraph.branches.create import create_branch
 from omnigraph.branches.delete import delete_branch
@@ -13,9 +14,9 @@ from omnigraph.branches.names import check_branch_name
 from omnigraph.catalog.model import TableKey
 from omnigraph.engine.choice import EngineChoice
 from omnigraph.engine.interface import Engine
-from omnigraph.engine.opening import open_engine
+from omnigraph.engine.opening import close_at_end, open_engine
 from omnigraph.errors import BranchNotFound, InvalidTarget
-from omnigraph.manifest.commits import Commit, check_actor
+from omnigraph.manifest.commits import Commit, CommitId, check_actor
 from omnigraph.manifest.missing import no_such_branch
 from omnigraph.pipeline.load.bulk.buckets import Buckets
 from omnigraph.pipeline.load.bulk.writer import BulkLoadWriter, load_task, read_pieces, stored_rows
@@ -25,6 +26,7 @@ from omnigraph.pipeline.load.writer import IncomingTable, LoadMode, LoadWriter
 from omnigraph.records.report import rejected
 from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.worker_files import shared_with_workers
+from omnigraph.writes.aftermath import says_what_is_published
 from omnigraph.writes.authority import Capture, capture_branch
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.protocol import run_write
@@ -60,6 +62,7 @@ class LoadResult:
         return sum(table.rows_loaded for table in self.tables)
 
 
+@says_what_is_published
 def run_load(
     context: GraphContext,
     find: Callable[[], AnyInput | FrameInput],
@@ -79,7 +82,7 @@ def run_load(
     if mode not in get_args(LoadMode):
         raise InvalidTarget(f"{mode!r} is not a load mode; use one of {', '.join(get_args(LoadMode))}.")
     check_actor(actor_id)
-    is_created = _fork_if_missing(context, branch, from_branch)
+    created_at = _fork_if_missing(context, branch, from_branch)
     try:
         loaded = _load(
             context,
@@ -92,14 +95,19 @@ def run_load(
             events=events,
         )
     except BaseException:
-        if is_created:
-            delete_branch(context, branch, events)
+        if created_at is not None:
+            # Somebody may have written to it by now, or the load itself before it failed: then it stays.
+            attempt(
+                lambda: delete_branch(context, branch, events, expected_head=created_at),
+                events,
+                otherwise=f"branch {branch}, which this load created, stays",
+            )
         raise
     return LoadResult(
         uri=context.store.uri,
         branch=branch,
         base_branch=from_branch,
-        branch_created=is_created,
+        branch_created=created_at is not None,
         mode=mode,
         tables=tuple(TableLoaded(table_key=key, rows_loaded=rows) for key, rows in sorted(loaded.rows_loaded.items())),
         actor_id=actor_id,
@@ -109,7 +117,8 @@ def run_load(
     )
 
 
-def _fork_if_missing(context: GraphContext, branch: str, from_branch: str | None) -> bool:
+def _fork_if_missing(context: GraphContext, branch: str, from_branch: str | None) -> CommitId | None:
+    """Create the branch if it does not exist; return the head that it was created with."""
     check_branch_name(branch)
     try:
         context.manifest.resolve(branch)
@@ -121,9 +130,9 @@ def _fork_if_missing(context: GraphContext, branch: str, from_branch: str | None
                 uri=context.store.uri,
                 advice="Create it with --from BASE (from_branch in Python), or load into a branch that exists.",
             ) from missing
-        create_branch(context, branch, source=context.addresses.resolve(from_branch))
-        return True
-    return False
+        created = create_branch(context, branch, source=context.addresses.resolve(from_branch))
+        return context.manifest.load(created).head.graph_commit_id
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,8 +177,8 @@ def _load(
         else:
             scratch = Scratch(context.store, ids.new_ulid())
             ending.enter_context(shared_with_workers(context.store, scratch.operation_id))
-            ending.callback(scratch.clear)
-            ending.callback(engine.close)
+            ending.callback(scratch.clear_at_end, events)
+            ending.callback(close_at_end, engine, events)
             writer = _bulk_writer(capture, found, engine, scratch, mode, branch, actor_id, max_errors, events)
         commit = run_write(context, writer, events) if writer.has_records else None
     return _Loaded(rows_loaded=writer.rows_loaded, commit=commit, engine=engine.name, reason=reason)

@@ -2,6 +2,7 @@
 
 from omnigraph.storage.locks.errors import LeaseLost
 from omnigraph.storage.locks.flock_locks import FlockLocks
+from omnigraph.storage.locks.held_versions import HeldVersions, settle_holds
 from omnigraph.storage.locks.holder import Holder
 from omnigraph.storage.locks.keeper import LeaseKeeper
 from omnigraph.storage.locks.lease import Lease, LeaseTerms, PinnedVersion
@@ -15,6 +16,7 @@ from omnigraph.storage.uris import GraphRoot
 __all__ = [
     "Claim",
     "HeldLock",
+    "HeldVersions",
     "Holder",
     "Lease",
     "LeaseKeeper",
@@ -28,6 +30,7 @@ __all__ = [
     "list_reader_leases",
     "open_locks",
     "put_reader_lease",
+    "settle_holds",
 ]
 
 

@@ -7,6 +7,7 @@ from enum import StrEnum
 from types import TracebackType
 from typing import Protocol, Self
 
+from omnigraph.base.endings import attempt
 from omnigraph.base.events import Events, Noted, ignore_events
 from omnigraph.errors import BranchBusy
 from omnigraph.storage.locks.errors import LeaseLost
@@ -181,7 +182,12 @@ class LockService:
                 grip = self._locks.take(name, operation=operation, wait_seconds=seconds)
         if grip is None:
             raise _busy(name, self._locks.holder(name, store_clock=None), wait_seconds)
-        held.callback(grip.release)
+        held.callback(
+            attempt,
+            grip.release,
+            events,
+            otherwise=f"the lock on {_spelled(name)} was not given back; it ends with this process, or runs out",
+        )
         return grip
 
     def _holder(self, name: str) -> str:

@@ -4,11 +4,13 @@ Sidecars, schema files, claims, locks and leases are small text objects. Paths a
 use `/`; a name that starts with a dot is the store's own and invisible.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NewType, Protocol
+from typing import Final, NewType, Protocol
 
 from omnigraph.storage.uris import GraphRoot
+
+PIECE_BYTES: Final = 8 << 20
 
 Token = NewType("Token", str)
 """Names one content of one object. Equal content may have an equal token: who needs to tell two writes of the same
@@ -62,6 +64,10 @@ class ControlStore(Protocol):
         """Return the object, or None if the store says that there is none."""
         ...
 
+    def read_pieces(self, path: str) -> Iterator[bytes]:
+        """Yield the bytes of an object of any size; raise `FileNotFoundError` if the store says that there is none."""
+        ...
+
     def list(self, prefix: str) -> tuple[str, ...]:
         """Return the paths of all objects in the directory `prefix` and below it, sorted.
 
@@ -75,6 +81,10 @@ class ControlStore(Protocol):
 
     def facts(self, prefix: str) -> Mapping[str, ObjectFacts]:
         """Return what `list` returns, each path with the size of its object and when it was written."""
+        ...
+
+    def sizes_of(self, paths: Collection[str]) -> Mapping[str, int]:
+        """Return the bytes of each of these objects that is there; few of them are asked for one by one."""
         ...
 
     def delete(self, path: str) -> None:

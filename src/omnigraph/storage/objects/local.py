@@ -7,14 +7,14 @@ by `rename` where it may exist. So no reader sees half an object, and a crash le
 import errno
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from omnigraph.base import ids
 from omnigraph.errors import StorageError
 from omnigraph.storage.flock import flock_within
-from omnigraph.storage.objects.contract import ObjectFacts, StoredObject, Token
+from omnigraph.storage.objects.contract import PIECE_BYTES, ObjectFacts, StoredObject, Token
 from omnigraph.storage.objects.errors import ObjectChanged, ObjectExists
 from omnigraph.storage.objects.probe import probe_once
 from omnigraph.storage.uris import GraphRoot
@@ -89,6 +89,16 @@ class LocalObjects:
                 return None
         return StoredObject(content=content, token=_token(content), last_modified=last_modified)
 
+    def read_pieces(self, path: str) -> Iterator[bytes]:
+        """Yield the bytes of a file, in pieces that fit into memory."""
+        with self._translated("Reading", path):
+            file = self._file(path).open("rb") if self._file(path).exists() else None
+        if file is None:
+            raise FileNotFoundError(path)
+        with file, self._translated("Reading", path):
+            while piece := file.read(PIECE_BYTES):
+                yield piece
+
     def list(self, prefix: str) -> tuple[str, ...]:
         """Return the paths of all files in the directory `prefix` and below it, sorted; none if it is absent."""
         with self._translated("Listing", prefix):
@@ -105,6 +115,14 @@ class LocalObjects:
             with self._translated("Looking at", path), suppress(FileNotFoundError):
                 status = self._file(path).stat()
                 found[path] = ObjectFacts(size=status.st_size, last_modified=status.st_mtime)
+        return found
+
+    def sizes_of(self, paths: Collection[str]) -> dict[str, int]:
+        """Return the bytes of each of these files that is there."""
+        found = {}
+        for path in paths:
+            with self._translated("Looking at", path), suppress(FileNotFoundError):
+                found[path] = self._file(path).stat().st_size
         return found
 
     def delete(self, path: str) -> None:

@@ -4,6 +4,8 @@ A put whose answer is lost may have landed. The library's own retries would then
 else's, so conditional puts are attempted one at a time, and after an unclear one the object is read and compared.
 """
 
+from collections.abc import Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +14,7 @@ from obstore.store import S3Store
 
 from omnigraph.base import clock, ids
 from omnigraph.errors import Effect, Internal, StorageError
-from omnigraph.storage.objects.contract import ObjectFacts, StoredObject, Token
+from omnigraph.storage.objects.contract import PIECE_BYTES, ObjectFacts, StoredObject, Token
 from omnigraph.storage.objects.errors import ObjectChanged, ObjectExists
 from omnigraph.storage.objects.probe import probe_once
 from omnigraph.storage.objects.s3_failures import OBSTORE_FAILURES, is_conflict, is_no_such_key, storage_error
@@ -28,6 +30,8 @@ _PAUSE_SECONDS = 0.2
 # when its holder deletes it.
 _REQUEST_SECONDS_MAX = 10
 _RETRY_SECONDS_MAX = 15
+_HEADS_MAX = 16
+"""Up to this many objects are asked for one by one, all at once; for more, listings around them are cheaper."""
 
 
 class S3Objects:
@@ -79,6 +83,21 @@ class S3Objects:
             last_modified=result.meta["last_modified"].timestamp(),
         )
 
+    def read_pieces(self, path: str) -> Iterator[bytes]:
+        """Yield the bytes of an object: a small one by one request, a large one by a request per piece."""
+        try:
+            # Asking for the first piece tells the size of the whole, so that a small object costs one request.
+            first = obstore.get(self._retrying, path, options={"range": (0, PIECE_BYTES)})
+            size = first.meta["size"]
+            yield bytes(first.bytes())
+            for start in range(PIECE_BYTES, size, PIECE_BYTES):
+                end = min(start + PIECE_BYTES, size)
+                yield bytes(obstore.get_range(self._retrying, path, start=start, end=end))
+        except OBSTORE_FAILURES as exc:
+            if is_no_such_key(exc):
+                raise FileNotFoundError(path) from exc
+            raise self._error(exc, "Reading", path) from exc
+
     def list(self, prefix: str) -> tuple[str, ...]:
         """Return the paths of all objects below `prefix`, page after page, sorted."""
         return tuple(self.sizes(prefix))
@@ -98,6 +117,18 @@ class S3Objects:
             for meta in sorted(found, key=lambda meta: meta["path"])
         }
 
+    def sizes_of(self, paths: Collection[str]) -> dict[str, int]:
+        """Return the bytes of each of these objects that is there, by one request each or by listings around them."""
+        if len(paths) > _HEADS_MAX:
+            directories = sorted({path.rpartition("/")[0] + "/" for path in paths})
+            listed = {path: size for directory in directories for path, size in self.sizes(directory).items()}
+            return {path: listed[path] for path in paths if path in listed}
+        if not paths:
+            return {}
+        with ThreadPoolExecutor(max_workers=len(paths), thread_name_prefix="omnigraph-heads") as pool:
+            found = dict(zip(paths, pool.map(self._size, paths), strict=True))
+        return {path: size for path, size in found.items() if size is not None}
+
     def delete(self, path: str) -> None:
         """Remove the object; an absent one is fine."""
         try:
@@ -109,6 +140,15 @@ class S3Objects:
     def probe(self) -> None:
         """Prove that the store honours conditional puts; some S3-compatible ones take them for plain puts."""
         probe_once(self)
+
+    def _size(self, path: str) -> int | None:
+        try:
+            return obstore.head(self._retrying, path)["size"]
+        except FileNotFoundError:
+            # The answer has no body, so it does not tell an absent object from an absent bucket; a listing does.
+            return self.sizes(path.rpartition("/")[0] + "/").get(path)
+        except OBSTORE_FAILURES as exc:
+            raise self._error(exc, "Looking at", path) from exc
 
     def _put_if(self, path: str, content: bytes, *, mode: "PutMode") -> Token | None:
         """Put under a condition; return the new token, or None if somebody else's object is there instead."""

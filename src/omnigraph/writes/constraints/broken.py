@@ -32,7 +32,10 @@ _STATEMENT_ROWS_MAX = 4 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokenConstraints:
-    """What was found, by the table whose rule is broken, and the tables that could not be checked, with the reason."""
+    """What was found, by the table that was asked for, and the tables that could not be checked, with the reason.
+
+    A finding names the table whose rule is broken: with a node table, that may be an edge table that lacks its nodes.
+    """
 
     broken: Mapping[TableKey, Findings] = field(default_factory=dict)
     unchecked: Mapping[TableKey, str] = field(default_factory=dict)
@@ -53,9 +56,11 @@ def broken_constraints(
 
     Always looked for: doubled ids and keys, `@unique`, edges without a node, `@card`. With values also enums,
     `@range`, `@check`, required values and ids that are not those of their keys. For a node table, edges of other
-    tables that lack one of its nodes count too, as broken rules of those edges. A state that cannot be read, or is not
-    among `states`, leaves the tables that need it unchecked and stops nothing else. Without an engine the graph's own
-    is used. `watch` is told how many rows are done, of those of `tables`, once for keys and once for values.
+    tables that lack one of its nodes count too, unless they are among `tables` themselves.
+
+    A state that cannot be read, or is not among `states`, leaves the tables that need it unchecked and stops nothing
+    else. Without an engine the graph's own is used. `watch` is told how many rows are done, of those of `tables`, once
+    for keys and once for values.
     """
     asked = sorted(states if tables is None else tables)
     operation_id = ids.new_ulid()
@@ -98,9 +103,7 @@ class _Looking:
     def check_keys(self, watch: Watch | None) -> int:
         done = 0
         for batch in self._batches():
-            for violations in self._violations(batch):
-                key = violations.first[0].table_key
-                assert key is not None, "a finding about stored rows names their table"
+            for key, violations in self._violations(batch):
                 violations.add_to(self._findings[key])
             done += sum(self._rows(entity) for entity in batch)
             if watch is not None:
@@ -148,14 +151,17 @@ class _Looking:
         """The tables that a node's checks leave out: they are asked for themselves, or cannot be opened."""
         return {*self.asked, *self.unchecked}
 
-    def _violations(self, batch: Sequence[EntityType]) -> list[Violations]:
+    def _violations(self, batch: Sequence[EntityType]) -> list[tuple[TableKey, Violations]]:
         """Check tables together, or one by one when one of them cannot be read."""
         state = StoredState(self._keys)
         checks = [
-            check for entity in batch for check in stored_checks(state, self.catalog, entity, self._others, self.limit)
+            (entity.table_key, check)
+            for entity in batch
+            for check in stored_checks(state, self.catalog, entity, self._others, self.limit)
         ]
         try:
-            return find_violations(self.engine, state.relations, state, checks)
+            found = find_violations(self.engine, state.relations, state, [check for _, check in checks])
+            return [(checks[violations.number][0], violations) for violations in found]
         except OmniError as problem:
             if len(batch) == 1:
                 self.unchecked[batch[0].table_key] = problem.message

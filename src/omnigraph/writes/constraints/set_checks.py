@@ -76,6 +76,8 @@ class Check:
 class Violations:
     """What one check found: the first few worded, and how many there are."""
 
+    number: int
+    """Which of the checks that were run."""
     code: Code
     first: tuple[Finding, ...]
     total: int
@@ -113,7 +115,12 @@ def find_violations(
     for row in result.to_pylist():
         rows_by_number[row["number"]].append(row)
     return [
-        Violations(code=checks[number].code, first=tuple(map(checks[number].word, rows)), total=rows[0]["total"])
+        Violations(
+            number=number,
+            code=checks[number].code,
+            first=tuple(map(checks[number].word, rows)),
+            total=rows[0]["total"],
+        )
         for number, rows in sorted(rows_by_number.items())
     ]
 
