@@ -17,9 +17,14 @@ from support.s3_process import BUCKET, client_environment, running_s3
 
 # On S3 the lease of a writer that was killed is waited out, and with the usual minute nothing would happen in a soak.
 # Six processes share the machine, so that a renewal may well come a second late.
-_TERMS = LeaseTerms(ttl_seconds=8.0, renew_seconds=2.0, margin_seconds=2.0, undo_grace_seconds=4.0)
+_TERMS = LeaseTerms(ttl_seconds=4.0, renew_seconds=1.0, margin_seconds=1.0, undo_grace_seconds=2.0)
 
 Place = Callable[[], AbstractContextManager[str]]
+
+
+def lifetime_seconds(uri: str) -> tuple[float, float]:
+    """How long a process lives here: long enough that not all of the time is spent on waiting for the dead."""
+    return (10.0, 30.0) if uri.startswith("s3://") else (3.0, 12.0)
 
 
 def open_graph(uri: str) -> Graph:

@@ -24,7 +24,7 @@ from crash.inventory import points_in_source
 from omnigraph.base import clock
 from soak.checker import Checker
 from soak.operations import schema
-from soak.places import Place, local_place, s3_place
+from soak.places import Place, lifetime_seconds, local_place, s3_place
 from soak.writer import BRANCHES, SCHEMAS
 
 TESTS = Path(__file__).parents[1]
@@ -85,7 +85,7 @@ class Fleet:
             arguments = ["soak.maintainer", self.uri, str(self.chance.random())]
         with self._stderr(crew).open("wb") as stderr:
             writer = subprocess.Popen([sys.executable, "-m", *arguments], env=environment, stderr=stderr)
-        return writer, clock.monotonic_seconds() + self.chance.uniform(3.0, 12.0)
+        return writer, clock.monotonic_seconds() + self.chance.uniform(*lifetime_seconds(self.uri))
 
     def _sink(self, crew: str, writer: subprocess.Popen[bytes]) -> None:
         if writer.poll() is None:

@@ -15,7 +15,7 @@ from soak.operations import Intent, draw_branch, draw_intent, draw_schema
 from soak.places import open_graph
 
 BRANCHES, SCHEMAS = "west", "wright"
-_REST_SECONDS = 1.0
+_REST_SECONDS = {BRANCHES: 4.0, SCHEMAS: 0.5}
 
 
 def main() -> None:
@@ -28,8 +28,7 @@ def main() -> None:
         intent = draw(chance, crew, ledger.next_number)
         ledger.intend(intent)
         ledger.conclude(attempt(graph, intent))
-        if draw is not draw_intent:
-            clock.sleep_seconds(chance.uniform(0.0, 2 * _REST_SECONDS))
+        clock.sleep_seconds(chance.uniform(0.0, _REST_SECONDS.get(crew, 0.0)))
 
 
 def attempt(graph: omnigraph.Graph, intent: Intent) -> Outcome:
