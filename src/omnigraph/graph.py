@@ -55,6 +55,7 @@ def init(
     force: bool = False,
     consent: bool = False,
     actor: str | None = None,
+    message: str | None = None,
     storage_options: Mapping[str, str] | None = None,
     events: Events = ignore_events,
 ) -> "Graph":
@@ -69,7 +70,14 @@ def init(
     store = GraphStore.open(uri, storage_options)
     refuse_unfit_for_new_graph(store)
     create_graph(
-        store, schema, schema_source=schema_source, force=force, has_consent=consent, actor_id=actor, events=events
+        store,
+        schema,
+        schema_source=schema_source,
+        force=force,
+        has_consent=consent,
+        actor_id=actor,
+        message=message,
+        events=events,
     )
     return Graph(GraphContext.over(store, LocalEngine()), read_only=False)
 
@@ -213,9 +221,9 @@ class Graph:
         history = newest_first(log.history(head), head.graph_commit_id) if merged else log.first_parents(head)
         return [commit for _, commit in zip(range(limit), history, strict=False)] if limit is not None else [*history]
 
-    def commit(self, commit_id: str) -> Commit:
-        """Return one commit."""
-        return self._context.addresses.commit(commit_id)
+    def commit(self, address: str) -> Commit:
+        """Return the commit that an id, a unique beginning of one, or an address such as `main~2` means."""
+        return self._context.addresses.commit(address)
 
     @property
     def branches(self) -> "Branches":
@@ -234,6 +242,7 @@ class Graph:
         branch: str = MAIN_BRANCH,
         from_branch: str | None = None,
         actor: str | None = None,
+        message: str | None = None,
         max_errors: int = 20,
         engine: "str | EngineChoice | None" = None,
         events: Events = ignore_events,
@@ -258,6 +267,7 @@ class Graph:
             branch=branch,
             from_branch=from_branch,
             actor_id=actor,
+            message=message,
             max_errors=max_errors,
             choice=EngineChoice.named(engine, os.environ),
             events=events,
@@ -273,6 +283,7 @@ class Graph:
         branch: str = MAIN_BRANCH,
         from_branch: str | None = None,
         actor: str | None = None,
+        message: str | None = None,
         max_errors: int = 20,
         events: Events = ignore_events,
     ) -> "LoadResult":
@@ -294,6 +305,7 @@ class Graph:
             branch=branch,
             from_branch=from_branch,
             actor_id=actor,
+            message=message,
             max_errors=max_errors,
             choice=EngineChoice(engine=EngineName.LOCAL),
             events=events,
@@ -309,6 +321,7 @@ class Graph:
         branch: str = MAIN_BRANCH,
         from_branch: str | None = None,
         actor: str | None = None,
+        message: str | None = None,
         max_errors: int = 20,
         events: Events = ignore_events,
     ) -> "LoadResult":
@@ -330,6 +343,7 @@ class Graph:
                 branch=branch,
                 from_branch=from_branch,
                 actor=actor,
+                message=message,
                 max_errors=max_errors,
                 events=events,
             )
@@ -345,6 +359,7 @@ class Graph:
             branch=branch,
             from_branch=from_branch,
             actor_id=actor,
+            message=message,
             max_errors=max_errors,
             choice=EngineChoice(engine=EngineName.SPARK),
             events=events,
@@ -389,6 +404,7 @@ class Graph:
         branch: str = MAIN_BRANCH,
         reembed_all: bool = False,
         actor: str | None = None,
+        message: str | None = None,
         config: "EmbedConfig | None" = None,
         engine: "str | EngineChoice | None" = None,
         events: Events = ignore_events,
@@ -408,6 +424,7 @@ class Graph:
             branch=branch,
             reembed_all=reembed_all,
             actor_id=actor,
+            message=message,
             config=config or EmbedConfig.from_environ(os.environ),
             choice=EngineChoice.named(engine, os.environ),
             events=events,
@@ -449,6 +466,7 @@ class Graph:
         *,
         branch: str = MAIN_BRANCH,
         actor: str | None = None,
+        message: str | None = None,
         expected_head: str | None = None,
         events: Events = ignore_events,
     ) -> "WriteBatch":
@@ -459,7 +477,9 @@ class Graph:
         from omnigraph.writes.batch import WriteBatch
 
         self._refuse_read_only()
-        return WriteBatch(self._context, branch=branch, actor_id=actor, expected_head=expected_head, events=events)
+        return WriteBatch(
+            self._context, branch=branch, actor_id=actor, message=message, expected_head=expected_head, events=events
+        )
 
     def plan_schema(
         self, schema: str, *, schema_source: str = "<schema>", allow_data_loss: bool = False
@@ -480,6 +500,7 @@ class Graph:
         schema_source: str = "<schema>",
         allow_data_loss: bool = False,
         actor: str | None = None,
+        message: str | None = None,
         events: Events = ignore_events,
     ) -> "AppliedSchema":
         """Give the graph this schema as one commit, or raise and change nothing; without steps there is no commit.
@@ -492,7 +513,9 @@ class Graph:
         self._refuse_read_only()
         _refuse_cluster_managed(self.uri, remedy="change its schema file there")
         desired = SchemaText(text=schema, source=schema_source)
-        return apply_schema(self._context, desired, allow_data_loss=allow_data_loss, actor_id=actor, events=events)
+        return apply_schema(
+            self._context, desired, allow_data_loss=allow_data_loss, actor_id=actor, message=message, events=events
+        )
 
     def recover(self, *, wait_seconds: float = 0.0, events: Events = ignore_events) -> SweepResult:
         """Settle all interrupted writes, oldest first, and say what was done, what is in use and what is blocked.
@@ -517,6 +540,7 @@ class Graph:
         max_bytes: int | None = None,
         max_memory: int = 1 << 30,
         dry_run: bool = False,
+        message: str | None = None,
         wait_seconds: float = 0.0,
         engine: "str | EngineChoice | None" = None,
         events: Events = ignore_events,
@@ -542,6 +566,7 @@ class Graph:
             max_bytes=max_bytes,
             max_memory=max_memory,
             dry_run=dry_run,
+            message=message,
             wait_seconds=wait_seconds,
         )
         choice = EngineChoice.named(engine, os.environ)
@@ -556,6 +581,7 @@ class Graph:
         branch: str | None = None,
         tables: Sequence[str] = (),
         review_limit: int | None = None,
+        message: str | None = None,
         sample_limit: int = 20,
         wait_seconds: float = 0.0,
         events: Events = ignore_events,
@@ -582,6 +608,7 @@ class Graph:
             branch=branch,
             tables=tables,
             review_limit=review_limit,
+            message=message,
             sample_limit=sample_limit,
             wait_seconds=wait_seconds,
             events=events,

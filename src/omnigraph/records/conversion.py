@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.base.units import shorten
+from omnigraph.base.units import counted, shorten
 from omnigraph.catalog.model import FLOATS, INTEGERS, PropertyType, Scalar
 from omnigraph.records.findings import Code, Rejected
 from omnigraph.records.moments import are_common_moments, read_moments
@@ -262,7 +262,7 @@ def _convert_vectors(column: pa.Array, declared: PropertyType, stored: pa.DataTy
         return _refused(
             column,
             stored,
-            lambda row: f"expects {declared.dimension} numbers, got {lengths[row].as_py()}",
+            lambda row: f"expects {counted(declared.dimension or 0, 'number')}, got {lengths[row].as_py()}",
             rows=pc.indices_nonzero(is_short),
             code=Code.BAD_VECTOR,
         )
