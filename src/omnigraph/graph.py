@@ -639,12 +639,12 @@ class Graph:
             self._context, policy, confirm=confirm, choice=choice, wait_seconds=wait_seconds, events=events
         )
 
-    def abandon(self, operation_id: str) -> SweepResult:
+    def abandon(self, operation_id: str, *, events: Events = ignore_events) -> SweepResult:
         """Give up an operation that recovery cannot settle: its sidecar goes, the tables stay as they are."""
         from omnigraph.writes.recovery.abandon import abandon_operation
 
         self._refuse_read_only()
-        return SweepResult(recovered=[abandon_operation(self._context, operation_id)])
+        return SweepResult(recovered=[abandon_operation(self._context, operation_id, events)])
 
     def pending_operations(self) -> list[PendingOperation]:
         """Return the operations that were interrupted or are under way, oldest first; changes nothing."""

@@ -127,6 +127,7 @@ def test_health_spells_commands_that_exist():
     spelled = [
         commands.look_again(),
         commands.optimize("review"),
+        commands.optimize_all_branches(),
         commands.repair("review"),
         commands.recover(),
         commands.embed("Ship", "review"),

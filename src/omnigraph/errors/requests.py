@@ -72,7 +72,7 @@ class ConstraintViolation(RequestError):
 
 
 class InvalidName(RequestError):
-    """A branch, graph id or actor is misspelled or reserved."""
+    """A branch, graph id, actor or message is misspelled, reserved, or no plain text."""
 
     kind = "invalid_name"
     exit_code = 2

@@ -25,6 +25,7 @@ from omnigraph.pipeline.embed.selection import Selection
 from omnigraph.pipeline.embed.spec import EmbedSpec
 from omnigraph.pipeline.load.lines import Chunk, read_chunks
 from omnigraph.pipeline.load.sources import InputFile, InputReader, LocalInputs, find_inputs
+from omnigraph.pipeline.paths import given_path
 from omnigraph.records.findings import Finding, FindingCollector, Rejected
 from omnigraph.records.report import rejected
 
@@ -60,7 +61,8 @@ def run_embed_files(
     job = EmbedJob(spec=spec, selection=Selection.of(spec, types=types, select=select), mode=mode)
     for warning in spec.warnings:
         events(Warned(message=warning))
-    files = find_inputs(str(input), store=LocalInputs())
+    given_path(output, flag="--output")
+    files = find_inputs(given_path(input, flag="--input"), store=LocalInputs())
     counts = _look(files, job)
     provider = config() if counts.embedded else None
     if provider is not None:

@@ -16,6 +16,7 @@ from omnigraph.changes.feed import Feed
 from omnigraph.errors import Io, OutputReplaced
 from omnigraph.pipeline.export.run import run_export
 from omnigraph.pipeline.outputs import appearing_file
+from omnigraph.pipeline.paths import given_path
 from omnigraph.reads.snapshot import Snapshot
 from omnigraph.storage.flock import flock_within
 from omnigraph.writes.context import GraphContext
@@ -49,7 +50,7 @@ def write_baseline(
     An existing file is replaced at the very end or not at all. `ops` select nothing in a state; the cursor remembers
     them for the feed.
     """
-    path = Path(out)
+    path = Path(given_path(out, flag="--out"))
     _check_place(path)
     with _turn(path):
         feed = Feed.of_branch(context, branch, kinds=kinds, types=types, ops=ops, exclude_types=exclude_types)

@@ -18,6 +18,7 @@ from omnigraph.errors import EngineUnavailable, NotConfirmed, Usage
 from omnigraph.pipeline.export.parts import ExportFormat
 from omnigraph.pipeline.export.side_by_side import PartsExport, TableExported
 from omnigraph.pipeline.outputs import appearing_file
+from omnigraph.pipeline.paths import given_path
 from omnigraph.reads.reclaimed import telling_reclaimed
 from omnigraph.reads.snapshot import Snapshot
 from omnigraph.records.rendering import render_lines
@@ -75,6 +76,7 @@ def export_snapshot(
         _refuse_spark(choice)
         with holding:
             return _told(run_export(snapshot, out, uri=uri, types=types, events=events), events)
+    given_path(out, flag="--out")
     with holding:
         if form is ExportFormat.JSONL and not _means_directory(str(out)):
             _refuse_spark(choice)

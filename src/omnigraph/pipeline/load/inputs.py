@@ -16,6 +16,7 @@ from omnigraph.pipeline.load.places import store_of
 from omnigraph.pipeline.load.sources import STDIN, InputFile, InputStore, LocalInputs, find_inputs
 from omnigraph.pipeline.load.table_files import find_exported, find_tables, is_table_path
 from omnigraph.pipeline.load.tables import ColumnMap, TableFile, parse_tables
+from omnigraph.pipeline.paths import given_path
 from omnigraph.storage.scratch import Scratch
 
 IN_MEMORY_BYTES_MAX = 8 << 20
@@ -150,7 +151,7 @@ def find_input(data: str | Path | BinaryIO, *, type_name: str | None, columns: C
         if type_name is not None:
             raise Usage("A stream of bytes holds records; give the path of a table, or its rows.", flag="--type")
         return StreamInput(data)
-    path = str(data)
+    path = given_path(data, flag="--data")
     store = store_of(path)
     if type_name is not None:
         return TableInput(files=find_tables(path, type_name, store=store), columns=columns)
