@@ -1,7 +1,7 @@
 """The engine of this process: tasks on its threads, relational steps on DuckDB, straight over Arrow memory."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from functools import lru_cache, partial
 from pathlib import Path
@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from omnigraph.base import ids
 from omnigraph.engine.interface import Outcome, Produced, Relation, Relations, Task, Watch
+from omnigraph.engine.meter import Meter
 
 _WORKER_MEMORY = "1GiB"
 """What a statement on a worker may hold before it spills to disk: workers share a machine with each other."""
@@ -50,28 +51,46 @@ class LocalEngine:
         return self.sql(relations, statement)
 
     def map(
-        self, function: Callable[[Task], Outcome], tasks: Iterable[Task], *, watch: Watch | None = None
+        self,
+        function: Callable[[Task], Outcome],
+        tasks: Iterable[Task],
+        *,
+        weights: Sequence[int] | None = None,
+        watch: Watch | None = None,
     ) -> Iterator[Outcome]:
         """Run tasks on as many threads as this process may use cores."""
+        tasks = list(tasks)
+        meter = Meter.of(watch, weights, tasks=len(tasks))
         with ThreadPoolExecutor(max_workers=self.slots, thread_name_prefix="omnigraph") as pool:
-            running = [pool.submit(function, task) for task in tasks]
+            if meter is None:
+                running = [pool.submit(function, task) for task in tasks]
+            else:
+                running = [pool.submit(meter.run, place, partial(function, task)) for place, task in enumerate(tasks)]
             try:
-                for done, finished in enumerate(as_completed(running), start=1):
-                    outcome = finished.result()
-                    if watch is not None:
-                        watch(done)
-                    yield outcome
+                for finished in as_completed(running):
+                    yield finished.result()
             finally:
                 for left in running:
                     left.cancel()
 
     def map_groups(
-        self, relations: Relations, statement: str, *, by: str, function: Callable[[int, pa.Table], Outcome]
+        self,
+        relations: Relations,
+        statement: str,
+        *,
+        by: str,
+        function: Callable[[int, pa.Table], Outcome],
+        watch: Watch | None = None,
     ) -> Iterator[Outcome]:
         """Run the statement here and the groups on threads."""
         rows = self.sql(relations, statement)
-        keys = pc.unique(rows[by]).to_pylist()
-        return self.map(lambda key: function(key, rows.filter(pc.equal(rows[by], key))), sorted(keys))
+        counted = sorted((group["values"], group["counts"]) for group in pc.value_counts(rows[by]).to_pylist())
+        return self.map(
+            lambda key: function(key, rows.filter(pc.equal(rows[by], key))),
+            [key for key, _ in counted],
+            weights=[count for _, count in counted],
+            watch=watch,
+        )
 
     def close(self) -> None:
         """Keep nothing, let go of nothing."""
