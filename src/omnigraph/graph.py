@@ -9,9 +9,10 @@ from omnigraph.base.events import Events, ignore_events
 from omnigraph.catalog.type_names import each_name
 from omnigraph.engine.choice import EngineChoice, EngineName
 from omnigraph.engine.local import LocalEngine
-from omnigraph.errors import ClusterManaged, InvalidTarget
+from omnigraph.errors import ClusterManaged, GraphNotFound, InvalidTarget
 from omnigraph.manifest.addresses import Located
 from omnigraph.manifest.commits import MAIN_BRANCH, Commit
+from omnigraph.manifest.missing import no_graph_at, refuse_file, refuse_unfit_for_new_graph
 from omnigraph.manifest.topological import newest_first
 from omnigraph.reads.snapshot import Snapshot
 from omnigraph.storage.store import GraphStore
@@ -55,6 +56,7 @@ def init(
     force: bool = False,
     consent: bool = False,
     actor: str | None = None,
+    message: str | None = None,
     storage_options: Mapping[str, str] | None = None,
     events: Events = ignore_events,
 ) -> "Graph":
@@ -67,8 +69,16 @@ def init(
 
     _refuse_cluster_managed(uri, remedy="declare the graph in cluster.yaml")
     store = GraphStore.open(uri, storage_options)
+    refuse_unfit_for_new_graph(store)
     create_graph(
-        store, schema, schema_source=schema_source, force=force, has_consent=consent, actor_id=actor, events=events
+        store,
+        schema,
+        schema_source=schema_source,
+        force=force,
+        has_consent=consent,
+        actor_id=actor,
+        message=message,
+        events=events,
     )
     return Graph(GraphContext.over(store, LocalEngine()), read_only=False)
 
@@ -86,7 +96,11 @@ def open_graph(
     `recover=False` leaves that to `Graph.recover`, which says what it did.
     """
     context = GraphContext.over(GraphStore.open(uri, storage_options), LocalEngine())
-    context.manifest.load(MAIN_BRANCH)
+    refuse_file(context.store)
+    try:
+        context.manifest.load(MAIN_BRANCH)
+    except GraphNotFound as missing:
+        raise no_graph_at(context.store) from missing
     if recover and not read_only:
         settle_on_open(context, events)
     return Graph(context, read_only=read_only)
@@ -186,12 +200,13 @@ class Graph:
         kinds: Sequence[str] = (),
         types: Sequence[str] = (),
         ops: Sequence[str] = (),
+        exclude_types: Sequence[str] = (),
     ) -> "Diff":
         """Compare two snapshots, each addressed as for `snapshot_at`; iterate over the result."""
         from omnigraph.changes.snapshots import diff_snapshots
 
         sides = (self._context.addresses.resolve(address).snapshot for address in (before, after))
-        return diff_snapshots(self._context, *sides, kinds=kinds, types=types, ops=ops)
+        return diff_snapshots(self._context, *sides, kinds=kinds, types=types, ops=ops, exclude_types=exclude_types)
 
     @property
     def changes(self) -> "Changes":
@@ -207,9 +222,9 @@ class Graph:
         history = newest_first(log.history(head), head.graph_commit_id) if merged else log.first_parents(head)
         return [commit for _, commit in zip(range(limit), history, strict=False)] if limit is not None else [*history]
 
-    def commit(self, commit_id: str) -> Commit:
-        """Return one commit."""
-        return self._context.addresses.commit(commit_id)
+    def commit(self, address: str) -> Commit:
+        """Return the commit that an id, a unique beginning of one, or an address such as `main~2` means."""
+        return self._context.addresses.commit(address)
 
     @property
     def branches(self) -> "Branches":
@@ -228,6 +243,7 @@ class Graph:
         branch: str = MAIN_BRANCH,
         from_branch: str | None = None,
         actor: str | None = None,
+        message: str | None = None,
         max_errors: int = 20,
         engine: "str | EngineChoice | None" = None,
         events: Events = ignore_events,
@@ -252,6 +268,7 @@ class Graph:
             branch=branch,
             from_branch=from_branch,
             actor_id=actor,
+            message=message,
             max_errors=max_errors,
             choice=EngineChoice.named(engine, os.environ),
             events=events,
@@ -267,6 +284,7 @@ class Graph:
         branch: str = MAIN_BRANCH,
         from_branch: str | None = None,
         actor: str | None = None,
+        message: str | None = None,
         max_errors: int = 20,
         events: Events = ignore_events,
     ) -> "LoadResult":
@@ -288,6 +306,7 @@ class Graph:
             branch=branch,
             from_branch=from_branch,
             actor_id=actor,
+            message=message,
             max_errors=max_errors,
             choice=EngineChoice(engine=EngineName.LOCAL),
             events=events,
@@ -303,6 +322,7 @@ class Graph:
         branch: str = MAIN_BRANCH,
         from_branch: str | None = None,
         actor: str | None = None,
+        message: str | None = None,
         max_errors: int = 20,
         events: Events = ignore_events,
     ) -> "LoadResult":
@@ -324,6 +344,7 @@ class Graph:
                 branch=branch,
                 from_branch=from_branch,
                 actor=actor,
+                message=message,
                 max_errors=max_errors,
                 events=events,
             )
@@ -339,6 +360,7 @@ class Graph:
             branch=branch,
             from_branch=from_branch,
             actor_id=actor,
+            message=message,
             max_errors=max_errors,
             choice=EngineChoice(engine=EngineName.SPARK),
             events=events,
@@ -383,6 +405,7 @@ class Graph:
         branch: str = MAIN_BRANCH,
         reembed_all: bool = False,
         actor: str | None = None,
+        message: str | None = None,
         config: "EmbedConfig | None" = None,
         engine: "str | EngineChoice | None" = None,
         events: Events = ignore_events,
@@ -402,6 +425,7 @@ class Graph:
             branch=branch,
             reembed_all=reembed_all,
             actor_id=actor,
+            message=message,
             config=config or EmbedConfig.from_environ(os.environ),
             choice=EngineChoice.named(engine, os.environ),
             events=events,
@@ -415,12 +439,22 @@ class Graph:
         kinds: Sequence[str] = (),
         types: Sequence[str] = (),
         ops: Sequence[str] = (),
+        exclude_types: Sequence[str] = (),
         events: Events = ignore_events,
     ) -> "BaselineResult":
         """Write the head of a branch to a file, with the cursor at which `changes.poll` goes on behind it."""
         from omnigraph.pipeline.export.baseline import write_baseline
 
-        return write_baseline(self._context, out, branch=branch, kinds=kinds, types=types, ops=ops, events=events)
+        return write_baseline(
+            self._context,
+            out,
+            branch=branch,
+            kinds=kinds,
+            types=types,
+            ops=ops,
+            exclude_types=exclude_types,
+            events=events,
+        )
 
     def frames(self, spark: Any, *, snapshot: str = MAIN_BRANCH) -> "GraphFrames":
         """Return all nodes and all edges of one snapshot as two Spark data frames, as graph algorithms take them."""
@@ -433,6 +467,7 @@ class Graph:
         *,
         branch: str = MAIN_BRANCH,
         actor: str | None = None,
+        message: str | None = None,
         expected_head: str | None = None,
         events: Events = ignore_events,
     ) -> "WriteBatch":
@@ -443,7 +478,9 @@ class Graph:
         from omnigraph.writes.batch import WriteBatch
 
         self._refuse_read_only()
-        return WriteBatch(self._context, branch=branch, actor_id=actor, expected_head=expected_head, events=events)
+        return WriteBatch(
+            self._context, branch=branch, actor_id=actor, message=message, expected_head=expected_head, events=events
+        )
 
     def plan_schema(
         self, schema: str, *, schema_source: str = "<schema>", allow_data_loss: bool = False
@@ -464,6 +501,7 @@ class Graph:
         schema_source: str = "<schema>",
         allow_data_loss: bool = False,
         actor: str | None = None,
+        message: str | None = None,
         events: Events = ignore_events,
     ) -> "AppliedSchema":
         """Give the graph this schema as one commit, or raise and change nothing; without steps there is no commit.
@@ -476,7 +514,9 @@ class Graph:
         self._refuse_read_only()
         _refuse_cluster_managed(self.uri, remedy="change its schema file there")
         desired = SchemaText(text=schema, source=schema_source)
-        return apply_schema(self._context, desired, allow_data_loss=allow_data_loss, actor_id=actor, events=events)
+        return apply_schema(
+            self._context, desired, allow_data_loss=allow_data_loss, actor_id=actor, message=message, events=events
+        )
 
     def recover(self, *, wait_seconds: float = 0.0, events: Events = ignore_events) -> SweepResult:
         """Settle all interrupted writes, oldest first, and say what was done, what is in use and what is blocked.
@@ -501,6 +541,7 @@ class Graph:
         max_bytes: int | None = None,
         max_memory: int = 1 << 30,
         dry_run: bool = False,
+        message: str | None = None,
         wait_seconds: float = 0.0,
         engine: "str | EngineChoice | None" = None,
         events: Events = ignore_events,
@@ -526,6 +567,7 @@ class Graph:
             max_bytes=max_bytes,
             max_memory=max_memory,
             dry_run=dry_run,
+            message=message,
             wait_seconds=wait_seconds,
         )
         choice = EngineChoice.named(engine, os.environ)
@@ -540,6 +582,7 @@ class Graph:
         branch: str | None = None,
         tables: Sequence[str] = (),
         review_limit: int | None = None,
+        message: str | None = None,
         sample_limit: int = 20,
         wait_seconds: float = 0.0,
         events: Events = ignore_events,
@@ -566,6 +609,7 @@ class Graph:
             branch=branch,
             tables=tables,
             review_limit=review_limit,
+            message=message,
             sample_limit=sample_limit,
             wait_seconds=wait_seconds,
             events=events,

@@ -49,8 +49,14 @@ def spell_seconds(seconds: float) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """Spell a number of things: `1 row`, `12 rows`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    """Spell a number of things: `1 row`, `12 rows`, `0 branches`."""
+    return f"{number} {noun if number == 1 else _plural(noun)}"
+
+
+def _plural(noun: str) -> str:
+    if noun.endswith(("s", "x", "ch", "sh")):
+        return f"{noun}es"
+    return f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2] not in "aeiou" else f"{noun}s"
 
 
 def shorten(text: str, limit: int = 200) -> str:

@@ -69,7 +69,11 @@ def _run(arguments: list[str], invocation: Invocation) -> int:
 def _complete(instruction: str, invocation: Invocation) -> int:
     from click.shell_completion import shell_complete
 
-    return shell_complete(build_app(), {"obj": invocation}, PROGRAM, COMPLETION_VARIABLE, instruction)
+    from omnigraph.cli.completing import run_completion
+
+    return run_completion(
+        lambda: shell_complete(build_app(), {"obj": invocation}, PROGRAM, COMPLETION_VARIABLE, instruction)
+    )
 
 
 def _replace_closed_streams() -> None:

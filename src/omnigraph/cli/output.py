@@ -23,6 +23,8 @@ class Column:
 
     title: str
     justify: Literal["left", "right"] = "left"
+    is_whole: bool = False
+    """Whether its cells are never broken over lines: ids and times, which people copy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,11 +108,30 @@ class ConsoleOutput:
 
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
         for column in grid.columns:
-            table.add_column(column.title, justify=column.justify, overflow="fold")
+            table.add_column(column.title, justify=column.justify, overflow="fold", no_wrap=column.is_whole)
         for row in grid.rows:
             table.add_row(*row)
         # Cells are data: brackets in a name are not markup, and numbers need no highlighting.
-        Console(file=sys.stdout, markup=False, highlight=False, no_color=not self._has_color).print(table)
+        console = Console(file=sys.stdout, markup=False, highlight=False, no_color=not self._has_color)
+        if console.width < _width_needed(grid):
+            # Squeezed further, the table would cut ids in two; the terminal wraps plain lines in a way that copies.
+            sys.stdout.writelines(f"{line}\n" for line in grid.plain)
+            return
+        console.print(table)
+
+
+_CELL_MIN = 8
+_GAP = 3
+
+
+def _width_needed(grid: Grid) -> int:
+    """Return the width below which a table cannot be drawn without breaking what is to stay whole."""
+    cells = [[column.title, *(row[place] for row in grid.rows)] for place, column in enumerate(grid.columns)]
+    widths = [max(map(len, column)) for column in cells]
+    return sum(
+        (width if column.is_whole else min(width, _CELL_MIN)) + _GAP
+        for width, column in zip(widths, grid.columns, strict=True)
+    )
 
 
 def write_json(document: Json) -> None:

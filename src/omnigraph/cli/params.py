@@ -124,6 +124,13 @@ def branch_option(function: CallbackT) -> CallbackT:
     )(function)
 
 
+def message_option(function: CallbackT) -> CallbackT:
+    """Take `--message`, what the author says about the commit."""
+    return click.option(
+        "-m", "--message", metavar="TEXT", help="What to say about the commit, in one line; recorded with it."
+    )(function)
+
+
 def _trim_branch(context: click.Context, parameter: click.Parameter, value: str) -> str:
     del context
     branch = value.strip()

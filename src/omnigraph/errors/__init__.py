@@ -36,6 +36,7 @@ from omnigraph.errors.conflicts import (
     SchemaDrift,
     StaleView,
     StateConflict,
+    StreamDiverged,
     TableReplaced,
 )
 from omnigraph.errors.control import ClusterDiagnostics, DoctorFailed
@@ -146,6 +147,7 @@ __all__ = [
     "StaleView",
     "StateConflict",
     "StorageError",
+    "StreamDiverged",
     "TableReplaced",
     "UnsupportedSchemaChange",
     "Usage",

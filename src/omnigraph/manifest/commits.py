@@ -15,6 +15,9 @@ MAIN_BRANCH = "main"
 
 
 SYSTEM_ACTOR_PREFIX = "omnigraph:"
+MESSAGE = "message"
+"""Where a commit's metadata holds what its author says about it; commits of older programs have none."""
+_SHOWN_MAX = 60
 
 
 def check_actor(actor_id: str | None) -> str | None:
@@ -25,6 +28,13 @@ def check_actor(actor_id: str | None) -> str | None:
             name=actor_id,
         )
     return actor_id
+
+
+def check_message(message: str | None) -> str | None:
+    """Return what a user says about a commit; it is listed on one line, so it has to be one."""
+    if message is not None and not message.isprintable():
+        raise InvalidName("The message must be one line of printable text.", name=repr(message[:_SHOWN_MAX]))
+    return message
 
 
 class CommitKind(StrEnum):
@@ -54,6 +64,11 @@ class Commit:
     actor_id: str | None
     created_at_us: int
     metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def message(self) -> str | None:
+        """What its author said about it."""
+        return self.metadata.get(MESSAGE)
 
     def to_json(self) -> str:
         """Spell the record as it stands in the `graph_head` row."""

@@ -14,7 +14,7 @@ from omnigraph.base.events import Events
 from omnigraph.catalog.model import Catalog, EntityType, NodeType
 from omnigraph.catalog.type_names import find_type
 from omnigraph.errors import InvalidTarget
-from omnigraph.manifest.commits import Commit, check_actor
+from omnigraph.manifest.commits import Commit, check_actor, check_message
 from omnigraph.records.parse import parse_chunk
 from omnigraph.records.rendering import render_lines
 from omnigraph.records.report import rejected
@@ -57,12 +57,14 @@ class WriteBatch:
         *,
         branch: str,
         actor_id: str | None,
+        message: str | None,
         expected_head: str | None,
         events: Events,
     ) -> None:
         self._context = context
         self._branch = branch
         self._actor_id = check_actor(actor_id)
+        self._message = check_message(message)
         self._expected_head = expected_head
         self._events = events
         capture = capture_branch(context, branch)
@@ -117,7 +119,7 @@ class WriteBatch:
             actor_id=self._actor_id,
             expected_head=self._expected_head,
         )
-        commit = run_write(self._context, writer, self._events) if self._statements else None
+        commit = run_write(self._context, writer, self._events, message=self._message) if self._statements else None
         self._result = WriteResult(
             branch=self._branch,
             affected_nodes=writer.counts.nodes,

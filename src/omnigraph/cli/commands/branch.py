@@ -1,5 +1,7 @@
 """`omnigraph branch`."""
 
+from typing import Unpack
+
 import click
 
 from omnigraph import errors
@@ -10,7 +12,7 @@ from omnigraph.cli.consent import require_consent
 from omnigraph.cli.engine_choice import resolve_engine
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.opening import open_to_read
-from omnigraph.cli.params import json_option
+from omnigraph.cli.params import json_option, message_option
 from omnigraph.cli.progress import follow_progress
 from omnigraph.cli.scope import echo_target, resolve_storage
 
@@ -69,16 +71,13 @@ def branch_diff(
     stat: bool,
     limit: int | None,
     page_token: str | None,
-    kinds: tuple[str, ...],
-    types: tuple[str, ...],
-    ops: tuple[str, ...],
+    **filters: Unpack[Filters],
 ) -> None:
     """Show what merging a branch would bring.
 
     SOURCE is compared with the commit at which it parted from the target; what the target did since is left out. With
     --from it is compared with any other state. Every state is a branch, branch@N, branch@TIME, branch~N or a commit id.
     """
-    filters: Filters = {"kinds": kinds, "types": types, "ops": ops}
     if before is not None and into is not None:
         raise errors.Usage("--from names the state to compare with, so --into has no say; give one.", flag="--into")
     if stat and (limit is not None or page_token is not None):
@@ -136,7 +135,7 @@ def branch_delete(invocation: Invocation, *, name: str) -> None:
 @click.option("--into", metavar="TARGET", default="main", help="The branch that changes; default main.")
 @click.option("--delete-branch", is_flag=True, help="Delete SOURCE afterwards.")
 @click.option("--dry-run", is_flag=True, help="Say what would change or conflict; write nothing.")
-@click.option("--message", metavar="TEXT", help="Recorded on the commit.")
+@message_option
 @click.option("--show-values", is_flag=True, help="Show conflicting entities as they are on each side.")
 @json_option
 def branch_merge(

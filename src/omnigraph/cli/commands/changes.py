@@ -1,7 +1,10 @@
 """`omnigraph changes`."""
 
+from typing import Unpack
+
 import click
 
+from omnigraph.base.units import counted
 from omnigraph.cli import change_view
 from omnigraph.cli.change_flags import Filters, filter_options, limit_option, page_limits
 from omnigraph.cli.command import command
@@ -33,16 +36,13 @@ def changes_poll(
     cursor: str | None,
     start: str | None,
     limit: int | None,
-    kinds: tuple[str, ...],
-    types: tuple[str, ...],
-    ops: tuple[str, ...],
+    **filters: Unpack[Filters],
 ) -> None:
     """Deliver what changed on a branch since a cursor, commit by commit, oldest first.
 
     Store the cursor together with what the blocks changed, and poll again with it. A block may come twice, so apply
     it by its commit id.
     """
-    filters: Filters = {"kinds": kinds, "types": types, "ops": ops}
     graph = open_to_read(invocation)
     limits = page_limits(limit)
     feed = graph.changes.feed(branch, **filters)
@@ -62,9 +62,7 @@ def changes_baseline(
     *,
     branch: str,
     out: str,
-    kinds: tuple[str, ...],
-    types: tuple[str, ...],
-    ops: tuple[str, ...],
+    **filters: Unpack[Filters],
 ) -> None:
     """Write one exact state of a branch to a file, with the cursor that follows it.
 
@@ -73,12 +71,12 @@ def changes_baseline(
     """
     with follow_progress(invocation) as events:
         graph = open_to_read(invocation)
-        result = graph.baseline(out, branch=branch, kinds=kinds, types=types, ops=ops, events=events)
+        result = graph.baseline(out, branch=branch, events=events, **filters)
     invocation.output.show(
         result,
         document=lambda done: {"snapshot_commit_id": done.snapshot_commit_id, "resume_cursor": done.resume_cursor},
         text=lambda done: [
-            f"wrote {done.total_rows} rows of commit {done.snapshot_commit_id} to {out}",
+            f"wrote {counted(done.total_rows, 'row')} of commit {done.snapshot_commit_id} to {out}",
             f"cursor: {done.resume_cursor}",
         ],
     )

@@ -16,7 +16,8 @@ from omnigraph.maintenance.admission import refuse_pending_on
 from omnigraph.maintenance.optimize.costs import PUBLISH_SECONDS, TAIL_SECONDS_MAX
 from omnigraph.maintenance.optimize.table_commits import TableCommit, commit_table
 from omnigraph.maintenance.optimize.work import FinishedRewrite, TableWork
-from omnigraph.manifest.commits import Commit, CommitKind
+from omnigraph.maintenance.unreadable import UNREADABLE, problem_of, refuse_unreachable
+from omnigraph.manifest.commits import MESSAGE, Commit, CommitKind
 from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
 from omnigraph.storage.checksums import for_sidecar
@@ -62,6 +63,7 @@ def run_tail(
     concurrency: int,
     may_replan: bool,
     started: float,
+    message: str | None,
     events: Events,
 ) -> Tail:
     """Take the gates once for all tables, check what writers did meanwhile, commit and publish.
@@ -86,8 +88,9 @@ def run_tail(
         _share_spare_time(ready)
         tail.commits = ready
         effects = tuple(found.effect for found in ready)
+        said = {} if message is None else {MESSAGE: message}
         sidecar = describe_operation(
-            snapshot, identity, effects, {"tables": {found.pin.table_key: {} for found in ready}}
+            snapshot, identity, effects, {"tables": {found.pin.table_key: {} for found in ready}, **said}
         )
         preconditions = Preconditions(
             incarnation=snapshot.incarnation,
@@ -119,10 +122,12 @@ def _check_tables(
 ) -> list[TableCommit]:
     """Look at every table as it is now; return what can be committed, and note in `tail` what writers overtook."""
     with ThreadPoolExecutor(max_workers=concurrency, thread_name_prefix="optimize") as pool:
-        heads = list(pool.map(lambda work: context.store.tables.head(work.pinned.address), works))
+        heads = list(pool.map(lambda work: _head_of(context, work), works))
     tail.stale += _set_lost_files_aside(context, works)
     ready = []
     for work, head in zip(works, heads, strict=True):
+        if work.error is not None:
+            continue
         pin = snapshot.pin_of(work.plan.facts.pin.identity)
         if pin is None or pin.address != work.pinned.address or not same_schema:
             tail.stale.append(work.plan.table_key)
@@ -151,6 +156,16 @@ def _set_lost_files_aside(context: GraphContext, works: Sequence[TableWork]) -> 
             work.make_again(lost)
             stale.append(work.plan.table_key)
     return stale
+
+
+def _head_of(context: GraphContext, work: TableWork) -> Table | None:
+    """Open a table as it is now; one that broke meanwhile is given up, and the others are committed."""
+    try:
+        return context.store.tables.head(work.pinned.address)
+    except UNREADABLE as error:
+        refuse_unreachable(error)
+        work.error = problem_of(str(error))
+        return None
 
 
 def _still_good(work: TableWork, pin: TablePin, head: Table) -> TableCommit:
@@ -194,7 +209,7 @@ def _share_spare_time(ready: Sequence[TableCommit]) -> None:
 
 def _has_work(found: TableCommit) -> bool:
     plan = found.work.plan
-    return bool(found.rewrites or found.builds or plan.folds or plan.facts.layout.needs_upkeep)
+    return bool(found.rewrites or found.builds or plan.folds or plan.drops or plan.facts.layout.needs_upkeep)
 
 
 def _commit_tables(

@@ -26,7 +26,7 @@ from omnigraph.maintenance.repair.drift import (
 )
 from omnigraph.maintenance.repair.review import DriftReview, review_drift
 from omnigraph.maintenance.unreadable import UNREADABLE, problem_of, refuse_unreachable
-from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId, CommitKind
+from omnigraph.manifest.commits import MAIN_BRANCH, MESSAGE, Commit, CommitId, CommitKind, check_message
 from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions
 from omnigraph.manifest.rows import MANIFEST
 from omnigraph.manifest.snapshot import GraphSnapshot
@@ -106,6 +106,7 @@ def run_repair(
     branch: str | None = None,
     tables: Sequence[str] = (),
     review_limit: int | None = None,
+    message: str | None = None,
     sample_limit: int = SAMPLES_SHOWN,
     wait_seconds: float = 0.0,
     events: Events = ignore_events,
@@ -115,6 +116,7 @@ def run_repair(
     With `review_limit`, rows say what publishing changes and which rules that breaks, with up to that many samples.
     What is published although nobody can vouch for it is judged by the rules in any case, with `sample_limit` samples.
     """
+    check_message(message)
     require_settled(context, "repair")
     branches, unreadable = _readable_branches(context, branch)
     keys = check_table_keys((context.manifest.load(name).snapshot for name in branches), tables)
@@ -125,7 +127,7 @@ def run_repair(
     with sole_maintainer(context, "repair", wait_seconds=wait_seconds, events=events):
         # Once more under the lock: what another run was doing meanwhile is over now.
         require_settled(context, "repair")
-        outcomes = [_repair_branch(context, name, looking, events) for name in branches]
+        outcomes = [_repair_branch(context, name, looking, message, events) for name in branches]
     return RepairReport(
         consent=consent,
         rows=(*(row for rows, _ in outcomes for row in rows), *unreadable),
@@ -189,7 +191,7 @@ def _preview_branch(context: GraphContext, branch: str, looking: _Looking) -> li
 
 
 def _repair_branch(
-    context: GraphContext, branch: str, looking: _Looking, events: Events
+    context: GraphContext, branch: str, looking: _Looking, message: str | None, events: Events
 ) -> tuple[list[RepairRow], Commit | None]:
     bring_up_to_date(context, branch)
     keys, consent = looking.keys, looking.consent
@@ -205,13 +207,13 @@ def _repair_branch(
         if not chosen:
             return rows, None
         if consent is Consent.DISCARD:
-            return rows, discard(context, snapshot, chosen, lock, actor=REPAIR_ACTOR, events=events)
+            return rows, discard(context, snapshot, chosen, lock, actor=REPAIR_ACTOR, message=message, events=events)
         faults.reach("repair.before_publish")
         lock.ensure_seconds_left()
         commit = context.publisher.publish(
             branch,
             ManifestChanges(pins=tuple(_pin_move(drift) for drift in chosen)),
-            _commit(branch, chosen, rows),
+            _commit(branch, chosen, rows, message),
             _preconditions(snapshot, chosen),
         )
         finish_published(context, commit, events)
@@ -318,7 +320,7 @@ def _pin_move(drift: TableDrift) -> PinMove:
     )
 
 
-def _commit(branch: str, chosen: Sequence[TableDrift], rows: Sequence[RepairRow]) -> Commit:
+def _commit(branch: str, chosen: Sequence[TableDrift], rows: Sequence[RepairRow], message: str | None) -> Commit:
     broken = {row.table_key: dict(row.broken.by_code) for row in rows if row.broken is not None and row.broken.total}
     repaired: dict[str, Any] = {
         drift.pin.table_key: {
@@ -339,7 +341,7 @@ def _commit(branch: str, chosen: Sequence[TableDrift], rows: Sequence[RepairRow]
         kind=CommitKind.REPAIR,
         actor_id=REPAIR_ACTOR,
         created_at_us=clock.now_us(),
-        metadata={"repaired": repaired},
+        metadata={"repaired": repaired, **({} if message is None else {MESSAGE: message})},
     )
 
 

@@ -21,7 +21,7 @@ from omnigraph.embedding.embedder import embed_texts
 from omnigraph.embedding.vectors import vector_column
 from omnigraph.engine.choice import EngineChoice, EngineName
 from omnigraph.engine.opening import close_at_end, open_engine
-from omnigraph.manifest.commits import CommitKind, check_actor
+from omnigraph.manifest.commits import CommitKind, check_actor, check_message
 from omnigraph.pipeline.embed.result import EmbedMode, EmbedResult
 from omnigraph.pipeline.embed.targets import Target, find_targets
 from omnigraph.pipeline.embed.workers import WorkersEmbedWriter, pending_texts
@@ -46,6 +46,7 @@ def run_embed(
     branch: str,
     reembed_all: bool,
     actor_id: str | None,
+    message: str | None,
     config: EmbedConfig,
     choice: EngineChoice,
     events: Events,
@@ -55,6 +56,7 @@ def run_embed(
     With `reembed_all`, vectors that exist are made again too.
     """
     check_actor(actor_id)
+    check_message(message)
     capture = capture_branch(context, branch)
     targets = find_targets(capture.catalog, types)
     for warning in config.warnings:
@@ -63,7 +65,7 @@ def run_embed(
         config.require_model(target.embed.model, where=target.spelled)
     with ExitStack() as ending:
         writer, engine, reason = _writer(capture, targets, ending, reembed_all, actor_id, config, choice, events)
-        commit = run_write(context, writer, events)
+        commit = run_write(context, writer, events, message=message)
     if engine is None:
         engine, reason = "local", f"{counted(writer.embedded, 'text')}, {config.provider} provider"
         tell(events, EngineChosen(engine=engine, reason=reason))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from omnigraph.base.events import Advanced, EngineChosen, Events, Warned
+from omnigraph.base.units import counted
 from omnigraph.catalog.model import TableKey
 from omnigraph.engine.choice import EngineChoice, EngineName
 from omnigraph.errors import EngineUnavailable, NotConfirmed, Usage
@@ -137,7 +138,7 @@ def _result(
         out=out,
         tables=tables,
         engine="local",
-        engine_reason=f"{sum(table.rows for table in tables)} rows",
+        engine_reason=counted(sum(table.rows for table in tables), "row"),
     )
 
 

@@ -16,7 +16,7 @@ from omnigraph.engine.choice import EngineChoice
 from omnigraph.engine.interface import Engine
 from omnigraph.engine.opening import close_at_end, open_engine
 from omnigraph.errors import BranchNotFound, InvalidTarget
-from omnigraph.manifest.commits import Commit, CommitId, check_actor
+from omnigraph.manifest.commits import Commit, CommitId, check_actor, check_message
 from omnigraph.manifest.missing import no_such_branch
 from omnigraph.pipeline.load.bulk.buckets import Buckets
 from omnigraph.pipeline.load.bulk.writer import BulkLoadWriter, load_task, read_pieces, stored_rows
@@ -71,6 +71,7 @@ def run_load(
     branch: str,
     from_branch: str | None,
     actor_id: str | None,
+    message: str | None,
     max_errors: int,
     choice: EngineChoice,
     events: Events,
@@ -82,6 +83,7 @@ def run_load(
     if mode not in get_args(LoadMode):
         raise InvalidTarget(f"{mode!r} is not a load mode; use one of {', '.join(get_args(LoadMode))}.")
     check_actor(actor_id)
+    check_message(message)
     created_at = _fork_if_missing(context, branch, from_branch)
     try:
         loaded = _load(
@@ -90,6 +92,7 @@ def run_load(
             mode=mode,
             branch=branch,
             actor_id=actor_id,
+            message=message,
             max_errors=max_errors,
             choice=choice,
             events=events,
@@ -152,6 +155,7 @@ def _load(
     mode: LoadMode,
     branch: str,
     actor_id: str | None,
+    message: str | None,
     max_errors: int,
     choice: EngineChoice,
     events: Events,
@@ -180,7 +184,7 @@ def _load(
             ending.callback(scratch.clear_at_end, events)
             ending.callback(close_at_end, engine, events)
             writer = _bulk_writer(capture, found, engine, scratch, mode, branch, actor_id, max_errors, events)
-        commit = run_write(context, writer, events) if writer.has_records else None
+        commit = run_write(context, writer, events, message=message) if writer.has_records else None
     return _Loaded(rows_loaded=writer.rows_loaded, commit=commit, engine=engine.name, reason=reason)
 
 

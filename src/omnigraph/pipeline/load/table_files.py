@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
-from omnigraph.base.units import shorten
+from omnigraph.base.units import counted, shorten
 from omnigraph.errors import InvalidRecord, Io, Usage
 from omnigraph.pipeline.load.sources import InputStore, StoredFile, find_files
 from omnigraph.storage.foreign import ForeignDataset
@@ -154,7 +154,7 @@ class StoredTable:
 
     def _ragged(self, row: Any) -> InvalidRecord:
         # The header is Arrow's first row, and the first row of data is ours.
-        message = f"the row has {row.actual_columns} cells, the header {row.expected_columns}"
+        message = f"the row has {counted(row.actual_columns, 'cell')}, the header {row.expected_columns}"
         entry = {"file": self.name, "line": row.number - 1, "code": "bad_envelope", "message": message}
         return InvalidRecord(
             f"load rejected: 1 error in 1 file; first: {self.name}:{row.number - 1}: {message}",

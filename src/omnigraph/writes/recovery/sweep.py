@@ -4,7 +4,8 @@ import logging
 from dataclasses import dataclass, field
 
 from omnigraph.base import clock, faults
-from omnigraph.base.events import Events, ignore_events
+from omnigraph.base.endings import tell
+from omnigraph.base.events import Events, Noted, ignore_events
 from omnigraph.errors import BranchBusy, OmniError, StaleView
 from omnigraph.manifest.commits import Commit
 from omnigraph.storage.locks import HeldLock
@@ -39,8 +40,10 @@ class SweepResult:
     blocked: list[BlockedOperation] = field(default_factory=list)
 
 
-def settle_branch(context: GraphContext, branch: str, *, lock: HeldLock | None = None) -> None:
-    """Settle every sidecar that concerns a branch, or raise `RecoveryRequired` for the first that cannot be.
+def settle_branch(
+    context: GraphContext, branch: str, *, lock: HeldLock | None = None, events: Events = ignore_events
+) -> None:
+    """Settle every sidecar that concerns a branch and say so, or raise `RecoveryRequired` for the first that cannot be.
 
     Costs one listing when nothing is pending, which is nearly always. Sidecars of other branches are left alone,
     unless they change the schema; one that cannot be read may belong to any branch and therefore blocks.
@@ -50,7 +53,7 @@ def settle_branch(context: GraphContext, branch: str, *, lock: HeldLock | None =
         if sidecar is None or not _concerns(sidecar, branch):
             continue
         if lock is not None and sidecar.branch_name == branch:
-            _settle(context, operation_id, lock)
+            _tell(_settle(context, operation_id, lock), events)
             continue
         if lock is not None:
             # Its own gates cannot be had inside those of another branch: back out, and the next attempt settles it.
@@ -58,7 +61,18 @@ def settle_branch(context: GraphContext, branch: str, *, lock: HeldLock | None =
         with context.store.locks.acquire(
             f"branch/{sidecar.branch_name}", operation=f"recover {operation_id}", wait_seconds=GATE_WAIT_SECONDS
         ) as taken:
-            _settle(context, operation_id, taken)
+            _tell(_settle(context, operation_id, taken), events)
+
+
+def tell_settled(swept: SweepResult, events: Events) -> None:
+    """Say what a sweep did, for whoever came for something else."""
+    for settled in swept.recovered:
+        _tell(settled, events)
+
+
+def _tell(settled: Settled | None, events: Events) -> None:
+    if settled is not None:
+        tell(events, Noted(message=settled.note))
 
 
 def _concerns(sidecar: Sidecar, branch: str) -> bool:
