@@ -28,6 +28,7 @@ LINES = {
     "repair": (),
     "cleanup": (),
     "health": (),
+    "verify": (),
     "recover": (),
     "embed": (),
 }

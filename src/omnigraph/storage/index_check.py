@@ -116,7 +116,9 @@ def _full_text(table: Table, column: str) -> str | None:
         word = max((word for word in words if len(word) in _WORD_LENGTHS), key=len, default=None)
         if word is None:
             continue
-        found = table.search([column, "_score"], with_row_ids=True, full_text_query={"columns": [column], "query": word})
+        found = table.search(
+            [column, "_score"], with_row_ids=True, full_text_query={"columns": [column], "query": word}
+        )
         if not pc.any(pc.equal(found[ROW_ID], pa.scalar(row_id, pa.uint64()))).as_py():
             return f"does not find a row whose {column} has the word {word!r}"
     return None
