@@ -6,7 +6,6 @@ sequence of lines and grids; a grid is drawn as a table on a terminal and writte
 
 import errno
 import json
-import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -40,10 +39,15 @@ Text = Sequence[str | Grid]
 
 
 class StdoutFailed(Exception):
-    """stdout did not take the result: it is closed, its reader has gone, or what it writes to is full."""
+    """stdout did not take the result: it is closed, its reader has gone, or what it writes to is full.
+
+    No `OSError`: code that expects those of its own files must not take this for one of them.
+    """
 
     def __init__(self, cause: OSError) -> None:
-        super().__init__(os.strerror(cause.errno) if cause.errno else str(cause))
+        super().__init__(cause.strerror or str(cause))
+        self.is_pipe = cause.errno == errno.EPIPE
+        """Whether a reader has had enough, which is how `| head` ends and needs no words."""
         self.is_closed = cause.errno in {errno.EPIPE, errno.EBADF}
         """Whether nobody listens, in contrast to somebody who lost what was said."""
 

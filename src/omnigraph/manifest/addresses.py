@@ -12,7 +12,7 @@ from omnigraph.base import ids
 from omnigraph.base.clock import iso_from_us
 from omnigraph.base.units import counted
 from omnigraph.errors import BranchNotFound, CommitNotFound, InvalidTarget, SnapshotNotFound
-from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId
+from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId, check_name
 from omnigraph.manifest.live_branches import look_at_live_branches
 from omnigraph.manifest.log import CommitLog
 from omnigraph.manifest.snapshot import GraphSnapshot
@@ -59,6 +59,7 @@ class Addresses:
 
     def resolve(self, text: str) -> Located:
         """Find the commit that a written address means."""
+        check_name(text, what="The address of a snapshot")
         if ids.is_ulid(text):
             return self.at_commit(text)
         try:
@@ -132,6 +133,7 @@ class Addresses:
 
     def commit(self, address: str) -> Commit:
         """Return the commit that an address means; an id finds it also on a branch that is gone."""
+        check_name(address, what="The address of a commit")
         if ids.is_ulid(address):
             return self._by_id(address)
         try:

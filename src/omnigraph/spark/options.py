@@ -7,7 +7,9 @@ instead of the past, `main` be written instead of a branch. Here every name is k
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 
+from omnigraph.base.plain_text import plain_text
 from omnigraph.errors import Usage
 
 ADDRESS = ("graph", "type", "branch")
@@ -45,6 +47,7 @@ class Options:
         for name, value in given.items():
             if name.lower() in _SPARKS_OWN:
                 continue
+            plain_text(value, what=f"The option {name}", refusal=partial(Usage, flag=name))
             ours = by_folded.get(name.lower())
             if ours is None:
                 raise _unknown(name, [*known, *(other for other, means in _MEANINGS.items() if means in known)])
