@@ -1,13 +1,15 @@
 """The engine of this process: tasks on its threads, relational steps on DuckDB, straight over Arrow memory."""
 
+import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
 from functools import lru_cache, partial
 from pathlib import Path
 from tempfile import gettempdir
 from threading import Lock
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,9 +17,14 @@ import pyarrow.compute as pc
 from omnigraph.base import ids
 from omnigraph.engine.interface import Outcome, Produced, Relation, Relations, Task, Watch
 from omnigraph.engine.meter import Meter
+from omnigraph.errors import QueryFailed
+
+Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any] | None
+"""What stands for `?`, `$1` or `$name` in a query."""
 
 _WORKER_MEMORY = "1GiB"
 """What a statement on a worker may hold before it spills to disk: workers share a machine with each other."""
+_QUERY_BATCH_ROWS = 1 << 16
 
 
 class LocalEngine:
@@ -45,6 +52,37 @@ class LocalEngine:
             for name, relation in relations.items():
                 cursor.register(name, self._table(relation) if isinstance(relation, Produced) else relation)
             return cursor.sql(statement).to_arrow_table()
+
+    @contextmanager
+    def querying(
+        self, relations: Mapping[str, Any], statement: str, parameters: Parameters = None
+    ) -> Iterator[pa.RecordBatchReader]:
+        """Run a user's query over Arrow tables and datasets, and stream its rows for as long as the block lasts.
+
+        Whatever the database says against it is a `QueryFailed`. More memory than the machine has goes to disk.
+        """
+        with self._cursor() as cursor, _query_failures():
+            # Only what was named counts, not what the variables of some caller happen to be called.
+            cursor.execute("SET python_enable_replacements = false")
+            for name, relation in relations.items():
+                cursor.register(name, relation)
+            yield cursor.sql(statement, params=parameters).to_arrow_reader(_QUERY_BATCH_ROWS)
+
+    def tables_in(self, statement: str) -> frozenset[str]:
+        """Return the tables that a query names, its own common tables among them.
+
+        Raises `QueryFailed` unless it is one query that only reads.
+        """
+        with self._cursor() as cursor, _query_failures():
+            # DuckDB's own list of names looks them up first, and knows nothing of parameters.
+            parsed = json.loads(cursor.execute("SELECT json_serialize_sql(?)", [statement]).fetchone()[0])
+            if not parsed["error"] and len(parsed["statements"]) == 1:
+                return frozenset(_base_tables(parsed))
+            kinds = [found.type.name for found in cursor.extract_statements(statement)]
+        raise QueryFailed(
+            f"A snapshot answers one SELECT at a time, not {' and '.join(kinds) or 'nothing'}. "
+            "Write with graph.load and graph.write."
+        )
 
     def keep(self, relations: Relations, statement: str) -> Relation:
         """Run one statement; its result stays in memory for as long as somebody refers to it."""
@@ -114,6 +152,27 @@ class LocalEngine:
                     }
                 )
             return self._database.cursor()
+
+
+def _base_tables(parsed: Any) -> Iterator[str]:
+    """Yield the names of all tables in a parsed query, however deep they stand in it."""
+    if isinstance(parsed, dict):
+        if parsed.get("type") == "BASE_TABLE":
+            yield parsed["table_name"]
+        parsed = list(parsed.values())
+    if isinstance(parsed, list):
+        for part in parsed:
+            yield from _base_tables(part)
+
+
+@contextmanager
+def _query_failures() -> Iterator[None]:
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        raise QueryFailed(str(error).strip(), names_unknown_table=isinstance(error, duckdb.CatalogException)) from error
 
 
 @lru_cache(maxsize=2)

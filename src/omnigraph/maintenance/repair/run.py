@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from omnigraph.base import clock, faults, ids
 from omnigraph.base.events import Events, ignore_events
+from omnigraph.base.showing import Shown
 from omnigraph.branches.gates import hold_branches
 from omnigraph.catalog.model import TableKey
 from omnigraph.errors import OmniError
@@ -85,8 +86,8 @@ class RepairRow:
     """Whether it could not be looked at; it stays as it is, whatever the consent."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RepairReport:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class RepairReport(Shown):
     """All rows of one run, and the commits it made."""
 
     consent: Consent

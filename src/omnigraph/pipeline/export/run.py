@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from omnigraph.base.events import EngineChosen, Events, Phase, Warned, phase
+from omnigraph.base.showing import Shown
 from omnigraph.base.units import counted
 from omnigraph.catalog.model import TableKey
 from omnigraph.engine.choice import EngineChoice, EngineName
@@ -27,8 +28,8 @@ from omnigraph.writes.context import GraphContext
 from omnigraph.writes.holding import hold_if_possible
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExportResult:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ExportResult(Shown):
     """What an export wrote, and which commit it shows."""
 
     uri: str

@@ -8,6 +8,7 @@ from typing import get_args
 from omnigraph.base import ids, work
 from omnigraph.base.endings import attempt
 from omnigraph.base.events import EngineChosen, Events, phase
+from omnigraph.base.showing import Shown
 from omnigraph.branches.create import create_branch
 from omnigraph.branches.delete import delete_branch
 from omnigraph.branches.names import check_branch_name
@@ -41,8 +42,8 @@ class TableLoaded:
     rows_loaded: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadResult:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class LoadResult(Shown):
     """What a load did; `commit` is None when it changed nothing."""
 
     uri: str
