@@ -6,7 +6,7 @@ from omnigraph.base import ids
 from omnigraph.base.endings import tell
 from omnigraph.base.events import Events, Warned
 from omnigraph.catalog.migration import MigrationStep
-from omnigraph.errors import BranchBusy, RecoveryRequired, SchemaApplyLocked, SchemaDrift
+from omnigraph.errors import BranchBusy, Effect, RecoveryRequired, SchemaApplyLocked, SchemaDrift
 from omnigraph.evolution.plan import FOREIGN_EDIT, SchemaText, has_foreign_edit
 from omnigraph.evolution.writer import SchemaWriter, refuse_other_branches
 from omnigraph.manifest.commits import MAIN_BRANCH, Commit, check_actor, check_message
@@ -30,6 +30,11 @@ class AppliedSchema:
     graph_version: int
     """The graph version that has the schema."""
     commit: Commit | None
+
+    @property
+    def effect(self) -> Effect:
+        """Whether anything was published; errors say the same under the same name."""
+        return Effect.of(self.commit)
 
     @property
     def applied(self) -> bool:
