@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from omnigraph.base import ids
 from omnigraph.base.events import Events
 from omnigraph.base.plain_text import is_unicode
+from omnigraph.base.showing import Shown
 from omnigraph.base.units import shorten
 from omnigraph.catalog.model import Catalog, EntityType, NodeType
 from omnigraph.catalog.type_names import find_type
@@ -36,8 +37,8 @@ Where: TypeAlias = Sequence[tuple[str, Operator, Any]]
 _ROWS_SOURCE = ("<rows>",)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WriteResult:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class WriteResult(Shown):
     """What a batch did; `commit` is None when it changed nothing."""
 
     branch: str

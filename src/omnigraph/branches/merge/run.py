@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from omnigraph.base import faults
 from omnigraph.base.endings import tell
 from omnigraph.base.events import Events, Warned
+from omnigraph.base.showing import Shown
 from omnigraph.branches.delete import delete_branch
 from omnigraph.branches.merge.plan import MergePlan, TableCounts
 from omnigraph.branches.merge.planner import MergePlanner
@@ -26,8 +27,8 @@ from omnigraph.writes.protocol import run_write
 from omnigraph.writes.recovery.sweep import settle_branch
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MergeResult:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class MergeResult(Shown):
     """What a merge did, or in a dry run what it would do."""
 
     source: str

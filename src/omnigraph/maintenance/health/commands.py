@@ -37,6 +37,10 @@ class Commands:
         chosen = ("--type", type_name) if type_name is not None else ()
         return _spell("embed", self.uri, *chosen, *_on(branch))
 
+    def export(self, table_key: str, branch: str | None) -> str:
+        """Write out the rows of one table, for somebody to correct."""
+        return _spell("export", self.uri, "--type", table_key, *_on(branch))
+
     def preview_cleanup(self) -> str:
         """Show what can be removed and what keeps it from being told."""
         return _spell("cleanup", self.uri)

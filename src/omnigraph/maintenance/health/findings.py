@@ -10,6 +10,7 @@ from omnigraph.maintenance.health.damage import Damage, DamagedPart
 from omnigraph.maintenance.health.facts import GraphHealth, InternalHealth
 from omnigraph.maintenance.health.finding import Finding, Severity, Status, most_urgent_first, status_of
 from omnigraph.maintenance.health.grouping import group_findings
+from omnigraph.maintenance.health.rules import BrokenTable
 from omnigraph.maintenance.health.runs import RepeatedFailure, repeated_failures
 from omnigraph.maintenance.health.table_findings import AUTO_CLEANUP, find_in_tables
 from omnigraph.manifest.commits import MAIN_BRANCH
@@ -22,6 +23,7 @@ RECLAIMABLE_BYTES_MIN = 64 << 20
 _DAY_US = 86_400 * 1_000_000
 _BRANCHES_APART_MAX = 3
 """Up to so many branches are told one by one, each with its own command."""
+_BROKEN_SHOWN = 3
 _FAILURES_MAX = 3
 """So often in a row is no bad luck any more: what maintenance leaves undone piles up until the disk is full."""
 
@@ -33,6 +35,7 @@ def find(health: GraphHealth) -> list[Finding]:
         *_damages(commands, health.damages),
         *_recoveries(commands, health),
         *find_in_tables(commands, health.tables),
+        *(_broken(commands, table) for table in health.broken),
         *(finding for internal in health.internal for finding in _internal(commands, internal)),
         *(finding for branch in health.branches for finding in _branch(commands, health, branch)),
         *(_failure(commands, failure) for failure in repeated_failures(health.runs) if _concerns(health, failure)),
@@ -105,6 +108,22 @@ def _damage(commands: Commands, damage: Damage) -> Finding:
         fix=fix,
         table_key=damage.table_key,
         branch=damage.branch,
+    )
+
+
+def _broken(commands: Commands, table: BrokenTable) -> Finding:
+    found = table.findings
+    counts = ", ".join(f"{count:,} {code.value.replace('_', ' ')}" for code, count in found.by_code.items())
+    first = "; ".join(finding.message for finding in found.first[:_BROKEN_SHOWN])
+    more = f"; and {found.total - _BROKEN_SHOWN:,} more" if found.total > _BROKEN_SHOWN else ""
+    return Finding(
+        severity=Severity.ACTION,
+        code="rules_broken",
+        message=f"a forced repair published rows that break declared rules ({counts}): {first}{more}. Export the rows, "
+        "correct them and load them with --mode overwrite",
+        fix=commands.export(table.table_key, table.branch),
+        table_key=table.table_key,
+        branch=None if table.branch == MAIN_BRANCH else table.branch,
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from omnigraph.base.showing import Shown
 from omnigraph.catalog.indexes import IndexIntent
 from omnigraph.errors import Effect, MaintenanceContention, OmniError, OptimizePartial
 from omnigraph.maintenance.optimize.costs import live_rows
@@ -48,8 +49,8 @@ class Contention:
     attempts: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OptimizeResult:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class OptimizeResult(Shown):
     """One run over one branch."""
 
     uri: str
