@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from omnigraph.embedding.config import EmbedConfig
     from omnigraph.graph import Graph, embed_files, init
     from omnigraph.graph import open_graph as open  # noqa: A004 — the verb users look for
+    from omnigraph.maintenance.verify.report import Problem, VerifyReport
     from omnigraph.manifest.commits import Commit
     from omnigraph.manifest.stamp import INTERNAL_SCHEMA_VERSION
     from omnigraph.reads.snapshot import Snapshot, SnapshotTable
@@ -28,8 +29,10 @@ _HOME = {
     "EmbedConfig": ("omnigraph.embedding.config", "EmbedConfig"),
     "Graph": ("omnigraph.graph", "Graph"),
     "INTERNAL_SCHEMA_VERSION": ("omnigraph.manifest.stamp", "INTERNAL_SCHEMA_VERSION"),
+    "Problem": ("omnigraph.maintenance.verify.report", "Problem"),
     "Snapshot": ("omnigraph.reads.snapshot", "Snapshot"),
     "SnapshotTable": ("omnigraph.reads.snapshot", "SnapshotTable"),
+    "VerifyReport": ("omnigraph.maintenance.verify.report", "VerifyReport"),
     "embed_files": ("omnigraph.graph", "embed_files"),
     "init": ("omnigraph.graph", "init"),
     "open": ("omnigraph.graph", "open_graph"),
@@ -40,8 +43,10 @@ __all__ = [
     "Commit",
     "EmbedConfig",
     "Graph",
+    "Problem",
     "Snapshot",
     "SnapshotTable",
+    "VerifyReport",
     "__version__",
     "embed_files",
     "init",
