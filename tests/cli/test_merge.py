@@ -143,7 +143,10 @@ def test_main_can_be_merged_into_a_branch(review, run):
     ran = run("branch", "merge", "--store", review, "main", "--into", "review")
 
     assert ran.code == 0
-    assert ran.out.splitlines()[1:] == ["node:Artist inserted=0 updated=1 deleted=0"]
+    assert [line.split() for line in ran.out.splitlines()[1:]] == [
+        ["table", "inserted", "updated", "deleted"],
+        ["node:Artist", "0", "1", "0"],
+    ]
     assert run("branch", "merge", "--store", review, "review").out.startswith(
         "merged review into main as a fast-forward"
     )
