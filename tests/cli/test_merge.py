@@ -67,9 +67,10 @@ def test_conflicts_are_listed_for_people_and_end_with_exit_code_5(review, run):
     ran = run("branch", "merge", "--store", review, "review", "--show-values")
 
     assert ran.code == 5
-    assert ran.out.splitlines()[0] == (
-        "divergent_update node:Artist Artist 'Ines' was changed differently on both sides"
-    )
+    assert ran.out.splitlines()[:2] == [
+        "conflict          table        entity  what",
+        "divergent_update  node:Artist  Ines    Artist 'Ines' was changed differently on both sides",
+    ]
     assert '"born": 1908' in ran.out
     assert "meets 1 conflict; nothing was written" in ran.err
     assert run("export", review).out == before

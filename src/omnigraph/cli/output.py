@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar
 
 _NOTHING = "-"
+_PADDED_MAX = 60
+"""Cells that are longer are sentences, for which nothing else is moved out of sight."""
 Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
 ResultT = TypeVar("ResultT")
 
@@ -46,7 +48,7 @@ class Grid:
             return
         table = [tuple(column.title or _NOTHING for column in self.columns), *self.rows]
         spelled = [tuple(cell or _NOTHING for cell in row) for row in table]
-        widths = [max(len(row[place]) for row in spelled) for place in range(len(self.columns))]
+        widths = [min(max(len(row[place]) for row in spelled), _PADDED_MAX) for place in range(len(self.columns))]
         for row in spelled:
             padded = (
                 cell.rjust(width) if column.justify == "right" else cell.ljust(width)
