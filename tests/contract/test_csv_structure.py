@@ -59,7 +59,7 @@ def test_broken_csv_is_refused_alike_in_one_piece_and_in_many(
         packed = tmp_path / "packed" / "p.csv.gz"
         packed.parent.mkdir()
         packed.write_bytes(gzip.compress(text))
-        with pytest.raises(errors.InvalidRecord, match="p.csv.gz:"):
+        with pytest.raises(errors.InvalidRecord, match=r"p\.csv\.gz:"):
             ports.load(packed, type="Port", mode="append", engine="local")
     assert content(ports) == []
     assert len(ports.commits()) == 1
