@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from omnigraph.maintenance.health.report import HealthReport
     from omnigraph.maintenance.optimize.report import OptimizeResult
     from omnigraph.maintenance.repair.run import RepairReport
+    from omnigraph.maintenance.verify.report import Problem, VerifyReport
     from omnigraph.manifest.commits import Commit
     from omnigraph.manifest.snapshot import TablePin
     from omnigraph.manifest.stamp import INTERNAL_SCHEMA_VERSION
@@ -95,6 +96,7 @@ _NAMES_BY_HOME = {
     "omnigraph.maintenance.health.report": ("HealthReport",),
     "omnigraph.maintenance.optimize.report": ("OptimizeResult",),
     "omnigraph.maintenance.repair.run": ("RepairReport",),
+    "omnigraph.maintenance.verify.report": ("Problem", "VerifyReport"),
     "omnigraph.manifest.commits": ("Commit",),
     "omnigraph.manifest.snapshot": ("TablePin",),
     "omnigraph.manifest.stamp": ("INTERNAL_SCHEMA_VERSION",),
@@ -149,6 +151,7 @@ __all__ = [
     "PendingOperation",
     "PhaseFinished",
     "PhaseStarted",
+    "Problem",
     "Published",
     "RecoveryRecord",
     "RepairReport",
@@ -158,6 +161,7 @@ __all__ = [
     "SqlResult",
     "SweepResult",
     "TablePin",
+    "VerifyReport",
     "Warned",
     "WriteBatch",
     "WriteResult",

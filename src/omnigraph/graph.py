@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from omnigraph.maintenance.health.report import HealthReport
     from omnigraph.maintenance.optimize.report import OptimizeResult
     from omnigraph.maintenance.repair.run import RepairReport
+    from omnigraph.maintenance.verify.report import VerifyReport
     from omnigraph.pipeline.embed.result import EmbedResult
     from omnigraph.pipeline.embed.spec import EmbedSpec
     from omnigraph.pipeline.export.baseline import BaselineResult
@@ -641,6 +642,29 @@ class Graph:
         from omnigraph.maintenance.health.report import report_health
 
         return report_health(self._context)
+
+    def verify(
+        self,
+        *,
+        deep: bool = False,
+        branch: str | None = None,
+        all_branches: bool = False,
+        engine: "str | EngineChoice | None" = None,
+        events: Events = ignore_events,
+    ) -> "VerifyReport":
+        """Prove that what every readable graph version needs is there and agrees with itself; changes nothing.
+
+        Looks at `main`, at another `branch` or at all of them. With `deep` every byte is read, on the engine that is
+        asked for, every declared rule checked, and every index compared with a scan.
+        """
+        from omnigraph.maintenance.verify.run import run_verify
+
+        if branch is not None and all_branches:
+            raise InvalidTarget("branch names one branch and all_branches means all of them; choose one.")
+        manifest = self._context.manifest
+        names = [MAIN_BRANCH, *manifest.branch_names()] if all_branches else [branch or MAIN_BRANCH]
+        choice = EngineChoice.named(engine, os.environ)
+        return run_verify(self._context, branches=names, deep=deep, choice=choice, events=events)
 
     def cleanup(
         self,

@@ -16,7 +16,7 @@ from omnigraph.base.showing import Shown
 from omnigraph.base.units import shorten
 from omnigraph.catalog.model import Catalog, EntityType, NodeType
 from omnigraph.catalog.type_names import find_type
-from omnigraph.errors import InvalidTarget, Usage
+from omnigraph.errors import Effect, InvalidTarget, Usage
 from omnigraph.manifest.commits import Commit, check_actor, check_message, check_name
 from omnigraph.records.arrow_rows import ArrowRows, arrow_reader, not_rows, speaks_arrow
 from omnigraph.records.findings import Code, Finding, Findings
@@ -47,6 +47,11 @@ class WriteResult(Shown):
     affected_edges: int
     actor_id: str | None
     commit: Commit | None
+
+    @property
+    def effect(self) -> Effect:
+        """Whether anything was published; errors say the same under the same name."""
+        return Effect.of(self.commit)
 
 
 class WriteBatch:
