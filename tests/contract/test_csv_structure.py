@@ -22,7 +22,7 @@ BROKEN: dict[str, tuple[bytes, int, str]] = {
     "text behind a quote": (b'code,mail\nA,"a"b\n', 1, "stands 'b'"),
     "a quote that is not doubled": (b'code,mail\nA,"say "hi""\n', 1, 'as ""'),
     "more cells": (b"code,mail\nA,a\nB,b,3\n", 2, "the row has 3 cells, the header 2"),
-    "fewer cells": (b"code,mail\nA,a\nB\n", 2, "the row has 1 cells, the header 2"),
+    "fewer cells": (b"code,mail\nA,a\nB\n", 2, "the row has 1 cell, the header 2"),
     "an empty header": (b"\nA,a\n", 0, "the first line is empty"),
     "a header without a name": (b"code,,mail\nA,1,a\n", 0, "no name for column 2"),
     "a name twice": (b"code,mail,mail\nA,a,b\n", 0, "'mail' twice"),

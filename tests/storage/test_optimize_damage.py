@@ -11,7 +11,7 @@ import pytest
 import omnigraph
 from omnigraph.base.events import Event, Warned
 from omnigraph.cli.main import main
-from omnigraph.errors import OptimizePartial
+from omnigraph.errors import OptimizePartial, StorageError
 from omnigraph.graph import Graph
 from omnigraph.maintenance.health.findings import Severity
 from omnigraph.maintenance.optimize.report import OptimizeResult, TableReport
@@ -283,3 +283,15 @@ def test_a_table_that_breaks_while_it_is_planned_again_fails_alone(graph: Graph)
     result: Any = again(graph).optimize(events=library.after_last_task(break_it))
 
     assert row_of(result, BOOK).error is not None
+
+
+def test_who_wants_to_know_what_an_index_says_is_told_that_it_cannot_be_read(graph: Graph) -> None:
+    shutil.rmtree(directory(graph) / "_indices")
+    damaged = again(graph)
+    (pin,) = [pin for pin in damaged.snapshot().tables if pin.table_key == BOOK]
+    table = damaged._context.store.tables.open(pin.address, pin.version)
+
+    assert table.read(["id"], where="id = 'b1'").num_rows == 1
+    assert table.count_rows("id = 'b1'") == 1
+    with pytest.raises(StorageError, match="_indices"):
+        table.scan(["id"], where="id = 'b1'", insists_on_index=True).read_all()

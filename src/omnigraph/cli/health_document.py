@@ -196,5 +196,6 @@ def _member_document(member: "Finding") -> Json:
         "severity": member.severity.value,
         "code": member.code,
         "table_key": member.table_key,
+        "branch": member.branch,
         "message": member.message,
     }

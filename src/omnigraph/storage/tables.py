@@ -155,26 +155,31 @@ class Table:
         self,
         columns: Sequence[str] | None = None,
         *,
-        where: str | None = None,
+        where: Any = None,
+        limit: int | None = None,
         with_row_ids: bool = False,
         with_row_addresses: bool = False,
         fragment_ids: Sequence[int] | None = None,
+        insists_on_index: bool = False,
     ) -> pa.RecordBatchReader:
         """Stream rows, of all fragments or of some; blobs come as plain binary.
 
-        An index is derived state: where one cannot be read, the rows are looked through without it.
+        `where` is a filter as `filters.py` spells it, or an Arrow expression.
+        An index is derived state: where one cannot be read, the rows are looked through without it, unless the caller
+        wants to know what the index says.
         """
         with self._reading():
             fragments = [self._dataset.get_fragment(number) for number in fragment_ids or ()]
         options = {
             "columns": list(columns) if columns is not None else None,
             "filter": where,
+            "limit": limit,
             "with_row_id": with_row_ids,
             "with_row_address": with_row_addresses,
             "fragments": fragments if fragment_ids is not None else None,
             "blob_handling": "all_binary",
         }
-        if where is None:
+        if where is None or insists_on_index:
             reader = self._reader(options)
             return pa.RecordBatchReader.from_batches(reader.schema, self._batches(reader))
         try:
@@ -225,6 +230,11 @@ class Table:
         row_ids = self.read(["id"], with_row_ids=True, fragment_ids=fragment_ids).sort_by("id")[ROW_ID].combine_chunks()
         for start in range(0, len(row_ids), chunk_rows):
             yield self.take(row_ids.slice(start, chunk_rows), names).select(names).sort_by("id")
+
+    def search(self, columns: Sequence[str], *, with_row_ids: bool = False, **options: Any) -> pa.Table:
+        """Read what a search of Lance's own finds (`nearest`, `full_text_query`)."""
+        with self._reading():
+            return self._dataset.scanner(columns=list(columns), with_row_id=with_row_ids, **options).to_table()
 
     def read_added_since(self, older: "Table") -> pa.Table:
         """Read the rows of the fragments that an older state of this table does not have."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from omnigraph.base.units import shorten
+from omnigraph.base.units import counted, shorten
 from omnigraph.records.findings import Code, Finding, Findings
 
 _BOM = codecs.BOM_UTF8
@@ -194,7 +194,7 @@ def header_problem(head: bytes, names: Sequence[str]) -> CsvProblem | None:
 
 def ragged(row: int, *, cells: int, columns: int) -> CsvProblem:
     """Describe a row with more or fewer cells than the header has columns."""
-    return _bad(row, f"the row has {cells} cells, the header {columns}")
+    return _bad(row, f"the row has {counted(cells, 'cell')}, the header {columns}")
 
 
 def _bad(row: int, message: str) -> CsvProblem:
