@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Self
 
@@ -23,12 +24,11 @@ from omnigraph.writes.recovery.sweep import SweepResult, settle_all
 from omnigraph.writes.sidecar import PendingOperation, list_pending
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from omnigraph.branches.verbs import Branches
     from omnigraph.changes.diff import Diff
     from omnigraph.changes.verbs import Changes
     from omnigraph.embedding.config import EmbedConfig
+    from omnigraph.engine.local import Parameters
     from omnigraph.evolution.plan import SchemaPlan
     from omnigraph.evolution.run import AppliedSchema
     from omnigraph.maintenance.cleanup.policy import CleanupPolicy
@@ -36,13 +36,15 @@ if TYPE_CHECKING:
     from omnigraph.maintenance.health.report import HealthReport
     from omnigraph.maintenance.optimize.report import OptimizeResult
     from omnigraph.maintenance.repair.run import RepairReport
+    from omnigraph.maintenance.verify.report import VerifyReport
     from omnigraph.pipeline.embed.result import EmbedResult
     from omnigraph.pipeline.embed.spec import EmbedSpec
     from omnigraph.pipeline.export.baseline import BaselineResult
     from omnigraph.pipeline.export.run import ExportResult
     from omnigraph.pipeline.load.run import LoadResult
-    from omnigraph.pipeline.load.table_files import ArrowRows
     from omnigraph.pipeline.load.writer import LoadMode
+    from omnigraph.reads.sql import SqlResult
+    from omnigraph.records.arrow_rows import ArrowRows
     from omnigraph.spark.frames import GraphFrames
     from omnigraph.writes.batch import WriteBatch
 
@@ -166,6 +168,10 @@ class Graph:
     def __repr__(self) -> str:
         return f"<Graph {self.uri}{' read-only' if self._read_only else ''}>"
 
+    def _repr_html_(self) -> str:
+        # Not held: whoever looks at a page keeps nothing from cleanup.
+        return Snapshot(self._context, self._context.addresses.head(MAIN_BRANCH).snapshot)._repr_html_()
+
     @property
     def uri(self) -> str:
         """Where the graph lives."""
@@ -178,18 +184,24 @@ class Graph:
 
     def snapshot(
         self,
-        branch: str | None = None,
+        address: str | datetime | None = None,
         *,
+        branch: str | None = None,
         commit: str | None = None,
         version: int | None = None,
-        at: "datetime | None" = None,
+        at: datetime | str | None = None,
     ) -> Snapshot:
-        """Pin one graph version: the head of a branch, a graph version of it, its state at a moment, or a commit."""
-        return Snapshot(self._context, self._locate(branch, commit, version, at).snapshot, is_held=True)
+        """Pin the graph version that an address means, by default the head of `main`.
+
+        An address is a branch, `main@7`, `main~1`, `main@2026-01-31T18:00:00Z`, a commit id, or a moment. `version`
+        and `at` choose on a branch, `commit` names a commit. Held, a snapshot keeps its versions from cleanup.
+        """
+        located = self._locate(address, branch=branch, commit=commit, version=version, at=at)
+        return Snapshot(self._context, located.snapshot, is_held=True)
 
     def snapshot_at(self, address: str) -> Snapshot:
-        """Pin the snapshot that a written address means, such as `main`, `main@7`, `main~1` or a commit id."""
-        return Snapshot(self._context, self._context.addresses.resolve(address).snapshot, is_held=True)
+        """Pin the snapshot that a written address means; the same as `snapshot`."""
+        return self.snapshot(address)
 
     def diff(
         self,
@@ -206,6 +218,17 @@ class Graph:
 
         sides = (self._context.addresses.resolve(address).snapshot for address in (before, after))
         return diff_snapshots(self._context, *sides, kinds=kinds, types=types, ops=ops, exclude_types=exclude_types)
+
+    def sql(
+        self,
+        query: str,
+        *,
+        snapshot: str = MAIN_BRANCH,
+        params: "Parameters" = None,
+        frames: Mapping[str, Any] | None = None,
+    ) -> "SqlResult":
+        """Ask a question in SQL over one snapshot, addressed as for `snapshot`; see `Snapshot.sql`."""
+        return self.snapshot(snapshot).sql(query, params=params, frames=frames)
 
     @property
     def changes(self) -> "Changes":
@@ -234,7 +257,7 @@ class Graph:
 
     def load(
         self,
-        data: str | Path | BinaryIO,
+        data: "str | Path | BinaryIO | ArrowRows",
         *,
         mode: "LoadMode",
         type: str | None = None,  # noqa: A002 — the word of the command line
@@ -249,12 +272,12 @@ class Graph:
     ) -> "LoadResult":
         """Load a file, directory, glob or open stream as one commit, or raise and change nothing.
 
-        The input is graph NDJSON. With `type` it is a table of that type (Parquet, CSV, Arrow, Lance), whose columns
-        `map` renames; None leaves a column out. With `from_branch`, a branch that does not exist yet is created from
-        it; if the load fails, it does not remain. `engine` is auto, local or spark, by default what
-        `$OMNIGRAPH_ENGINE` says; Spark takes the active session.
+        The input is graph NDJSON. With `type` it is a table of that type (Parquet, CSV, Arrow, Lance, or rows in
+        memory, as `load_table` takes them), whose columns `map` renames; None leaves a column out. With `from_branch`,
+        a branch that does not exist yet is created from it; if the load fails, it does not remain. `engine` is auto,
+        local or spark, by default what `$OMNIGRAPH_ENGINE` says; Spark takes the active session.
         """
-        from omnigraph.pipeline.load.inputs import find_input
+        from omnigraph.pipeline.load.inputs import find_any_input
         from omnigraph.pipeline.load.run import run_load
         from omnigraph.pipeline.load.tables import ColumnMap
 
@@ -262,7 +285,7 @@ class Graph:
         columns = ColumnMap(property_by_column=map or {})
         return run_load(
             self._context,
-            lambda: find_input(data, type_name=type, columns=columns),
+            lambda: find_any_input(data, type_name=type, columns=columns),
             mode=mode,
             branch=branch,
             from_branch=from_branch,
@@ -620,6 +643,29 @@ class Graph:
 
         return report_health(self._context)
 
+    def verify(
+        self,
+        *,
+        deep: bool = False,
+        branch: str | None = None,
+        all_branches: bool = False,
+        engine: "str | EngineChoice | None" = None,
+        events: Events = ignore_events,
+    ) -> "VerifyReport":
+        """Prove that what every readable graph version needs is there and agrees with itself; changes nothing.
+
+        Looks at `main`, at another `branch` or at all of them. With `deep` every byte is read, on the engine that is
+        asked for, every declared rule checked, and every index compared with a scan.
+        """
+        from omnigraph.maintenance.verify.run import run_verify
+
+        if branch is not None and all_branches:
+            raise InvalidTarget("branch names one branch and all_branches means all of them; choose one.")
+        manifest = self._context.manifest
+        names = [MAIN_BRANCH, *manifest.branch_names()] if all_branches else [branch or MAIN_BRANCH]
+        choice = EngineChoice.named(engine, os.environ)
+        return run_verify(self._context, branches=names, deep=deep, choice=choice, events=events)
+
     def cleanup(
         self,
         policy: "CleanupPolicy",
@@ -661,21 +707,55 @@ class Graph:
         """Nothing to release: handles are plain reads, and locks are held only inside a write."""
 
     def _locate(
-        self, branch: str | None, commit: str | None, version: int | None, at: "datetime | None" = None
+        self,
+        address: str | datetime | None,
+        *,
+        branch: str | None,
+        commit: str | None,
+        version: int | None,
+        at: datetime | str | None,
     ) -> Located:
         addresses = self._context.addresses
+        if isinstance(address, datetime):
+            address, at = None, _the_only("at", at, address)
+        if isinstance(address, str) and ":" in address and "@" not in address:  # in no name of a branch
+            address, at = None, _the_only("at", at, address)
+        chosen = [name for name, value in (("commit", commit), ("version", version), ("at", at)) if value is not None]
+        if len(chosen) > 1:
+            raise InvalidTarget(f"{' and '.join(chosen)} are different ways to say which state is meant; give one.")
+        if not chosen:
+            return addresses.resolve(_text("address", _the_only("branch", branch, address) or MAIN_BRANCH))
         if commit is not None:
-            if branch is not None or version is not None or at is not None:
+            if branch is not None or address is not None:
                 raise InvalidTarget("A commit names its snapshot by itself; leave out branch, version and time.")
-            return addresses.at_commit(commit)
-        if version is not None and at is not None:
-            raise InvalidTarget("A graph version and a time are two states; give one of them.")
-        if at is not None:
-            return addresses.at_moment(branch or MAIN_BRANCH, at)
+            return addresses.at_commit(_text("commit", commit))
+        line = _text("branch", _the_only("branch", branch, address) or MAIN_BRANCH)
         if version is not None:
-            return addresses.at_version(branch or MAIN_BRANCH, version)
-        return addresses.head(branch or MAIN_BRANCH)
+            if not isinstance(version, int):
+                raise InvalidTarget(f"version is a number, such as 7, not {version!r}.")
+            return addresses.at_version(line, version)
+        return addresses.resolve(f"{line}@{at}") if isinstance(at, str) else addresses.at_moment(line, _moment(at))
 
     def _refuse_read_only(self) -> None:
         if self._read_only:
             raise InvalidTarget(f"{self.uri} was opened read-only; open it without read_only to write.")
+
+
+def _the_only(name: str, *given: Any) -> Any:
+    """Return what was given, as an argument or in the place of the address; both are one too many."""
+    found = [value for value in given if value is not None]
+    if len(found) > 1:
+        raise InvalidTarget(f"{name} is given twice: as {found[0]!r} and as {found[1]!r}.")
+    return found[0] if found else None
+
+
+def _text(name: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise InvalidTarget(f"{name} is a text such as 'main' or 'main~1', not {value!r}.")
+    return value
+
+
+def _moment(value: object) -> datetime:
+    if not isinstance(value, datetime):
+        raise InvalidTarget(f"at is a datetime with its zone, or the text of one, not {value!r}.")
+    return value

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NewType
 
+from omnigraph.base.clock import iso_from_us
 from omnigraph.base.plain_text import MESSAGE_BYTES_MAX, NAME_BYTES_MAX, plain_text, printable
+from omnigraph.base.showing import Shown
 from omnigraph.errors import InvalidName
 
 CommitId = NewType("CommitId", str)
@@ -60,8 +62,8 @@ class CommitKind(StrEnum):
     ROLLBACK = "rollback"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Commit:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Commit(Shown):
     """One graph commit: one publish, all its tables at once."""
 
     graph_commit_id: CommitId
@@ -74,10 +76,16 @@ class Commit:
     created_at_us: int
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        by = f" by {self.actor_id}" if self.actor_id else ""
+        made = iso_from_us(self.created_at_us)
+        return f"<Commit {self.graph_commit_id} {self.graph_branch}@{self.graph_version} {self.kind.value}{by} {made}>"
+
     @property
     def message(self) -> str | None:
-        """What its author said about it."""
-        return self.metadata.get(MESSAGE)
+        """What its author said about it, so that it can be listed: earlier programs took any text."""
+        said = self.metadata.get(MESSAGE)
+        return None if said is None else printable(str(said))
 
     def to_json(self) -> str:
         """Spell the record as it stands in the `graph_head` row."""

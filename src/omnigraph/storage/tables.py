@@ -156,7 +156,8 @@ class Table:
         self,
         columns: Sequence[str] | None = None,
         *,
-        where: str | None = None,
+        where: Any = None,
+        limit: int | None = None,
         with_row_ids: bool = False,
         with_row_addresses: bool = False,
         fragment_ids: Sequence[int] | None = None,
@@ -164,6 +165,7 @@ class Table:
     ) -> pa.RecordBatchReader:
         """Stream rows, of all fragments or of some; blobs come as plain binary.
 
+        `where` is a filter as `filters.py` spells it, or an Arrow expression.
         An index is derived state: where one cannot be read, the rows are looked through without it, unless the caller
         wants to know what the index says.
         """
@@ -172,6 +174,7 @@ class Table:
         options = {
             "columns": list(columns) if columns is not None else None,
             "filter": where,
+            "limit": limit,
             "with_row_id": with_row_ids,
             "with_row_address": with_row_addresses,
             "fragments": fragments if fragment_ids is not None else None,
@@ -223,6 +226,11 @@ class Table:
         row_ids = self.read(["id"], with_row_ids=True, fragment_ids=fragment_ids).sort_by("id")[ROW_ID].combine_chunks()
         for start in range(0, len(row_ids), chunk_rows):
             yield self.take(row_ids.slice(start, chunk_rows), names).select(names).sort_by("id")
+
+    def search(self, columns: Sequence[str], *, with_row_ids: bool = False, **options: Any) -> pa.Table:
+        """Read what a search of Lance's own finds (`nearest`, `full_text_query`)."""
+        with self._reading():
+            return self._dataset.scanner(columns=list(columns), with_row_id=with_row_ids, **options).to_table()
 
     def read_added_since(self, older: "Table") -> pa.Table:
         """Read the rows of the fragments that an older state of this table does not have."""

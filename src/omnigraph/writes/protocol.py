@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from omnigraph.base import clock, faults, ids
 from omnigraph.base.endings import is_failure, tell
-from omnigraph.base.events import Events, Warned
+from omnigraph.base.events import Events, Phase, Warned, phase
 from omnigraph.base.units import counted
 from omnigraph.catalog.model import TableIdentity, TableKey
 from omnigraph.errors import (
@@ -243,11 +243,12 @@ def _run_gated(
         pointed = pointer_moves(context.store.tables, prepared.pointers)
 
         def effects() -> Achieved:
-            achieved = _apply_effects(context, prepared, lock)
+            achieved = _apply_effects(context, prepared, lock, publishing)
             return Achieved(changes=prepared.manifest.with_pins((*_moves(prepared, achieved), *pointed)))
 
         sidecar = _sidecar(capture, identity, prepared)
-        commit = carry_out(context, sidecar, lock, effects, _preconditions(capture, prepared), events)
+        with phase(events, "publishing", total=len(prepared.effects), unit="tables") as publishing:
+            commit = carry_out(context, sidecar, lock, effects, _preconditions(capture, prepared), events)
         assert commit is not None
         return commit
 
@@ -375,7 +376,9 @@ def _effect(table: NewTable | PreparedTable) -> SidecarEffect:
     )
 
 
-def _apply_effects(context: GraphContext, prepared: PreparedWrite, lock: HeldLock) -> dict[TableKey, Table]:
+def _apply_effects(
+    context: GraphContext, prepared: PreparedWrite, lock: HeldLock, publishing: Phase
+) -> dict[TableKey, Table]:
     achieved: dict[TableKey, Table] = {}
     for position, table in enumerate(prepared.effects):
         if position:
@@ -391,6 +394,7 @@ def _apply_effects(context: GraphContext, prepared: PreparedWrite, lock: HeldLoc
             faults.reach("fork.after_commit")
         if isinstance(table, NewTable):
             faults.reach("schema.after_create_table")
+        publishing.advance()
     return achieved
 
 

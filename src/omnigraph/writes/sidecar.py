@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from omnigraph.base import faults, processes
 from omnigraph.base.plain_text import plain_text
+from omnigraph.base.showing import Shown
 from omnigraph.catalog.model import TableIdentity, TableKey
 from omnigraph.errors import ReadSetConflict, ResourceLimit, StorageError
 from omnigraph.manifest.commits import Commit, CommitId, CommitKind, readable_actor
@@ -459,8 +460,8 @@ def _settled_elsewhere(sidecar: Sidecar) -> ReadSetConflict:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PendingOperation:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class PendingOperation(Shown):
     """A sidecar as it is stored, for people: what it says, or why it cannot be understood."""
 
     operation_id: str

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from omnigraph.base import faults
 from omnigraph.base.endings import tell
 from omnigraph.base.events import Events, Warned
+from omnigraph.base.showing import Shown
 from omnigraph.branches.delete import delete_branch
 from omnigraph.branches.merge.plan import MergePlan, TableCounts
 from omnigraph.branches.merge.planner import MergePlanner
@@ -14,7 +15,7 @@ from omnigraph.branches.merge.sides import MergeOutcome, observe_sides
 from omnigraph.branches.merge.writer import MergeWriter
 from omnigraph.branches.names import check_branch_name
 from omnigraph.engine.choice import EngineChoice
-from omnigraph.errors import HistoricalVersionReclaimed, InvalidTarget, OmniError, ReadSetConflict, StorageError
+from omnigraph.errors import Effect, HistoricalVersionReclaimed, InvalidTarget, OmniError, ReadSetConflict, StorageError
 from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId, check_actor, check_message
 from omnigraph.manifest.rows import MANIFEST
 from omnigraph.manifest.state import ManifestState
@@ -26,8 +27,8 @@ from omnigraph.writes.protocol import run_write
 from omnigraph.writes.recovery.sweep import settle_branch
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MergeResult:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class MergeResult(Shown):
     """What a merge did, or in a dry run what it would do."""
 
     source: str
@@ -46,6 +47,11 @@ class MergeResult:
     branch_deleted: bool | None = None
     """Whether the source is gone; None when nobody asked for that."""
     branch_delete_error: str | None = None
+
+    @property
+    def effect(self) -> Effect:
+        """Whether anything was published; errors say the same under the same name."""
+        return Effect.of(self.commit)
 
 
 @says_what_is_published

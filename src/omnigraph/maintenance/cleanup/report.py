@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from omnigraph.base.showing import Shown
 from omnigraph.maintenance.cleanup.policy import CleanupPolicy
 from omnigraph.storage.retention import Removal
 
@@ -28,8 +29,8 @@ class CleanupRow:
         return self.table_key if self.branch is None else f"{self.table_key} on {self.branch}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CleanupReport:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class CleanupReport(Shown):
     """All rows of one run."""
 
     policy: CleanupPolicy

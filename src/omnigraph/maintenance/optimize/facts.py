@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
+from omnigraph.base.events import Events, ignore_events, phase
 from omnigraph.base.units import counted
 from omnigraph.catalog.indexes import IndexIntent, IndexKind, index_intents
 from omnigraph.catalog.model import EntityType, TableKey
@@ -78,11 +79,20 @@ def _share(layout: TableLayout, intent: IndexIntent) -> float:
     return 0.0 if index is None else layout.coverage(index)
 
 
-def observe_tables(capture: Capture, table_keys: tuple[TableKey, ...], *, concurrency: int) -> tuple[TableFacts, ...]:
+def observe_tables(
+    capture: Capture, table_keys: tuple[TableKey, ...], *, concurrency: int, events: Events = ignore_events
+) -> tuple[TableFacts, ...]:
     """Read the facts of the given tables that the branch owns, in the order given."""
     owned = [key for key in table_keys if capture.snapshot.pins[key].ref == capture.snapshot.own_ref]
-    with ThreadPoolExecutor(max_workers=concurrency, thread_name_prefix="optimize") as pool:
-        return tuple(pool.map(lambda key: _observe_or_set_aside(capture, key), owned))
+    with (
+        phase(events, "looking at the tables", total=len(owned), unit="tables") as looking,
+        ThreadPoolExecutor(max_workers=concurrency, thread_name_prefix="optimize") as pool,
+    ):
+        found = []
+        for facts in pool.map(lambda key: _observe_or_set_aside(capture, key), owned):
+            found.append(facts)
+            looking.advance()
+        return tuple(found)
 
 
 def _observe_or_set_aside(capture: Capture, table_key: TableKey) -> TableFacts:

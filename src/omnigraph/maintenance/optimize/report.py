@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from omnigraph.base.showing import Shown
 from omnigraph.catalog.indexes import IndexIntent
 from omnigraph.errors import Effect, MaintenanceContention, OmniError, OptimizePartial
 from omnigraph.maintenance.optimize.costs import live_rows
@@ -48,8 +49,8 @@ class Contention:
     attempts: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OptimizeResult:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class OptimizeResult(Shown):
     """One run over one branch."""
 
     uri: str
@@ -65,6 +66,11 @@ class OptimizeResult:
     """Bytes of fragments that a rewrite would pay for but that a budget or writers left to the next run."""
     tables: tuple[TableReport, ...]
     contentions: tuple[Contention, ...] = ()
+
+    @property
+    def effect(self) -> Effect:
+        """Whether anything was published; errors say the same under the same name."""
+        return Effect.of(self.commit)
 
     @property
     def bytes_rewritten(self) -> int:
@@ -89,7 +95,7 @@ class OptimizeResult:
             return OptimizePartial(
                 f"{failed[0].table_key} was not optimized as planned: {failed[0].error}. Everything else is published; "
                 "run optimize again.",
-                effect=Effect.NONE if self.commit is None else Effect.PUBLISHED,
+                effect=self.effect,
                 tables=[table.table_key for table in failed],
             )
         if self.contentions:
@@ -97,7 +103,7 @@ class OptimizeResult:
             return MaintenanceContention(
                 f"The internal table {first.table} could not be compacted: other writers were faster "
                 f"{first.attempts} times. What was published stands; run optimize again when it is quieter.",
-                effect=Effect.NONE if self.commit is None else Effect.PUBLISHED,
+                effect=self.effect,
                 table=first.table,
                 attempts=first.attempts,
             )

@@ -175,7 +175,9 @@ class _Run:
         """
         for _ in range(_LOOKS_MAX):
             capture = capture_branch(self._context, self._branch)
-            facts = observe_tables(capture, self._table_keys(capture), concurrency=self._looked_at_once)
+            facts = observe_tables(
+                capture, self._table_keys(capture), concurrency=self._looked_at_once, events=self._events
+            )
             in_doubt = self._in_doubt(facts)
             if not in_doubt:
                 break

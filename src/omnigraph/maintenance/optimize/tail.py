@@ -6,10 +6,11 @@ This is the only part that writers wait for. Nothing is read or computed here th
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from omnigraph.base import clock, faults, ids
-from omnigraph.base.events import Events
+from omnigraph.base.events import Events, Phase, phase
 from omnigraph.branches.gates import hold_branches
 from omnigraph.catalog.model import TableKey
 from omnigraph.maintenance.admission import refuse_pending_on
@@ -98,14 +99,11 @@ def run_tail(
             ir_hash=snapshot.schema.ir_hash,
             expected_pins={found.pin.identity: (found.pin.ref, found.pin.version) for found in ready},
         )
-        tail.commit = carry_out(
-            context,
-            sidecar,
-            lock,
-            lambda: _commit_tables(context, ready, lock, identity.transaction_properties, concurrency, started),
-            preconditions,
-            events,
-        )
+        with phase(events, "publishing", total=len(ready), unit="tables") as publishing:
+            commit_ready = partial(
+                _commit_tables, context, ready, lock, identity.transaction_properties, concurrency, started, publishing
+            )
+            tail.commit = carry_out(context, sidecar, lock, commit_ready, preconditions, events)
     tail.closed_seconds = clock.monotonic_seconds() - closed_at
     tail.share_pause()
     return tail
@@ -219,10 +217,12 @@ def _commit_tables(
     properties: Mapping[str, str],
     concurrency: int,
     started: float,
+    publishing: Phase,
 ) -> Achieved | None:
     """Commit every table, several at a time; one that fails half-way is published where it stands, with the others."""
     with ThreadPoolExecutor(max_workers=concurrency, thread_name_prefix="optimize") as pool:
-        list(pool.map(lambda found: commit_table(context, found, lock, properties), ready))
+        for _ in pool.map(lambda found: commit_table(context, found, lock, properties), ready):
+            publishing.advance()
     faults.reach("optimize.before_publish")
     moved = [found for found in ready if found.reached is not None]
     if not moved:

@@ -4,15 +4,17 @@ Publishing moves pins to existing versions; no row is rewritten. What is publish
 branch is closed to writers while HEAD and its transactions are read once more.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from omnigraph.base import clock, faults, ids
 from omnigraph.base.events import Events, ignore_events
+from omnigraph.base.showing import Shown
 from omnigraph.branches.gates import hold_branches
 from omnigraph.catalog.model import TableKey
+from omnigraph.errors import Effect, OmniError
 from omnigraph.maintenance.admission import refuse_pending_on, require_settled, sole_maintainer
 from omnigraph.maintenance.repair.consequences import BrokenRules, broken_rules
 from omnigraph.maintenance.repair.discard import discard
@@ -84,13 +86,18 @@ class RepairRow:
     """Whether it could not be looked at; it stays as it is, whatever the consent."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RepairReport:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class RepairReport(Shown):
     """All rows of one run, and the commits it made."""
 
     consent: Consent
     rows: tuple[RepairRow, ...]
     commits: tuple[Commit, ...]
+
+    @property
+    def effect(self) -> Effect:
+        """Whether anything was published; errors say the same under the same name."""
+        return Effect.of(*self.commits)
 
     @property
     def refused(self) -> tuple[RepairRow, ...]:
@@ -119,15 +126,19 @@ def run_repair(
     check_message(message)
     require_settled(context, "repair")
     branches, unreadable = _readable_branches(context, branch)
-    keys = check_table_keys((context.manifest.load(name).snapshot for name in branches), tables)
+    seen = _of_each_that_lives(context, branches, branch, lambda name: context.manifest.load(name).snapshot)
+    keys = check_table_keys(seen, tables)
     looking = _Looking(consent=consent, keys=keys, review_limit=review_limit, sample_limit=sample_limit)
     if consent is Consent.PREVIEW:
-        rows = [row for name in branches for row in _preview_branch(context, name, looking)]
+        found = _of_each_that_lives(context, branches, branch, lambda name: _preview_branch(context, name, looking))
+        rows = [row for rows in found for row in rows]
         return RepairReport(consent=consent, rows=(*rows, *unreadable), commits=())
     with sole_maintainer(context, "repair", wait_seconds=wait_seconds, events=events):
         # Once more under the lock: what another run was doing meanwhile is over now.
         require_settled(context, "repair")
-        outcomes = [_repair_branch(context, name, looking, message, events) for name in branches]
+        outcomes = _of_each_that_lives(
+            context, branches, branch, lambda name: _repair_branch(context, name, looking, message, events)
+        )
     return RepairReport(
         consent=consent,
         rows=(*(row for rows, _ in outcomes for row in rows), *unreadable),
@@ -167,6 +178,23 @@ def _readable_branches(context: GraphContext, branch: str | None) -> tuple[list[
         else:
             names.append(name)
     return names, unreadable
+
+
+Outcome = TypeVar("Outcome")
+
+
+def _of_each_that_lives(
+    context: GraphContext, names: Sequence[str], asked_for: str | None, act: Callable[[str], Outcome]
+) -> list[Outcome]:
+    """Return what comes of every branch; one that somebody deletes meanwhile is left out, unless it was asked for."""
+    outcomes = []
+    for name in names:
+        try:
+            outcomes.append(act(name))
+        except OmniError:
+            if name == asked_for or name in context.manifest.incarnations():
+                raise
+    return outcomes
 
 
 def _unreadable_branch(name: str, error: BaseException) -> RepairRow:

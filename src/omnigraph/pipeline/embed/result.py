@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from omnigraph.base.showing import Shown
+from omnigraph.errors import Effect
 from omnigraph.manifest.commits import Commit
 
 
@@ -15,8 +17,8 @@ class EmbedMode(StrEnum):
     CLEAN = "clean"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EmbedResult:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class EmbedResult(Shown):
     """Counts of one run; over a graph, records are the rows of the chosen types and the others count vectors."""
 
     input: str
@@ -34,3 +36,8 @@ class EmbedResult:
     is_graph: bool = False
     commit: Commit | None = None
     """Over a graph: the commit, None when there was nothing to embed."""
+
+    @property
+    def effect(self) -> Effect:
+        """Whether anything was published; errors say the same under the same name."""
+        return Effect.of(self.commit)

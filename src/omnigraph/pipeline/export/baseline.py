@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from omnigraph.base.events import Events
+from omnigraph.base.showing import Shown
 from omnigraph.changes.feed import Feed
 from omnigraph.errors import Io, OutputReplaced
 from omnigraph.pipeline.export.run import run_export
@@ -25,8 +26,8 @@ from omnigraph.writes.holding import hold_versions
 _TURN_SECONDS = 600.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BaselineResult:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class BaselineResult(Shown):
     """Which state was written, and where the feed goes on behind it."""
 
     snapshot_commit_id: str

@@ -1,13 +1,14 @@
 """Running a load: find the input, choose where it runs, hand it to the write protocol."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import get_args
 
-from omnigraph.base import ids
+from omnigraph.base import ids, work
 from omnigraph.base.endings import attempt
-from omnigraph.base.events import EngineChosen, Events
+from omnigraph.base.events import EngineChosen, Events, phase
+from omnigraph.base.showing import Shown
 from omnigraph.branches.create import create_branch
 from omnigraph.branches.delete import delete_branch
 from omnigraph.branches.names import check_branch_name
@@ -15,10 +16,11 @@ from omnigraph.catalog.model import TableKey
 from omnigraph.engine.choice import EngineChoice
 from omnigraph.engine.interface import Engine
 from omnigraph.engine.opening import close_at_end, open_engine
-from omnigraph.errors import BranchNotFound, InvalidTarget
+from omnigraph.errors import BranchNotFound, Effect, InvalidTarget
 from omnigraph.manifest.commits import Commit, CommitId, check_actor, check_message
 from omnigraph.manifest.missing import no_such_branch
 from omnigraph.pipeline.load.bulk.buckets import Buckets
+from omnigraph.pipeline.load.bulk.pieces import InputPiece
 from omnigraph.pipeline.load.bulk.writer import BulkLoadWriter, load_task, read_pieces, stored_rows
 from omnigraph.pipeline.load.frames import FrameInput
 from omnigraph.pipeline.load.inputs import AnyInput, LoadInput, PieceableInput
@@ -40,8 +42,8 @@ class TableLoaded:
     rows_loaded: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadResult:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class LoadResult(Shown):
     """What a load did; `commit` is None when it changed nothing."""
 
     uri: str
@@ -55,6 +57,11 @@ class LoadResult:
     engine: str
     engine_reason: str
     commit: Commit | None
+
+    @property
+    def effect(self) -> Effect:
+        """Whether anything was published; errors say the same under the same name."""
+        return Effect.of(self.commit)
 
     @property
     def total_rows(self) -> int:
@@ -226,11 +233,15 @@ def _bulk_writer(
     events: Events,
 ) -> BulkLoadWriter:
     """Have workers read the input."""
-    pieces = () if isinstance(found, FrameInput) else found.pieces(scratch, slots=engine.slots)
+    pieces = () if isinstance(found, FrameInput) else _pieces(found, scratch, engine.slots, events)
     size_bytes = None if isinstance(found, FrameInput) else sum(piece.input_bytes for piece in pieces)
     buckets = Buckets.for_input(size_bytes, stored_rows=stored_rows(capture), slots=engine.slots)
     task = load_task(capture, scratch.operation_id, mode=mode, max_errors=max_errors, buckets=buckets)
-    kept = found.read(task) if isinstance(found, FrameInput) else read_pieces(engine, task, pieces, events)
+    if isinstance(found, FrameInput):
+        with phase(events, "computing the frame"):
+            kept = found.read(task)
+    else:
+        kept = read_pieces(engine, task, pieces, events)
     return BulkLoadWriter.of(
         engine,
         kept,
@@ -238,4 +249,11 @@ def _bulk_writer(
         seen_head=capture.snapshot.commit_id,
         branch=branch,
         actor_id=actor_id,
+        events=events,
     )
+
+
+def _pieces(found: PieceableInput, scratch: Scratch, slots: int, events: Events) -> Sequence[InputPiece]:
+    """Cut the input; what only this process can read, a stream or a large CSV file, is copied meanwhile."""
+    with phase(events, "looking at the input", unit="bytes") as looking, work.reporting(looking.advance):
+        return found.pieces(scratch, slots=slots)

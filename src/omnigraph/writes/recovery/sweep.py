@@ -9,6 +9,7 @@ from omnigraph.base import clock, faults
 from omnigraph.base.endings import tell
 from omnigraph.base.events import Events, Noted, ignore_events
 from omnigraph.base.plain_text import printable
+from omnigraph.base.showing import Shown
 from omnigraph.base.units import shorten
 from omnigraph.errors import BranchBusy, OmniError, RecoveryRequired, StaleView, StorageError
 from omnigraph.manifest.commits import Commit
@@ -36,8 +37,8 @@ class BlockedOperation:
     reason: str
 
 
-@dataclass(slots=True, kw_only=True)
-class SweepResult:
+@dataclass(slots=True, kw_only=True, repr=False)
+class SweepResult(Shown):
     """What a sweep over all sidecars did."""
 
     recovered: list[Settled] = field(default_factory=list)
