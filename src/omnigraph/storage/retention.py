@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from omnigraph.errors import StorageError
 from omnigraph.storage.access import ANY_OPERATION, TableAccess
-from omnigraph.storage.lance_errors import LanceFailure, classify, translated
+from omnigraph.storage.lance_errors import LanceFailure, classify, lance_failures, translated
 from omnigraph.storage.objects import ControlStore
 from omnigraph.storage.tables import Table, TableAddress, TableStore
 from omnigraph.storage.worker_files import worker_store
@@ -138,7 +138,7 @@ def _again_if_gone(clean: Callable[..., Any], versions: Sequence[int]) -> Any:
     for again in range(_BEGINNINGS_MAX, 0, -1):
         try:
             return clean(**_selection(versions))
-        except (OSError, ValueError, RuntimeError) as error:
+        except lance_failures() as error:
             if again == 1 or classify(error) is not LanceFailure.NOT_FOUND:
                 raise
     raise AssertionError("unreachable: the last time returns or raises")
