@@ -86,7 +86,9 @@ def _observe(capture: Capture, drift: TableDrift, reclaimable: Mapping[tuple[str
         branch=branch,
         drift=drift,
         plan=plans[0] if plans else None,
-        versions=len(stored_versions(drift.head)) if drift.head is not None else 0,
+        versions=len(stored_versions(capture.context.store.objects, drift.head.address))
+        if drift.head is not None
+        else 0,
         reclaimable_bytes=reclaimable.get((table_key, None if branch == MAIN_BRANCH else branch), 0),
         pending_vectors=_pending_vectors(capture, table_key) if is_readable else 0,
     )
