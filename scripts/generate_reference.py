@@ -47,14 +47,14 @@ In Python a kind is a class in `omnigraph.errors`; with `--json` it is the membe
 ```console
 $ omnigraph snapshot harbor.omni --json
 {
-  "error": "There is no graph at …/harbor.omni. Create one with `omnigraph init`.",
+  "error": "There is no graph at …/harbor.omni. Create one with `omnigraph init --schema FILE …/harbor.omni`.",
   "kind": "graph_not_found",
   "code": "not_found",
   "graph_not_found": {
     "uri": "…/harbor.omni"
   }
 }
-error: There is no graph at …/harbor.omni. Create one with `omnigraph init`.
+error: There is no graph at …/harbor.omni. Create one with `omnigraph init --schema FILE …/harbor.omni`.
 $ echo $?
 1
 ```"""

@@ -9,9 +9,10 @@ from omnigraph.base.events import Events, ignore_events
 from omnigraph.catalog.type_names import each_name
 from omnigraph.engine.choice import EngineChoice, EngineName
 from omnigraph.engine.local import LocalEngine
-from omnigraph.errors import ClusterManaged, InvalidTarget
+from omnigraph.errors import ClusterManaged, GraphNotFound, InvalidTarget
 from omnigraph.manifest.addresses import Located
 from omnigraph.manifest.commits import MAIN_BRANCH, Commit
+from omnigraph.manifest.missing import no_graph_at, refuse_file, refuse_unfit_for_new_graph
 from omnigraph.manifest.topological import newest_first
 from omnigraph.reads.snapshot import Snapshot
 from omnigraph.storage.store import GraphStore
@@ -66,6 +67,7 @@ def init(
 
     _refuse_cluster_managed(uri, remedy="declare the graph in cluster.yaml")
     store = GraphStore.open(uri, storage_options)
+    refuse_unfit_for_new_graph(store)
     create_graph(
         store, schema, schema_source=schema_source, force=force, has_consent=consent, actor_id=actor, events=events
     )
@@ -85,7 +87,11 @@ def open_graph(
     `recover=False` leaves that to `Graph.recover`, which says what it did.
     """
     context = GraphContext.over(GraphStore.open(uri, storage_options), LocalEngine())
-    context.manifest.load(MAIN_BRANCH)
+    refuse_file(context.store)
+    try:
+        context.manifest.load(MAIN_BRANCH)
+    except GraphNotFound as missing:
+        raise no_graph_at(context.store) from missing
     if recover and not read_only:
         settle_on_open(context, events)
     return Graph(context, read_only=read_only)
@@ -185,12 +191,13 @@ class Graph:
         kinds: Sequence[str] = (),
         types: Sequence[str] = (),
         ops: Sequence[str] = (),
+        exclude_types: Sequence[str] = (),
     ) -> "Diff":
         """Compare two snapshots, each addressed as for `snapshot_at`; iterate over the result."""
         from omnigraph.changes.snapshots import diff_snapshots
 
         sides = (self._context.addresses.resolve(address).snapshot for address in (before, after))
-        return diff_snapshots(self._context, *sides, kinds=kinds, types=types, ops=ops)
+        return diff_snapshots(self._context, *sides, kinds=kinds, types=types, ops=ops, exclude_types=exclude_types)
 
     @property
     def changes(self) -> "Changes":
@@ -414,12 +421,22 @@ class Graph:
         kinds: Sequence[str] = (),
         types: Sequence[str] = (),
         ops: Sequence[str] = (),
+        exclude_types: Sequence[str] = (),
         events: Events = ignore_events,
     ) -> "BaselineResult":
         """Write the head of a branch to a file, with the cursor at which `changes.poll` goes on behind it."""
         from omnigraph.pipeline.export.baseline import write_baseline
 
-        return write_baseline(self._context, out, branch=branch, kinds=kinds, types=types, ops=ops, events=events)
+        return write_baseline(
+            self._context,
+            out,
+            branch=branch,
+            kinds=kinds,
+            types=types,
+            ops=ops,
+            exclude_types=exclude_types,
+            events=events,
+        )
 
     def frames(self, spark: Any, *, snapshot: str = MAIN_BRANCH) -> "GraphFrames":
         """Return all nodes and all edges of one snapshot as two Spark data frames, as graph algorithms take them."""

@@ -127,9 +127,10 @@ def test_health_spells_commands_that_exist():
     spelled = [
         commands.look_again(),
         commands.optimize("review"),
-        commands.repair("review", table_key="node:Ship"),
+        commands.repair("review"),
         commands.recover(),
         commands.embed("Ship", "review"),
+        commands.embed(None, None),
         commands.preview_cleanup(),
         commands.cleanup(),
         commands.merge("review", into="next", deletes=True),

@@ -49,6 +49,31 @@ def test_branch_diff_counts_filters_and_compares_any_two_states(review: str, run
     assert (torn.code, paged.code) == (2, 2)
 
 
+def test_every_command_about_changes_leaves_a_type_out_and_tells_what_came_before_a_property(art: str, run: Run):
+    start = f"after:{head(run, art)}"
+    grown = run("schema", "show", art).out.replace("born: I32?", "born: I32?\n  died: I32?")
+    Path("grown.pg").write_text(grown)
+    Path("died.jsonl").write_text('{"type": "Artist", "data": {"name": "Ines", "born": 1907, "died": 1990}}\n')
+    assert run("schema", "apply", art, "--schema", "grown.pg").code == 0
+    assert run("load", art, "--data", "died.jsonl", "--mode", "merge").code == 0
+    shown = {
+        "poll": run("changes", "poll", art, "--start", start).out,
+        "diff": run("branch", "diff", "main", "--from", "main~2", "--store", art).out,
+        "commit": run("commit", "changes", head(run, art), "--store", art).out,
+    }
+    left_out = {
+        "poll": run("changes", "poll", art, "--start", start, "--exclude-type", "node:Artist").out,
+        "diff": run("branch", "diff", "main", "--from", "main~2", "--store", art, "--exclude-type", "Artist").out,
+        "commit": run("commit", "changes", head(run, art), "--store", art, "--exclude-type", "Artist").out,
+    }
+    misspelled = run("changes", "poll", art, "--exclude-type", "Artits")
+
+    assert all("~ Artist Ines died=null→1990" in text for text in shown.values()), shown
+    assert not any("Ines" in text for text in left_out.values()), left_out
+    assert misspelled.code == 1
+    assert "did you mean Artist?" in misspelled.err
+
+
 def test_commit_changes_has_cause_images_and_endpoints(art: str, run: Run):
     document = run("commit", "changes", head(run, art), "--store", art, "--kind", "edge", "--json").document
 

@@ -61,8 +61,8 @@ def test_fewer_than_three_versions_are_warned_about(run: Any, graph_uri: str, ke
     [((), "removing versions moves no data"), (("--engine", "local"), "--engine local")],
 )
 def test_it_says_where_it_runs(run: Any, graph_uri: str, flags: tuple[str, ...], reason: str) -> None:
-    preview = run("cleanup", graph_uri, "--keep", "1", "--json", *flags)
-    ran = run("cleanup", graph_uri, "--keep", "1", "--confirm", "--json", *flags)
+    preview = run("cleanup", graph_uri, "--keep", "1", "--json", "--verbose", *flags)
+    ran = run("cleanup", graph_uri, "--keep", "1", "--confirm", "--json", "--verbose", *flags)
 
     assert "engine:" not in preview.err
     assert f"engine: local ({reason})" in ran.err

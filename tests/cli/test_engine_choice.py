@@ -138,7 +138,7 @@ def test_spark_that_only_the_size_asks_for_is_replaced_with_a_note(run, no_java,
 
 
 def test_small_input_runs_in_process_and_says_so(run, art):
-    ran = run("load", art, "--data", "more.jsonl", "--mode", "merge", "--json")
+    ran = run("load", art, "--data", "more.jsonl", "--mode", "merge", "--json", "--verbose")
 
     assert ran.document["engine"] == "local"
     assert ran.document["engine_reason"].endswith("below 32 MiB")

@@ -43,15 +43,29 @@ def test_the_document_has_counts_commit_and_both_spellings(art, run):
     assert document["commit"]["manifest_version"] == document["commit"]["graph_manifest_version"] == 3
 
 
-def test_people_get_one_line_and_the_echo_goes_to_stderr(seed_files, run):
+def test_people_get_one_line_and_details_go_to_stderr_on_request(seed_files, run):
     run("init", "--schema", "art.pg", "art.omni")
 
-    ran = run("load", "--data", "seed.jsonl", "--mode", "merge", "art.omni")
+    ran = run("load", "--data", "seed.jsonl", "--mode", "merge", "art.omni", "--verbose")
 
     assert ran.out == ("loaded art.omni on branch main with merge: 4 rows across 2 node types and 1 edge types\n")
     echo, engine = ran.err.splitlines()
     assert echo == "omnigraph load → art.omni (direct, local)"
     assert engine.startswith("engine: local (")
+
+
+def test_stderr_is_empty_where_it_would_only_repeat_the_line(art, run):
+    assert run("load", "--data", "more.jsonl", "--mode", "append", art).err == ""
+
+
+def test_what_replaces_data_names_its_graph_first(art, run):
+    ran = run("load", "--data", "seed.jsonl", "--mode", "overwrite", art)
+
+    assert ran.err == "omnigraph load → art.omni (direct, local)\n"
+
+
+def test_quiet_is_stronger_than_verbose(art, run):
+    assert run("load", "--data", "seed.jsonl", "--mode", "overwrite", art, "--quiet", "--verbose").err == ""
 
 
 def test_quiet_leaves_stderr_empty(art, run_process):
@@ -142,7 +156,7 @@ def test_forced_progress_is_plain_lines(art, run):
 
 def test_an_interrupt_leaves_the_graph_as_it_was(art, program, run):
     process = subprocess.Popen(
-        [program, "load", "--data", "-", "--mode", "append", art],
+        [program, "load", "--data", "-", "--mode", "append", art, "--verbose"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -45,13 +45,15 @@ def test_every_way_to_address_a_graph_finds_it(run: Any, graph_uri: str, tmp_pat
 
         assert ran.code in {0, 1}, ran.err
         assert "kind" not in ran.document, ran.err
-        assert ran.err.startswith(f"omnigraph {command} → ")
-        assert ran.err.splitlines()[0].endswith("kb.omni (direct, local)")
+        assert ("→" in ran.err) == (way[0] == "--cluster"), "only an address that was looked up is news"
+        told = run(command, *way, "--json", "--verbose").err
+        assert told.startswith(f"omnigraph {command} → ")
+        assert told.splitlines()[0].endswith("kb.omni (direct, local)")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_quiet_silences_the_target(run: Any, graph_uri: str, command: str) -> None:
-    assert "→" not in run(command, graph_uri, "--quiet").err
+    assert "→" not in run(command, graph_uri, "--quiet", "--verbose").err
 
 
 @pytest.mark.parametrize("command", COMMANDS)

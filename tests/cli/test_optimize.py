@@ -61,7 +61,7 @@ def test_the_document_has_the_run_and_one_row_per_table(run, graph):
 def test_a_preview_names_the_work_and_its_cost_and_changes_nothing(run, graph):
     files = harbor.files_of(graph)
 
-    ran = run("optimize", graph.uri, "--dry-run")
+    ran = run("optimize", graph.uri, "--dry-run", "--verbose")
 
     assert ran.code == 0
     assert ran.err.splitlines()[0] == f"omnigraph optimize → {graph.uri} (direct, local)"

@@ -1,18 +1,16 @@
-"""Documents and text of results, the terminal, and progress."""
+"""Documents and text of results, the terminal, and the lines beside them; progress has its own file."""
 
 import os
 import pty
-import subprocess
-import sys
 
 import pytest
 
-from omnigraph.base.events import Advanced, Noted, Warned
+from omnigraph.base.events import Advanced, EngineChosen, Noted, Warned
 from omnigraph.cli import documents, texts
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.notices import Notices
 from omnigraph.cli.output import Column, ConsoleOutput, Grid, JsonOutput
-from omnigraph.cli.progress import PlainProgress, follow_progress
+from omnigraph.cli.progress import follow_progress
 from omnigraph.manifest.commits import Commit, CommitKind
 
 GRID = Grid(
@@ -133,38 +131,14 @@ def test_events_become_notes_and_warnings(capsys):
     assert capsys.readouterr().err == "note: made a branch\nwarning: look\n"
 
 
-def test_forced_progress_without_a_terminal_is_plain_and_rare(capsys, monkeypatch):
-    now = 100.0
-    monkeypatch.setattr("omnigraph.base.clock.monotonic_seconds", lambda: now)
-    progress = PlainProgress(Notices(is_quiet=False))
-    for done, now in [(1, 100.0), (2, 104.9), (3_000, 105.0), (4_000, 106.0)]:  # noqa: B007  # read by the clock
-        progress(Advanced(phase="read", done=done, total=5_000, unit="records"))
+@pytest.mark.parametrize(("flags", "shown"), [((), False), (("--verbose",), True), (("--verbose", "--quiet"), False)])
+def test_the_engine_of_this_process_is_told_on_request_and_spark_always(flags, shown, capsys):
+    notices = Invocation(argv=flags, environ={}).notices
 
-    assert capsys.readouterr().err.splitlines() == [
-        "progress: read: 1 of 5,000 records",
-        "progress: read: 3,000 of 5,000 records",
-    ]
+    notices.event(EngineChosen(engine="local", reason="1 KiB, below 32 MiB"))
+    local = capsys.readouterr().err
+    notices.event(EngineChosen(engine="spark", reason="64 MiB, at least 32 MiB"))
 
-
-def test_progress_on_a_terminal_is_live_and_leaves_nothing_on_stdout():
-    script = """
-from omnigraph.base.events import Advanced, Warned
-from omnigraph.cli.invocation import Invocation
-from omnigraph.cli.progress import follow_progress
-with follow_progress(Invocation(argv=(), environ={})) as events:
-    events(Advanced(phase="read", done=1, total=None, unit="records"))
-    events(Warned(message="look"))
-    events(Advanced(phase="read", done=7, total=7, unit="records"))
-"""
-    keyboard, terminal = pty.openpty()
-    done = subprocess.run(
-        [sys.executable, "-c", script], stderr=terminal, stdout=subprocess.PIPE, text=True, timeout=60, check=False
-    )
-    os.close(terminal)
-    seen = os.read(keyboard, 65536).decode()
-    os.close(keyboard)
-
-    assert done.returncode == 0
-    assert done.stdout == ""
-    assert "warning: look" in seen
-    assert "7 records" in seen
+    assert local == ("engine: local (1 KiB, below 32 MiB)\n" if shown else "")
+    is_quiet = "--quiet" in flags
+    assert capsys.readouterr().err == ("" if is_quiet else "engine: spark (64 MiB, at least 32 MiB)\n")

@@ -30,7 +30,7 @@ def by_key(document: dict[str, Any]) -> dict[str, tuple[str, str]]:
 
 
 def test_a_preview_lists_what_drifted_and_how_to_go_on(run: Any, drifted: str) -> None:
-    ran = run("repair", drifted)
+    ran = run("repair", drifted, "--verbose")
 
     assert ran.code == 0
     assert "node:Sailor" in ran.out

@@ -125,7 +125,7 @@ class Sea:
         self, root: GraphRoot, objects: S3Objects, settings: StoreSettings, lance_options: Mapping[str, str]
     ) -> Graph:
         locks = open_locks(root, objects, terms=LEASES)
-        tables = TableStore(root, lance_options)
+        tables = TableStore(root, lance_options, objects)
         store = GraphStore(root=root, objects=objects, locks=locks, tables=tables, settings=settings)
         return Graph(GraphContext.over(store, LocalEngine()), read_only=False)
 

@@ -162,7 +162,7 @@ def test_a_change_of_columns_ends_the_feed_of_its_type_and_of_no_other(local_roo
     graph = harbor.new_graph(local_root)
     cursors = {types: graph.changes.poll(types=types).cursor for types in ((), ("Ship",))}
     put(graph, "Di")
-    graph.apply_schema(harbor.SCHEMA.replace("age: I32?", "age: I32?\n    height: F64?"))
+    graph.apply_schema(harbor.SCHEMA.replace("age: I32?", ""))
     put(graph, "Eli")
 
     page = graph.changes.poll(cursor=cursors[()])
@@ -178,6 +178,76 @@ def test_a_change_of_columns_ends_the_feed_of_its_type_and_of_no_other(local_roo
     assert blocks(graph.changes.poll(start=f"after:{graph.snapshot_at('main~1').commit_id}")) == [
         [("insert", "Sailor", "Eli")]
     ]
+
+
+GROWN = harbor.SCHEMA.replace("age: I32?", 'age: I32?\n    height: F64?\n    home: String @default("port")')
+
+
+@pytest.fixture
+def grown(local_root: str) -> Graph:
+    """A graph whose sailors got two properties between two commits about them: 3 is the schema, 4 sets a height."""
+    graph = harbor.new_graph(local_root)
+    graph.apply_schema(GROWN)
+    with graph.write() as batch:
+        batch.update("Sailor", {"height": 1.8}, ids=["Ana"])
+    return graph
+
+
+def test_a_property_that_came_later_reads_as_null_or_its_default_before(grown: Graph):
+    (change,) = grown.diff("main@2", "main")
+    of_schema, of_update = (grown.changes.of_commit(grown.snapshot(version=at).commit_id) for at in (3, 4))
+    start = grown.snapshot(version=2).commit_id
+    (backward,) = grown.diff("main", "main@2")
+
+    assert (change.op, change.id) == ("update", "Ana")
+    assert change.before is not None
+    assert change.after is not None
+    assert (change.before.properties["height"], change.before.properties["home"]) == (None, "port")
+    assert (change.after.properties["height"], change.after.properties["home"]) == (1.8, "port")
+    assert list(of_schema) == []
+    assert [found.id for found in of_update] == ["Ana"]
+    assert blocks(grown.changes.poll(start=f"after:{start}")) == [[], [("update", "Sailor", "Ana")]]
+    assert backward.before == change.after
+    assert backward.after == change.before
+
+
+def test_what_merging_a_branch_brings_is_told_across_a_property_that_came_later(grown: Graph):
+    grown.branches.create("review", source="main@2")
+    grown.branches.create("later")
+    with grown.write(branch="later") as batch:
+        batch.insert("Sailor", [{"name": "Di", "rank": "mate", "height": 1.7}])
+
+    found = list(grown.branches.diff("later", into="review").diff)
+
+    assert [(change.op, change.id) for change in found] == [("update", "Ana"), ("insert", "Di")]
+
+
+def test_a_type_whose_columns_changed_can_be_left_out(local_root: str):
+    graph = harbor.new_graph(local_root)
+    cursor = graph.changes.poll(exclude_types=["Sailor"]).cursor
+    graph.apply_schema(harbor.SCHEMA.replace("age: I32?", ""))
+    put(graph, "Eli")
+    graph.load(harbor.lines([harbor.ship("S9")]), mode="append")
+
+    page = graph.changes.poll(cursor=cursor, exclude_types=["node:Sailor"])
+
+    assert blocks(page) == [[], [], [("insert", "Ship", "S9")]]
+    assert [change.id for change in graph.diff("main~3", "main", exclude_types=["Sailor"])] == ["S9"]
+    assert list(graph.changes.of_commit(graph.snapshot_at("main~2").commit_id, exclude_types=["Sailor"])) == []
+    with pytest.raises(errors.SchemaBoundary, match="--exclude-type Sailor"):
+        list(graph.diff("main~3", "main"))
+
+
+def test_a_type_that_is_gone_can_be_left_out_by_the_name_it_had(local_root: str):
+    graph = harbor.new_graph(local_root)
+    with graph.write() as batch:
+        batch.insert("Note", [{"text": "a"}])
+    start = f"after:{graph.snapshot().commit_id}"
+    graph.apply_schema(harbor.SCHEMA.replace("node Note { text: String }", ""))
+
+    with pytest.raises(errors.SchemaBoundary):
+        graph.changes.poll(start=start)
+    assert blocks(graph.changes.poll(start=start, exclude_types=["Note"])) == [[]]
 
 
 def test_a_renamed_type_is_followed_under_its_new_name(local_root: str):

@@ -1,10 +1,13 @@
 """Typed events: what happened while an operation ran, for terminals, logs and tests alike.
 
-An operation takes an `Events` receiver and emits small frozen values; who listens decides how to show them.
+An operation takes an `Events` receiver and emits small frozen values; who listens decides how to show them. Long work
+is told in phases: each starts with its total and unit as far as they are known, advances, and finishes (`phase`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Lock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +47,20 @@ class EngineChosen(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseStarted(Event):
+    """A phase of long work begins; phases nest, and the one that started last is what the operation is doing now."""
+
+    phase: str
+    """What is being done, in words for people: `reading the input`."""
+    total: int | None = None
+    """How much there is to do; None while nobody knows."""
+    unit: str = ""
+    """What is counted: `bytes`, or a plural such as `rows`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Advanced(Event):
-    """How far a phase of long work is; `total` is None while it is unknown."""
+    """How far a phase is, from its beginning; says everything anew, so that any event may be left out."""
 
     phase: str
     done: int
@@ -53,8 +68,53 @@ class Advanced(Event):
     unit: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseFinished(Event):
+    """A phase ended, well or not."""
+
+    phase: str
+
+
 Events = Callable[[Event], None]
 
 
 def ignore_events(event: Event) -> None:
     """Receive events and drop them: the default of the Python API."""
+
+
+class Phase:
+    """One phase under way; any thread may say how far it is, and it never goes back."""
+
+    def __init__(self, events: Events, name: str, *, total: int | None, unit: str) -> None:
+        self._events = events
+        self._name = name
+        self._total = total
+        self._unit = unit
+        self._done = 0
+        self._lock = Lock()
+
+    def advance(self, count: int = 1) -> None:
+        """Say that so much more is done."""
+        with self._lock:
+            self._done += count
+            self._tell()
+
+    def reach(self, done: int) -> None:
+        """Say how much is done since the beginning."""
+        with self._lock:
+            if done > self._done:
+                self._done = done
+                self._tell()
+
+    def _tell(self) -> None:
+        self._events(Advanced(phase=self._name, done=self._done, total=self._total, unit=self._unit))
+
+
+@contextmanager
+def phase(events: Events, name: str, *, total: int | None = None, unit: str = "") -> Iterator[Phase]:
+    """Tell `events` of one phase of long work; the block does the work and says how far it is."""
+    events(PhaseStarted(phase=name, total=total, unit=unit))
+    try:
+        yield Phase(events, name, total=total, unit=unit)
+    finally:
+        events(PhaseFinished(phase=name))

@@ -36,6 +36,18 @@ def spell_bytes(count: int) -> str:
     return f"{size:.1f}".removesuffix(".0") + f" {unit}"
 
 
+def spell_seconds(seconds: float) -> str:
+    """Spell how long something takes for people: `7 s`, `2 min 5 s`, `3 h 20 min`."""
+    whole = max(0, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+
+
 def counted(number: int, noun: str) -> str:
     """Spell a number of things: `1 row`, `12 rows`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

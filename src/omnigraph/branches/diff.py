@@ -31,6 +31,7 @@ def diff_branches(
     kinds: Sequence[str] = (),
     types: Sequence[str] = (),
     ops: Sequence[str] = (),
+    exclude_types: Sequence[str] = (),
 ) -> BranchDiff:
     """Compare a source with the commit at which it parted from a target; what the target did since is left out.
 
@@ -41,7 +42,9 @@ def diff_branches(
         source, target, merge_bases(history, source.commit.graph_commit_id, target.commit.graph_commit_id)
     )
     base = base_state(context, history, base_id, (source.state, target.state))
-    diff = diff_snapshots(context, base, source.snapshot, kinds=kinds, types=types, ops=ops)
+    diff = diff_snapshots(
+        context, base, source.snapshot, kinds=kinds, types=types, ops=ops, exclude_types=exclude_types
+    )
     return BranchDiff(source=source.commit, target=target.commit, base=history[base_id], diff=diff)
 
 

@@ -42,10 +42,19 @@ class Branches:
         kinds: Sequence[str] = (),
         types: Sequence[str] = (),
         ops: Sequence[str] = (),
+        exclude_types: Sequence[str] = (),
     ) -> BranchDiff:
         """Compare a branch with the commit at which it parted from another: what merging it would bring."""
         resolve = self._context.addresses.resolve
-        return diff_branches(self._context, resolve(source), resolve(into), kinds=kinds, types=types, ops=ops)
+        return diff_branches(
+            self._context,
+            resolve(source),
+            resolve(into),
+            kinds=kinds,
+            types=types,
+            ops=ops,
+            exclude_types=exclude_types,
+        )
 
     def merge(
         self,

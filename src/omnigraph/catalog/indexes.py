@@ -29,18 +29,28 @@ class IndexIntent:
     column: str
     kind: IndexKind
 
+    @property
+    def is_built_in(self) -> bool:
+        """Whether every table has it, on a column of the program; the others are declared in the schema."""
+        return self.name == _built_in_name(self.column)
+
 
 def index_intents(entity: EntityType) -> tuple[IndexIntent, ...]:
     """Return the indexes of a type: system columns first, then properties by name, BTREE before full text."""
     system = ("id",) if isinstance(entity, NodeType) else ("id", "src", "dst")
     return (
-        *(IndexIntent(name=f"og_btree_{column}", column=column, kind=IndexKind.BTREE) for column in system),
+        *(IndexIntent(name=_built_in_name(column), column=column, kind=IndexKind.BTREE) for column in system),
         *(
             IndexIntent(name=f"og_{_NAME_PARTS[kind]}_{declared.property_id}", column=declared.name, kind=kind)
             for declared in entity.properties
             for kind in _kinds(entity, declared)
         ),
     )
+
+
+def _built_in_name(column: str) -> str:
+    # Never that of a declared index: those have the number of a property where this has the name of a column.
+    return f"og_btree_{column}"
 
 
 def _kinds(entity: EntityType, declared: Property) -> Iterator[IndexKind]:

@@ -50,6 +50,7 @@ def changes_of_commit(
     kinds: Sequence[str] = (),
     types: Sequence[str] = (),
     ops: Sequence[str] = (),
+    exclude_types: Sequence[str] = (),
 ) -> CommitChanges:
     """Compare a commit with its first parent; the first commit of a graph has none (`ParentlessCommit`)."""
     located = context.addresses.at_commit(commit_id)
@@ -64,7 +65,7 @@ def changes_of_commit(
     with gap_at(cause.graph_commit_id):
         before, after = (snapshot_of(located.state, commit) for commit in (parent, cause))
         catalogs = [context.schemas.catalog(snapshot.schema) for snapshot in (before, after)]
-    selection = resolve_selection(catalogs, kinds=kinds, types=types, ops=ops)
+    selection = resolve_selection(catalogs, kinds=kinds, types=types, ops=ops, exclude_types=exclude_types)
     return CommitChanges(cause, Diff(context, before, after, selection))
 
 

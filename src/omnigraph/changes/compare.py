@@ -13,8 +13,9 @@ from typing import Final
 import pyarrow as pa
 
 from omnigraph.base import ids
-from omnigraph.catalog.model import EdgeType, EntityType
+from omnigraph.catalog.model import EdgeType, EntityType, Property
 from omnigraph.changes.digests import DIGESTS_SCHEMA, digested, digests_at, produced_digests
+from omnigraph.changes.filled import with_filled
 from omnigraph.engine.interface import Produced
 from omnigraph.errors import Internal
 from omnigraph.storage.change_sizes import unshared_bytes, written_bytes
@@ -69,6 +70,8 @@ class TableState:
 
     entity: EntityType
     table: Table
+    filled: tuple[Property, ...] = ()
+    """Properties of the type that the table does not have yet (`filled.py`)."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -76,14 +79,21 @@ class TableState:
         endpoints = ("src", "dst") if isinstance(self.entity, EdgeType) else ()
         return (*endpoints, *self.entity.property_by_name)
 
+    @property
+    def stored_columns(self) -> tuple[str, ...]:
+        """Those of the columns that the table has."""
+        filled = {declared.name for declared in self.filled}
+        return tuple(name for name in self.columns if name not in filled)
+
     def images(self, ids: pa.Array) -> pa.Table:
         """Return whole images of these entities, blobs as binary; those that the state does not have are left out."""
-        found = self.table.lookup("id", ids, ["id", *self.columns])
-        return found.drop_columns([ROW_ID, ROW_ADDRESS])
+        found = self.table.lookup("id", ids, ["id", *self.stored_columns])
+        return with_filled(found.drop_columns([ROW_ID, ROW_ADDRESS]), self.filled)
 
     def images_at(self, row_ids: pa.Array) -> pa.Table:
         """Return the same by the row ids that `changed_entities` found, which needs no search; in no order."""
-        return self.table.take(row_ids, ["id", *self.columns]).drop_columns([ROW_ID, ROW_ADDRESS])
+        found = self.table.take(row_ids, ["id", *self.stored_columns])
+        return with_filled(found.drop_columns([ROW_ID, ROW_ADDRESS]), self.filled)
 
 
 def changed_entities(context: GraphContext, before: TableState | None, after: TableState | None) -> pa.Table:
@@ -128,7 +138,9 @@ def changed_by_content(context: GraphContext, before: TableState, after: TableSt
     """Find the changes by joining all rows that lie in files which the states do not share."""
     uri, operation_id = context.store.uri, ids.new_ulid()
     digests = (
-        produced_digests(state.table, state.columns, rows, uri=uri, operation_id=operation_id)
+        produced_digests(
+            state.table, state.stored_columns, rows, filled=state.filled, uri=uri, operation_id=operation_id
+        )
         for state, rows in zip((before, after), unshared_rows(before.table, after.table), strict=True)
     )
     with shared_with_workers(context.store, operation_id):
@@ -163,11 +175,11 @@ def _touched(
         return DIGESTS_SCHEMA.empty_table(), DIGESTS_SCHEMA.empty_table()
     row_ids = [deleted_row_ids(context.store.tables, older.table.address.location, stretches)]
     now = []
-    for batch in rows_written_since(older.table, newer.table, ["id", *newer.columns]):
+    for batch in rows_written_since(older.table, newer.table, ["id", *newer.stored_columns]):
         row_ids.append(batch[ROW_ID])
-        now.append(digested(batch, newer.columns))
+        now.append(digested(batch, newer.stored_columns, newer.filled))
     # Row ids are stable along the way, so that the rows as they were need no search by id.
-    then = digests_at(older.table, pa.concat_arrays(row_ids).unique(), older.columns)
+    then = digests_at(older.table, pa.concat_arrays(row_ids).unique(), older.stored_columns, older.filled)
     return _concatenated(then), _concatenated(now)
 
 

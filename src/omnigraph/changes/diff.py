@@ -168,7 +168,7 @@ class Diff:
         if pinned is None:
             return None
         table = self._context.store.tables.open(pinned.pin.address, pinned.pin.version)
-        return TableState(entity=pinned.entity, table=table)
+        return TableState(entity=pinned.entity, table=table, filled=pinned.filled)
 
 
 def _counted(table_key: TableKey, ops: pa.ChunkedArray) -> TableCounts:

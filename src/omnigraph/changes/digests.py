@@ -9,6 +9,8 @@ from typing import Final
 
 import pyarrow as pa
 
+from omnigraph.catalog.model import Property
+from omnigraph.changes.filled import with_filled
 from omnigraph.engine.interface import Produced
 from omnigraph.records.contents import row_digests
 from omnigraph.storage.row_changes import UnsharedRows
@@ -34,15 +36,29 @@ class DigestTask:
     address: TableAddress
     version: int
     columns: tuple[str, ...]
+    filled: tuple[Property, ...] = ()
     fragment_ids: tuple[int, ...] = ()
     row_ids: tuple[int, ...] = ()
 
 
 def produced_digests(
-    table: Table, columns: tuple[str, ...], rows: UnsharedRows, *, uri: str, operation_id: str
+    table: Table,
+    columns: tuple[str, ...],
+    rows: UnsharedRows,
+    *,
+    filled: tuple[Property, ...] = (),
+    uri: str,
+    operation_id: str,
 ) -> Produced:
     """Describe the digests of rows, for workers to make; the operation shares its store with them."""
-    task = DigestTask(uri=uri, operation_id=operation_id, address=table.address, version=table.version, columns=columns)
+    task = DigestTask(
+        uri=uri,
+        operation_id=operation_id,
+        address=table.address,
+        version=table.version,
+        columns=columns,
+        filled=filled,
+    )
     tasks = [
         *(replace(task, fragment_ids=group) for group in _groups(table, rows)),
         *(replace(task, row_ids=tuple(row_ids.to_pylist())) for row_ids in _chunks(rows.row_ids)),
@@ -55,21 +71,23 @@ def read_digests(task: DigestTask) -> Iterator[pa.RecordBatch]:
     table = worker_store(task.uri, task.operation_id).tables.open(task.address, task.version)
     if task.fragment_ids:
         for batch in table.scan(["id", *task.columns], with_row_ids=True, fragment_ids=task.fragment_ids):
-            yield from digested(batch, task.columns).to_batches()
-    for rows in digests_at(table, pa.array(task.row_ids, pa.uint64()), task.columns):
+            yield from digested(batch, task.columns, task.filled).to_batches()
+    for rows in digests_at(table, pa.array(task.row_ids, pa.uint64()), task.columns, task.filled):
         yield from rows.to_batches()
 
 
-def digests_at(table: Table, row_ids: pa.Array, columns: tuple[str, ...]) -> Iterator[pa.Table]:
+def digests_at(
+    table: Table, row_ids: pa.Array, columns: tuple[str, ...], filled: tuple[Property, ...] = ()
+) -> Iterator[pa.Table]:
     """Yield the digests of the rows with these ids, a chunk at a time; ids without a row are left out."""
     for chunk in _chunks(row_ids):
-        yield digested(table.take(chunk, ["id", *columns]), columns)
+        yield digested(table.take(chunk, ["id", *columns]), columns, filled)
 
 
-def digested(rows: pa.Table | pa.RecordBatch, columns: tuple[str, ...]) -> pa.Table:
+def digested(rows: pa.Table | pa.RecordBatch, columns: tuple[str, ...], filled: tuple[Property, ...] = ()) -> pa.Table:
     """Reduce rows to their digests; they come with row ids."""
-    table = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
-    digests = row_digests(table, columns).cast(pa.binary())
+    table = with_filled(pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows, filled)
+    digests = row_digests(table, (*columns, *(declared.name for declared in filled))).cast(pa.binary())
     return pa.Table.from_arrays([table["id"], table[ROW_ID].cast(pa.int64()), digests], schema=DIGESTS_SCHEMA)
 
 

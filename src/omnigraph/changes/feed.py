@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from omnigraph.catalog.model import TableKey
+from omnigraph.catalog.model import Catalog, TableKey
 from omnigraph.changes.commit import gap_at, snapshot_of
 from omnigraph.changes.diff import Diff
 from omnigraph.changes.entities import EntityChange
@@ -102,11 +102,23 @@ class Feed:
         kinds: Sequence[str] = (),
         types: Sequence[str] = (),
         ops: Sequence[str] = (),
+        exclude_types: Sequence[str] = (),
     ) -> "Feed":
         """Look at the head of a branch once; that is the cut of the poll that follows."""
         state = context.manifest.load(branch)
-        catalog = context.schemas.catalog(state.snapshot.schema)
-        return cls(context, state, resolve_selection([catalog], kinds=kinds, types=types, ops=ops))
+
+        def earlier() -> list[Catalog]:
+            return [context.schemas.catalog(schema) for schema in state.accepted_schemas()]
+
+        selection = resolve_selection(
+            [context.schemas.catalog(state.snapshot.schema)],
+            kinds=kinds,
+            types=types,
+            ops=ops,
+            exclude_types=exclude_types,
+            earlier=earlier,
+        )
+        return cls(context, state, selection)
 
     @property
     def head_snapshot(self) -> GraphSnapshot:

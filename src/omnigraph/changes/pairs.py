@@ -1,9 +1,9 @@
 """Which types two snapshots may differ in, decided from pins and schemas alone; opens no table."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from omnigraph.catalog.model import Catalog, EntityType, TableIdentity, TableKey
+from omnigraph.catalog.model import Catalog, EntityType, Property, TableIdentity, TableKey
 from omnigraph.changes.entities import ChangedType
 from omnigraph.changes.selection import Selection, opaque_type_id
 from omnigraph.errors import SchemaBoundary
@@ -16,6 +16,10 @@ class PinnedType:
 
     pin: TablePin
     entity: EntityType
+    next_identity_id: int = 0
+    """Of the schema that the snapshot has: a property with this number or a higher one came later."""
+    filled: tuple[Property, ...] = ()
+    """Properties that came later and are read as what their migration gave to the rows of that time."""
 
     @property
     def columns(self) -> frozenset[tuple[object, ...]]:
@@ -27,6 +31,22 @@ class PinnedType:
             (declared.property_id, declared.name, declared.type.scalar, declared.type.is_list, declared.type.dimension)
             for declared in self.entity.properties
         )
+
+    def seen_from(self, other: "PinnedType") -> "PinnedType":
+        """Return the type with the properties that only the other snapshot has, if they came later than this one.
+
+        A property that was there once and was dropped, renamed or declared anew stays missing.
+        """
+        known = {declared.property_id for declared in self.entity.properties}
+        later = [
+            declared
+            for declared in other.entity.properties
+            if declared.property_id not in known and declared.property_id >= self.next_identity_id > 0
+        ]
+        if not later:
+            return self
+        properties = sorted([*self.entity.properties, *later], key=lambda declared: declared.name)
+        return replace(self, entity=replace(self.entity, properties=tuple(properties)), filled=tuple(later))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +63,7 @@ class TypePair:
 def pinned_types(snapshot: GraphSnapshot, catalog: Catalog, selection: Selection) -> Mapping[TableIdentity, PinnedType]:
     """Return the selected types of a snapshot by identity."""
     return {
-        pin.identity: PinnedType(pin=pin, entity=entity)
+        pin.identity: PinnedType(pin=pin, entity=entity, next_identity_id=catalog.next_identity_id)
         for pin in snapshot.pins.values()
         if selection.takes(catalog, entity := catalog.type_by_identity[pin.identity])
     }
@@ -59,7 +79,8 @@ def pair_types(
     """Pair types by identity, nodes first and by name, leaving out those whose pins agree.
 
     Raises `SchemaBoundary` for a type whose columns differ, and for one that went away with its entities: what a
-    migration did to them is not told by images. An added type is only inserts.
+    migration did to them is not told by images. An added type is only inserts, and an added property reads on the older
+    side as what rows of that time got.
     """
     return tuple(
         sorted(
@@ -81,10 +102,13 @@ def _differing(
         shown = now or was
         if shown is None or (was is not None and now is not None and _state(was) == _state(now)):
             continue
+        if was is not None and now is not None:
+            was, now = was.seen_from(now), now.seen_from(was)
         if was is not None and _is_boundary(was, now):
             raise SchemaBoundary(
                 f"The columns of {shown.entity.table_key} changed up to commit {commit_id}, so its entities cannot be "
-                "compared across it. Leave the type out, or take a baseline behind the change.",
+                f"compared across it. Leave the type out with --exclude-type {shown.entity.name} (exclude_types in "
+                "Python), or take a baseline behind the change.",
                 reason="schema_boundary",
                 graph_commit_id=commit_id,
                 type_name=shown.entity.name,

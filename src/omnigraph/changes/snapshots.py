@@ -16,8 +16,9 @@ def diff_snapshots(
     kinds: Sequence[str] = (),
     types: Sequence[str] = (),
     ops: Sequence[str] = (),
+    exclude_types: Sequence[str] = (),
 ) -> Diff:
     """Compare two snapshots, on whatever branches they lie."""
     catalogs = [context.schemas.catalog(snapshot.schema) for snapshot in (before, after)]
-    selection = resolve_selection(catalogs, kinds=kinds, types=types, ops=ops)
+    selection = resolve_selection(catalogs, kinds=kinds, types=types, ops=ops, exclude_types=exclude_types)
     return Diff(context, before, after, selection)

@@ -16,10 +16,18 @@ class Changes:
         self._context = context
 
     def of_commit(
-        self, commit_id: str, *, kinds: Sequence[str] = (), types: Sequence[str] = (), ops: Sequence[str] = ()
+        self,
+        commit_id: str,
+        *,
+        kinds: Sequence[str] = (),
+        types: Sequence[str] = (),
+        ops: Sequence[str] = (),
+        exclude_types: Sequence[str] = (),
     ) -> CommitChanges:
         """Compare a commit with its first parent; iterate over the result, or take pages of it."""
-        return changes_of_commit(self._context, commit_id, kinds=kinds, types=types, ops=ops)
+        return changes_of_commit(
+            self._context, commit_id, kinds=kinds, types=types, ops=ops, exclude_types=exclude_types
+        )
 
     def feed(
         self,
@@ -28,9 +36,10 @@ class Changes:
         kinds: Sequence[str] = (),
         types: Sequence[str] = (),
         ops: Sequence[str] = (),
+        exclude_types: Sequence[str] = (),
     ) -> Feed:
         """Look at a branch once and follow it up to there; all pages of one poll are best asked of one feed."""
-        return Feed.of_branch(self._context, branch, kinds=kinds, types=types, ops=ops)
+        return Feed.of_branch(self._context, branch, kinds=kinds, types=types, ops=ops, exclude_types=exclude_types)
 
     def poll(
         self,
@@ -42,6 +51,7 @@ class Changes:
         kinds: Sequence[str] = (),
         types: Sequence[str] = (),
         ops: Sequence[str] = (),
+        exclude_types: Sequence[str] = (),
         limits: PageLimits | None = None,
         commits_max: int = COMMITS_DEFAULT,
     ) -> FeedPage:
@@ -51,5 +61,5 @@ class Changes:
         cursor of each answer. An answer with a page token instead of a cursor holds part of one large commit: ask
         with the token for the rest. Apply a block again if it comes again: delivery is at least once.
         """
-        feed = self.feed(branch, kinds=kinds, types=types, ops=ops)
+        feed = self.feed(branch, kinds=kinds, types=types, ops=ops, exclude_types=exclude_types)
         return feed.poll(cursor=cursor, start=start, page_token=page_token, limits=limits, commits_max=commits_max)

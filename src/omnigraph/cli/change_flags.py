@@ -21,10 +21,11 @@ class Filters(TypedDict):
     kinds: tuple[str, ...]
     types: tuple[str, ...]
     ops: tuple[str, ...]
+    exclude_types: tuple[str, ...]
 
 
 def filter_options(function: CallbackT) -> CallbackT:
-    """Take `--kind`, `--type` and `--op`, each repeatable."""
+    """Take `--kind`, `--type`, `--exclude-type` and `--op`, each repeatable."""
     for option in (
         click.option(
             "--op",
@@ -32,6 +33,13 @@ def filter_options(function: CallbackT) -> CallbackT:
             type=click.Choice(("insert", "update", "delete")),
             multiple=True,
             help="Only these operations; repeatable.",
+        ),
+        click.option(
+            "--exclude-type",
+            "exclude_types",
+            metavar="TYPE",
+            multiple=True,
+            help="All but this type, such as one whose columns changed; repeatable.",
         ),
         click.option("--type", "types", metavar="TYPE", multiple=True, help="Only this type; repeatable."),
         click.option(

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 class GlobalFlags:
     """Filled while the line is parsed, wherever the flags stood; None means not given.
 
-    `address` is the bare positional storage URI, which only some commands take. `--quiet` and `--debug` are not here:
-    how to talk must be known before parsing can fail (`Invocation`).
+    `address` is the bare positional storage URI, which only some commands take. `--quiet`, `--verbose` and `--debug`
+    are not here: how to talk must be known before parsing can fail (`Invocation`).
     """
 
     address: str | None = None

@@ -14,8 +14,8 @@ from omnigraph.cli.output import ConsoleOutput, JsonOutput, Output
 class Invocation:
     """Handed to every command.
 
-    How to talk (`--json`, `--quiet`, `--debug`) is read from the raw line, because a line that does not parse must
-    fail in the form its author asked for.
+    How to talk (`--json`, `--quiet`, `--verbose`, `--debug`) is read from the raw line, because a line that does not
+    parse must fail in the form its author asked for.
     """
 
     def __init__(self, *, argv: Sequence[str], environ: Mapping[str, str]) -> None:
@@ -26,7 +26,7 @@ class Invocation:
         self._first_word = next((word for word in words if not word.startswith("-")), None)
         self.environ = environ
         self.flags = GlobalFlags()
-        self.notices = Notices(is_quiet="--quiet" in typed)
+        self.notices = Notices(is_quiet="--quiet" in typed, is_verbose="--verbose" in typed)
         self.output: Output = JsonOutput() if self.wants_json else ConsoleOutput(has_color=not environ.get("NO_COLOR"))
         self.command: RunningCommand  # set by the parser as soon as it knows
 

@@ -5,13 +5,15 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from omnigraph.base.events import EngineChosen, Event, Noted, Published, Warned
+from omnigraph.engine.choice import EngineName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notices:
-    """Lines beside the result; `quiet` hides echo and notes, never warnings or errors."""
+    """Lines beside the result; `quiet` hides everything but warnings and errors, `verbose` shows details, too."""
 
     is_quiet: bool
+    is_verbose: bool = False
     published: list[Published] = field(default_factory=list)
     """What is durable by now, for whoever has to say that the rest went wrong."""
 
@@ -19,6 +21,11 @@ class Notices:
         """Print a line that says what is about to run, and where."""
         if not self.is_quiet:
             _write(line)
+
+    def detail(self, line: str) -> None:
+        """Print a line that only somebody who asked for more wants to read."""
+        if self.is_verbose:
+            self.echo(line)
 
     def note(self, message: str) -> None:
         """Print a fact worth knowing."""
@@ -51,7 +58,9 @@ class Notices:
         elif isinstance(event, Noted):
             self.note(event.message)
         elif isinstance(event, EngineChosen):
-            self.echo(f"engine: {event.engine} ({event.reason})")
+            # Work in this process is what everybody expects; a cluster is worth a line.
+            tell = self.echo if event.engine == EngineName.SPARK else self.detail
+            tell(f"engine: {event.engine} ({event.reason})")
 
 
 def _write(line: str) -> None:

@@ -92,6 +92,7 @@ GLOBAL_OPTIONS = (
     _engine("--spark-ui", is_flag=True, help="Keep the Spark UI on for a local session."),
     GlobalOption("--yes", is_flag=True, help="Consent to a destructive write on a target that is not local."),
     GlobalOption("--quiet", is_flag=True, callback=None, help="No target echo, notes or progress."),
+    GlobalOption("--verbose", is_flag=True, callback=None, help="Always say which graph and which engine."),
     GlobalOption("--progress/--no-progress", default=None, help="Force progress reporting on or off."),
     GlobalOption("--debug", is_flag=True, callback=None, help="Stack traces and debug logging on stderr."),
     GlobalOption("-v", "--version", is_flag=True, callback=_print_version, help="Print the version."),

@@ -17,6 +17,8 @@ class StorageTarget:
 
     uri: str
     name: str
+    is_looked_up: bool = False
+    """Whether the address was found in a cluster's ledger, so that nobody typed or configured it."""
 
     @property
     def is_local(self) -> bool:
@@ -53,9 +55,16 @@ def resolve_storage(invocation: Invocation) -> StorageTarget:
             raise _served_refusal(invocation, binding)
 
 
-def echo_target(invocation: Invocation, target: StorageTarget) -> None:
-    """Say on stderr what is about to be written, before the first effect."""
-    invocation.notices.echo(f"omnigraph {invocation.command.typed} → {target.uri} ({target.access})")
+def echo_target(invocation: Invocation, target: StorageTarget, *, destroys: bool = False) -> None:
+    """Say on stderr which graph a run is about, before its first effect, where that tells something.
+
+    It does before data goes away, and where the address was looked up; elsewhere the user has just typed it.
+    """
+    line = f"omnigraph {invocation.command.typed} → {target.uri} ({target.access})"
+    if destroys or target.is_looked_up:
+        invocation.notices.echo(line)
+    else:
+        invocation.notices.detail(line)
 
 
 def storage_at(command: RunningCommand, uri: str) -> StorageTarget:
@@ -141,7 +150,7 @@ def _graph_in_cluster(invocation: Invocation, binding: Binding, graph: str | Non
     applied = read_applied_graphs(root, events=invocation.notices.event)
     if graph is None:
         graph = _only_graph(invocation.command, binding, applied.graph_ids)
-    return StorageTarget(uri=applied.storage_uri(graph), name=graph)
+    return StorageTarget(uri=applied.storage_uri(graph), name=graph, is_looked_up=True)
 
 
 def _only_graph(command: RunningCommand, binding: Binding, graph_ids: tuple[str, ...]) -> str:

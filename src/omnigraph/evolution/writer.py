@@ -81,7 +81,7 @@ def _stage_tables(capture: Capture, change: SchemaChange, identity: WriteIdentit
     prepared = []
     for pin, entity, reshape in sorted(change.reshaped, key=lambda item: item[0].table_key):
         table = capture.table(pin.table_key)
-        reshaped = stage_reshape(table, reshape, properties=properties)
+        reshaped = stage_reshape(capture.context.store.tables, table, reshape, properties=properties)
         strip = stage_auto_cleanup_strip(table, properties=properties)
         # The strip touches no data, so what was staged against the pin stays valid one version later.
         chain = (reshaped,) if strip is None else (strip, reshaped.on_top_of(strip.read_version + 1))

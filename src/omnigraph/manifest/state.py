@@ -14,7 +14,7 @@ from omnigraph.manifest.missing import no_such_branch
 from omnigraph.manifest.root import refuse_moved
 from omnigraph.manifest.rows import HEAD_OBJECT_ID, MANIFEST, ObjectType
 from omnigraph.manifest.schemas import SchemaStore
-from omnigraph.manifest.snapshot import GraphSnapshot, fold
+from omnigraph.manifest.snapshot import GraphSnapshot, SchemaRef, fold
 from omnigraph.manifest.stamp import Stamp, read_stamp
 from omnigraph.storage.filters import Comparison
 from omnigraph.storage.refs import list_refs
@@ -67,6 +67,11 @@ class ManifestState:
         """Return the hashes of all schema sources that this branch has ever accepted."""
         schemas = self.rows.filter(pc.equal(self.rows["object_type"], ObjectType.SCHEMA.value))["metadata"]
         return frozenset(json.loads(metadata)["source_sha256"] for metadata in schemas.to_pylist())
+
+    def accepted_schemas(self) -> tuple[SchemaRef, ...]:
+        """Return all schemas that this branch has ever accepted, oldest first."""
+        schemas = self.rows.filter(pc.equal(self.rows["object_type"], ObjectType.SCHEMA.value)).sort_by("graph_version")
+        return tuple(SchemaRef.from_metadata(json.loads(metadata)) for metadata in schemas["metadata"].to_pylist())
 
     def mentions_commit(self, commit_id: CommitId) -> bool:
         """Whether a publish of this commit has landed: it is the head, or a row carries it."""

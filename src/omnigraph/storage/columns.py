@@ -13,11 +13,12 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.base import ids
+from omnigraph.storage.checksums import read_back
 from omnigraph.storage.field_ids import flat_field_ids, numbered_schema, unused_field_ids
 from omnigraph.storage.file_references import FileReference, written_files
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.staging import StagedCommit
-from omnigraph.storage.tables import Table
+from omnigraph.storage.tables import Table, TableStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +33,7 @@ class Reshape:
     """Per new column, what existing rows get; a new column that is not named here is null in all of them."""
 
 
-def stage_reshape(table: Table, reshape: Reshape, *, properties: Mapping[str, str]) -> StagedCommit:
+def stage_reshape(store: TableStore, table: Table, reshape: Reshape, *, properties: Mapping[str, str]) -> StagedCommit:
     """Write the files of the new columns that have values, and plan the one transaction that changes the schema."""
     from lance import LanceOperation
 
@@ -43,13 +44,15 @@ def stage_reshape(table: Table, reshape: Reshape, *, properties: Mapping[str, st
         columns = reshape.schema.with_metadata(table.schema.metadata)
         schema = numbered_schema(columns, _field_ids(dataset, reshape, filled_ids))
     operation = LanceOperation.Merge(fragments, schema)
+    files = _new_files(table, fragments)
     return StagedCommit(
         uuid=ids.new_uuid(),
         read_version=table.version,
         operation="Merge",
         properties=properties,
         build=lambda _: operation,
-        files=_new_files(table, fragments),
+        files=files,
+        checksums=read_back(store.objects, files, has_blobs=False),
     )
 
 

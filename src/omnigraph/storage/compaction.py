@@ -10,19 +10,22 @@ replaced and are folded afterwards, which takes half the time.
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from threading import Lock
 from typing import Any, Literal, NamedTuple
 
 from omnigraph.base import clock
 from omnigraph.errors import OmniError
-from omnigraph.storage.access import TableAccess
+from omnigraph.storage.access import ANY_OPERATION, TableAccess
+from omnigraph.storage.checksums import read_back
 from omnigraph.storage.file_references import FileKind, FileReference
 from omnigraph.storage.lance_errors import LanceFailure, classify, storage_error
+from omnigraph.storage.layout import has_blobs
 from omnigraph.storage.row_comparison import changed_columns
 from omnigraph.storage.staging import CommitInterleaved
 from omnigraph.storage.tables import Table, TableAddress
+from omnigraph.storage.worker_files import worker_store
 
 LANCE_SUPPORTS_BLOB_COMPACTION = True
 """Whether the pinned Lance keeps blobs byte for byte through a compaction; proven by tests/guards/test_blobs.py."""
@@ -59,6 +62,8 @@ class RewriteOutcome:
     """Lance's own description of the new files, as JSON; None when the task was not carried out."""
     fragments_added: int = 0
     bytes_written: int = 0
+    checksums: Mapping[str, str] = field(default_factory=dict)
+    """Of the new files, see `checksums.py`."""
     seconds: float = 0.0
     error: str | None = None
 
@@ -73,6 +78,7 @@ def run_rewrite(task: RewriteTask) -> RewriteOutcome:
         result = _as_lance_says(task, dataset).execute(dataset).json()
         made = json.loads(result)
         problem = _problem(task, dataset, made)
+        sums = _sums(task.access, dataset, result)
     except (OmniError, OSError, ValueError, RuntimeError) as error:
         return RewriteOutcome(key=task.key, error=f"rewriting failed: {str(error).split(', /', 1)[0]}")
     return RewriteOutcome(
@@ -80,6 +86,7 @@ def run_rewrite(task: RewriteTask) -> RewriteOutcome:
         result=result,
         fragments_added=len(made["new_fragments"]),
         bytes_written=sum(file["file_size_bytes"] or 0 for new in made["new_fragments"] for file in new["files"]),
+        checksums=sums,
         seconds=clock.monotonic_seconds() - started,
         error=problem,
     )
@@ -98,6 +105,14 @@ def _as_lance_says(task: RewriteTask, dataset: Any) -> Any:
     fragments = [dataset.get_fragment(number).metadata.to_json() for number in task.fragment_ids]
     document = {"task": {"fragments": fragments}, "read_version": dataset.version, "options": options}
     return CompactionTask.from_json(json.dumps(document))  # type: ignore[attr-defined]  # not in its stub
+
+
+def _sums(access: TableAccess, dataset: Any, result: str) -> dict[str, str]:
+    """Read the new files of a data table back once; internal tables are pinned by nothing that could hold the sums."""
+    if access.address.location.startswith("_"):
+        return {}
+    objects = worker_store(access.graph_uri, ANY_OPERATION).objects
+    return read_back(objects, rewritten_files(access.address, result), has_blobs=has_blobs(dataset.schema))
 
 
 def _problem(task: RewriteTask, dataset: Any, made: Mapping[str, Any]) -> str | None:

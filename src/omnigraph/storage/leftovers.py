@@ -12,7 +12,7 @@ STALE_SECONDS = STALE_DAYS * 86_400
 
 
 def stale_scratch(store: GraphStore, *, before: float) -> dict[str, Removal]:
-    """Return what operations left below the scratch directory that wrote nothing since `before`, by the store's time."""
+    """Return what operations left in the scratch directory that wrote nothing since `before`, by the store's time."""
     files: dict[str, list[ObjectFacts]] = {}
     for path, facts in store.objects.facts(f"{SCRATCH_DIRECTORY}/").items():
         operation_id = path.removeprefix(f"{SCRATCH_DIRECTORY}/").partition("/")[0]

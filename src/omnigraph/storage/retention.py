@@ -212,7 +212,7 @@ def _candidates(table: Table, location: str, **chosen: Any) -> Iterator[tuple[st
 
 
 def _inside_graph(path: str, location: str) -> str:
-    """Return a path of Lance's, which begins at the root of the file system or bucket, as one below the graph's root."""
+    """Return a path of Lance's, which begins at the root of the disk or bucket, as one below the graph's root."""
     _, found, inside = path.rpartition(f"/{location}/")
     if not found:
         raise Internal(f"Lance named {path}, which does not belong to {location}.")

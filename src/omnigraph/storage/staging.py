@@ -5,8 +5,9 @@ even with `max_retries=0`, so `commit_staged` checks afterwards that the new ver
 carries our uuid: that check, under the branch's gate, is what keeps keys unique.
 """
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ import pyarrow.compute as pc
 
 from omnigraph.base import faults, ids
 from omnigraph.catalog.arrow import TABLE_IDENTITY_METADATA
+from omnigraph.storage.checksums import read_back, short_name
 from omnigraph.storage.expected_tables import ExpectedTable
 from omnigraph.storage.field_ids import flat_field_ids
 from omnigraph.storage.file_references import FileReference, written_deletions, written_files
@@ -45,6 +47,8 @@ class StagedCommit:
     it does."""
     files: tuple[FileReference, ...] = ()
     """The new files that are written already and that the commit will name: whoever commits looks for them first."""
+    checksums: Mapping[str, str] = field(default_factory=dict)
+    """Of these files, see `checksums.py`."""
 
     def on_top_of(self, read_version: int) -> "StagedCommit":
         """Move onto a later version that changed no fragment, for chains of planned commits."""
@@ -70,8 +74,11 @@ def stage_change(
     rows, row_ids = _rewritten_then_inserted(rewritten, inserted)
     fragments = write_data_files(store, table, target, rows) if rows is not None and rows.num_rows else []
     if len(removed_addresses) == 0:
-        return _staged(table, "Append", properties, lambda _: _append(fragments), written_files(target, fragments))
-    return _stage_deleting(table, target, removed_addresses, with_row_ids(fragments, row_ids), properties)
+        files = written_files(target, fragments)
+        staged = _staged(table, "Append", properties, lambda _: _append(fragments), files)
+    else:
+        staged = _stage_deleting(table, target, removed_addresses, with_row_ids(fragments, row_ids), properties)
+    return _with_checksums(store, table, staged)
 
 
 def stage_replacement(
@@ -89,10 +96,12 @@ def stage_replacement(
     # Lance's own form of the schema, not Arrow's: a fresh one would be numbered otherwise than the files are.
     schema = table.dataset.lance_schema
     files = written_files(target, fragments)
-    return _staged(table, "Overwrite", properties, lambda _: LanceOperation.Overwrite(schema, fragments), files)
+    staged = _staged(table, "Overwrite", properties, lambda _: LanceOperation.Overwrite(schema, fragments), files)
+    return _with_checksums(store, table, staged)
 
 
 def stage_written(
+    store: TableStore,
     table: Table,
     target: TableAddress,
     fragments: Sequence[str],
@@ -101,7 +110,7 @@ def stage_written(
     removed_addresses: pa.Array | None = None,
     properties: Mapping[str, str],
 ) -> StagedCommit:
-    """Plan the transaction for data files that workers wrote; see `storage/worker_files.py`.
+    """Plan the transaction for data files that workers wrote, as `described_fragment` tells of them.
 
     With `replacing`, the canonical schema, they become the whole content; otherwise they are added, and the rows at
     `removed_addresses` go.
@@ -109,15 +118,35 @@ def stage_written(
     from lance import LanceOperation
     from lance.fragment import FragmentMetadata
 
-    written = [FragmentMetadata.from_json(fragment) for fragment in fragments]
+    described = [json.loads(fragment) for fragment in fragments]
+    written = [FragmentMetadata.from_json(json.dumps(made["fragment"])) for made in described]
+    known = {name: value for made in described for name, value in made["crc32"].items()}
     files = written_files(target, written)
     if replacing is not None:
         # An overwrite replaces the schema whole; by what it says beside the columns the graph knows the table again.
         schema = replacing.with_metadata(table.schema.metadata)
-        return _staged(table, "Overwrite", properties, lambda _: LanceOperation.Overwrite(schema, written), files)
-    if removed_addresses is None or len(removed_addresses) == 0:
-        return _staged(table, "Append", properties, lambda _: _append(written), files)
-    return _stage_deleting(table, target, removed_addresses, written, properties)
+        staged = _staged(table, "Overwrite", properties, lambda _: LanceOperation.Overwrite(schema, written), files)
+    elif removed_addresses is None or len(removed_addresses) == 0:
+        staged = _staged(table, "Append", properties, lambda _: _append(written), files)
+    else:
+        staged = _stage_deleting(table, target, removed_addresses, written, properties)
+    return _with_checksums(store, table, staged, known)
+
+
+def described_fragment(store: TableStore, target: TableAddress, fragment: Any, *, has_blobs: bool) -> str:
+    """Spell what a commit needs to know of a fragment that a worker wrote, the checksums of its files included."""
+    sums = read_back(store.objects, written_files(target, [fragment]), has_blobs=has_blobs)
+    return json.dumps({"fragment": fragment.to_json(), "crc32": sums})
+
+
+def _with_checksums(
+    store: TableStore, table: Table, staged: StagedCommit, known: Mapping[str, str] | None = None
+) -> StagedCommit:
+    """Add the checksums of the files that are written; workers have read theirs back already."""
+    sums = dict(known or {})
+    unread = [file for file in staged.files if short_name(file.path) not in sums]
+    has_blobs = any(_is_blob(kind) for kind in table.schema.types)
+    return replace(staged, checksums={**sums, **read_back(store.objects, unread, has_blobs=has_blobs)})
 
 
 def stage_auto_cleanup_strip(table: Table, *, properties: Mapping[str, str]) -> StagedCommit | None:
@@ -382,9 +411,9 @@ def with_blob_columns(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     import lance
 
     columns = []
-    for field in schema:
-        column = rows[field.name]
-        if _is_blob(field.type):
+    for column_field in schema:
+        column = rows[column_field.name]
+        if _is_blob(column_field.type):
             column = lance.blob_array(column.to_pylist())
         columns.append(column)
     return pa.table(columns, schema=schema)

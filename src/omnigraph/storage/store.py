@@ -42,6 +42,6 @@ class GraphStore:
             root=root,
             objects=objects,
             locks=open_locks(root, objects, terms=lease_terms),
-            tables=TableStore(root, settings.lance_options),
+            tables=TableStore(root, settings.lance_options, objects),
             settings=settings,
         )

@@ -22,6 +22,7 @@ from omnigraph.storage.config_keys import AUTO_CLEANUP_PREFIX
 from omnigraph.storage.expected_tables import ExpectedTable, mark_of
 from omnigraph.storage.known_heads import KnownHeads, identity
 from omnigraph.storage.lance_errors import LanceFailure, classify, storage_error, translated
+from omnigraph.storage.objects import ControlStore
 from omnigraph.storage.uris import GraphRoot
 
 TableVersion = NewType("TableVersion", int)
@@ -270,7 +271,9 @@ class TableStore:
     and whoever removes one says so (`forget`, `forget_table`); so no handle goes stale.
     """
 
-    def __init__(self, root: GraphRoot, storage_options: Mapping[str, str] | None) -> None:
+    def __init__(self, root: GraphRoot, storage_options: Mapping[str, str] | None, objects: ControlStore) -> None:
+        self.objects = objects
+        """The same store, for the bytes of a table's own files."""
         self._root = root
         self._storage_options = dict(storage_options) if storage_options else None
         self._session: Any = None

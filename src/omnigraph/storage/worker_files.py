@@ -4,16 +4,16 @@ Credentials do not travel with tasks. A worker in this process finds the store t
 process opens the store from its own environment, where the engine has put what is needed.
 """
 
-import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from threading import Lock
 
 import pyarrow as pa
 
-from omnigraph.storage.staging import with_row_ids, write_data_files
+from omnigraph.storage.layout import has_blobs
+from omnigraph.storage.staging import described_fragment, with_row_ids, write_data_files
 from omnigraph.storage.store import GraphStore
 from omnigraph.storage.tables import Table, TableAddress
 
@@ -73,7 +73,9 @@ class TablePlace:
         self, store: GraphStore, rows: pa.Table | Iterable[pa.RecordBatch], *, row_ids: pa.Array | None = None
     ) -> tuple[str, ...]:
         """Write at least one row as it comes; otherwise as `write_rows`."""
-        fragments = write_data_files(store.tables, self.open(store), self.target, rows)
+        table = self.open(store)
+        fragments = write_data_files(store.tables, table, self.target, rows)
         if row_ids is not None and len(row_ids):
             fragments = with_row_ids(fragments, row_ids)
-        return tuple(json.dumps(fragment.to_json()) for fragment in fragments)
+        described = partial(described_fragment, store.tables, self.target, has_blobs=has_blobs(table.schema))
+        return tuple(map(described, fragments))

@@ -30,6 +30,7 @@ from omnigraph.errors import (
 from omnigraph.manifest.commits import Commit, CommitId, CommitKind
 from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions, check_preconditions
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
+from omnigraph.storage.checksums import for_sidecar
 from omnigraph.storage.file_references import missing_or_short
 from omnigraph.storage.locks import Claim, HeldLock
 from omnigraph.storage.refs import create_ref, list_refs
@@ -368,6 +369,7 @@ def _effect(table: NewTable | PreparedTable) -> SidecarEffect:
             for staged in table.chain
         ),
         compensation_uuid=ids.new_uuid(),
+        checksums=for_sidecar(_checksums(table)),
     )
 
 
@@ -436,7 +438,12 @@ def _moves(prepared: PreparedWrite, achieved: Mapping[TableKey, Table]) -> Itera
             table_key=table.table_key,
             identity=table.identity,
             transaction_uuid=table.chain[-1].uuid,
+            checksums=_checksums(table),
         )
+
+
+def _checksums(table: NewTable | PreparedTable) -> dict[str, str]:
+    return {name: value for staged in table.chain for name, value in staged.checksums.items()}
 
 
 def _settle_after_failure(

@@ -87,6 +87,8 @@ class SidecarEffect:
     fork: Fork | None = None
     pinned_version: int | None = None
     """What the graph pins, for an operation that starts from drift: the content that it brings back."""
+    checksums: Mapping[str, str] = field(default_factory=dict)
+    """Of the files that the operation adds, so that whoever rolls it forward publishes them too."""
 
     @property
     def creates_its_target(self) -> bool:

@@ -18,7 +18,9 @@ SERVES = EdgeType(name="Anchors", type_id=5, table_incarnation_id=6, properties=
 CATALOG = Catalog(identity_domain="domain", next_identity_id=20, interfaces=(), nodes=(SAILOR, SHIP), edges=(SERVES,))
 
 
-def pinned(entity: EntityType, version: int = 1, *, ref: str | None = None, rows: int = 1) -> dict[Any, PinnedType]:
+def pinned(
+    entity: EntityType, version: int = 1, *, ref: str | None = None, rows: int = 1, next_identity_id: int = 20
+) -> dict[Any, PinnedType]:
     pin = TablePin(
         table_key=entity.table_key,
         identity=entity.identity,
@@ -27,7 +29,7 @@ def pinned(entity: EntityType, version: int = 1, *, ref: str | None = None, rows
         version=version,
         row_count=rows,
     )
-    return {entity.identity: PinnedType(pin=pin, entity=entity)}
+    return {entity.identity: PinnedType(pin=pin, entity=entity, next_identity_id=next_identity_id)}
 
 
 def pair(before: dict[Any, PinnedType], after: dict[Any, PinnedType]) -> tuple[TypePair, ...]:
@@ -69,18 +71,33 @@ def test_a_recreated_type_is_another_type():
     [
         (),
         (AGE, replace(AGE, name="height", property_id=12)),
+        (replace(AGE, name="height", property_id=21),),
         (replace(AGE, name="years"),),
         (replace(AGE, property_id=12),),
         (replace(AGE, type=PropertyType(scalar=Scalar.I64, nullable=True)),),
         (replace(AGE, type=PropertyType(scalar=Scalar.I32, is_list=True)),),
     ],
-    ids=["dropped", "added", "renamed", "recreated", "widened", "listed"],
+    ids=["dropped", "brought back", "dropped beside one that came later", "renamed", "recreated", "widened", "listed"],
 )
 def test_a_change_of_columns_is_a_boundary(changed: tuple[Property, ...]):
     with pytest.raises(SchemaBoundary) as refused:
         pair(pinned(SAILOR, 1), pinned(replace(SAILOR, properties=changed), 2))
 
     assert refused.value.details == {"reason": "schema_boundary", "graph_commit_id": "C", "type_name": "Sailor"}
+
+
+def test_a_property_that_came_later_is_filled_on_the_older_side_in_both_directions():
+    height = replace(AGE, name="height", property_id=21)
+    newer = replace(SAILOR, properties=(AGE, height))
+
+    (forward,) = pair(pinned(SAILOR, 1), pinned(newer, 2, next_identity_id=22))
+    (backward,) = pair(pinned(newer, 2, next_identity_id=22), pinned(SAILOR, 1))
+
+    assert forward.before is not None
+    assert forward.after is not None
+    assert (forward.before.filled, forward.after.filled) == ((height,), ())
+    assert forward.before.entity.properties == (AGE, height)
+    assert backward.after == forward.before
 
 
 def test_a_rule_or_a_default_is_no_boundary():
@@ -116,3 +133,12 @@ def test_the_order_of_filters_does_not_matter_to_a_cursor_and_their_meaning_does
     other = resolve_selection([CATALOG], types=["Ship"], ops=["delete", "insert"])
 
     assert one.digest == same.digest != other.digest
+
+
+def test_a_type_that_is_left_out_is_left_out_whatever_else_is_asked_for():
+    selection = resolve_selection([CATALOG], types=["Sailor", "Ship"], exclude_types=["node:Ship"])
+
+    assert [entity.name for entity in CATALOG.entity_types() if selection.takes(CATALOG, entity)] == ["Sailor"]
+    assert selection.digest != resolve_selection([CATALOG], types=["Sailor", "Ship"]).digest
+    with pytest.raises(EntityNotFound, match="did you mean Ship"):
+        resolve_selection([CATALOG], exclude_types=["Shop"])

@@ -1,5 +1,7 @@
 """`omnigraph branch`."""
 
+from typing import Unpack
+
 import click
 
 from omnigraph import errors
@@ -69,16 +71,13 @@ def branch_diff(
     stat: bool,
     limit: int | None,
     page_token: str | None,
-    kinds: tuple[str, ...],
-    types: tuple[str, ...],
-    ops: tuple[str, ...],
+    **filters: Unpack[Filters],
 ) -> None:
     """Show what merging a branch would bring.
 
     SOURCE is compared with the commit at which it parted from the target; what the target did since is left out. With
     --from it is compared with any other state. Every state is a branch, branch@N, branch@TIME, branch~N or a commit id.
     """
-    filters: Filters = {"kinds": kinds, "types": types, "ops": ops}
     if before is not None and into is not None:
         raise errors.Usage("--from names the state to compare with, so --into has no say; give one.", flag="--into")
     if stat and (limit is not None or page_token is not None):
@@ -113,7 +112,7 @@ def branch_delete(invocation: Invocation, *, name: str) -> None:
     target = resolve_storage(invocation)
     actor = invocation.actor()
     require_consent(invocation, target)
-    echo_target(invocation, target)
+    echo_target(invocation, target, destroys=True)
     import omnigraph
 
     with follow_progress(invocation) as events:
@@ -159,7 +158,7 @@ def branch_merge(
     choice = resolve_engine(invocation)
     if delete_branch and not dry_run:
         require_consent(invocation, target)
-    echo_target(invocation, target)
+    echo_target(invocation, target, destroys=delete_branch and not dry_run)
     import omnigraph
 
     with follow_progress(invocation) as events:

@@ -1,5 +1,7 @@
 """`omnigraph changes`."""
 
+from typing import Unpack
+
 import click
 
 from omnigraph.cli import change_view
@@ -33,16 +35,13 @@ def changes_poll(
     cursor: str | None,
     start: str | None,
     limit: int | None,
-    kinds: tuple[str, ...],
-    types: tuple[str, ...],
-    ops: tuple[str, ...],
+    **filters: Unpack[Filters],
 ) -> None:
     """Deliver what changed on a branch since a cursor, commit by commit, oldest first.
 
     Store the cursor together with what the blocks changed, and poll again with it. A block may come twice, so apply
     it by its commit id.
     """
-    filters: Filters = {"kinds": kinds, "types": types, "ops": ops}
     graph = open_to_read(invocation)
     limits = page_limits(limit)
     feed = graph.changes.feed(branch, **filters)
@@ -62,18 +61,16 @@ def changes_baseline(
     *,
     branch: str,
     out: str,
-    kinds: tuple[str, ...],
-    types: tuple[str, ...],
-    ops: tuple[str, ...],
+    **filters: Unpack[Filters],
 ) -> None:
     """Write one exact state of a branch to a file, with the cursor that follows it.
 
     Install the state, then poll with the cursor: the first block is the first commit behind the state. The last line
     of the file holds the cursor, too.
     """
-    graph = open_to_read(invocation)
     with follow_progress(invocation) as events:
-        result = graph.baseline(out, branch=branch, kinds=kinds, types=types, ops=ops, events=events)
+        graph = open_to_read(invocation)
+        result = graph.baseline(out, branch=branch, events=events, **filters)
     invocation.output.show(
         result,
         document=lambda done: {"snapshot_commit_id": done.snapshot_commit_id, "resume_cursor": done.resume_cursor},

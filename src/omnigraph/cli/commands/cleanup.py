@@ -38,16 +38,17 @@ def cleanup(
     """
     target = resolve_storage(invocation)
     choice = resolve_engine(invocation)
-    echo_target(invocation, target)
+    echo_target(invocation, target, destroys=confirm)
     if confirm:
         require_consent(invocation, target)
     import omnigraph
-    from omnigraph.maintenance.cleanup.policy import KEEP_VERSIONS_DEFAULT, CleanupPolicy
 
-    if keep is None and older_than is None:
-        keep = KEEP_VERSIONS_DEFAULT
-    graph = omnigraph.open(target.uri, read_only=not confirm, recover=False)
     with follow_progress(invocation) as events:
+        graph = omnigraph.open(target.uri, read_only=not confirm, recover=False)
+        from omnigraph.maintenance.cleanup.policy import KEEP_VERSIONS_DEFAULT, CleanupPolicy
+
+        if keep is None and older_than is None:
+            keep = KEEP_VERSIONS_DEFAULT
         report = graph.cleanup(
             CleanupPolicy(keep_versions=keep, older_than=older_than),
             confirm=confirm,

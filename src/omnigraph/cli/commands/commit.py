@@ -1,9 +1,11 @@
 """`omnigraph commit`."""
 
+from typing import Unpack
+
 import click
 
 from omnigraph.cli import change_view, documents, texts
-from omnigraph.cli.change_flags import filter_options, page_options, read_pages
+from omnigraph.cli.change_flags import Filters, filter_options, page_options, read_pages
 from omnigraph.cli.command import command
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.opening import open_to_read
@@ -51,9 +53,7 @@ def commit_changes(
     commit_id: str,
     limit: int | None,
     page_token: str | None,
-    kinds: tuple[str, ...],
-    types: tuple[str, ...],
-    ops: tuple[str, ...],
+    **filters: Unpack[Filters],
 ) -> None:
     """Show what one commit changed, entity by entity.
 
@@ -61,7 +61,7 @@ def commit_changes(
     physically, such as `optimize`, changed nothing.
     """
     graph = open_to_read(invocation)
-    changes = graph.changes.of_commit(commit_id, kinds=kinds, types=types, ops=ops)
+    changes = graph.changes.of_commit(commit_id, **filters)
     shown = read_pages(changes, limit=limit, page_token=page_token)
     token = {"next_page_token": shown.next_page_token} if shown.next_page_token is not None else {}
     invocation.output.show(

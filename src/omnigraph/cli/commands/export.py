@@ -63,8 +63,8 @@ def export(
     target = resolve_storage(invocation)
     import omnigraph
 
-    graph = omnigraph.open(target.uri, read_only=True)
-    with follow_progress(invocation) as events:
+    with follow_progress(invocation, shares_terminal=out is None) as events:
+        graph = omnigraph.open(target.uri, read_only=True)
         result = graph.export(
             sys.stdout.buffer if out is None else out,
             branch=branch,

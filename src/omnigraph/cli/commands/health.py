@@ -7,9 +7,11 @@ import click
 
 from omnigraph import errors
 from omnigraph.cli.command import command
-from omnigraph.cli.health_view import health_document, health_text
+from omnigraph.cli.health_document import health_document
+from omnigraph.cli.health_view import health_text
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.params import json_option
+from omnigraph.cli.progress import follow_progress
 from omnigraph.cli.scope import echo_target, resolve_storage
 
 if TYPE_CHECKING:
@@ -31,7 +33,8 @@ def health(invocation: Invocation, *, html: Path | None) -> None:
     echo_target(invocation, target)
     import omnigraph
 
-    report = omnigraph.open(target.uri, read_only=True).health()
+    with follow_progress(invocation):
+        report = omnigraph.open(target.uri, read_only=True).health()
     if html is not None:
         _write(html, report)
     invocation.output.show(report, document=health_document, text=health_text)

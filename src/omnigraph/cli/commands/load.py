@@ -70,7 +70,7 @@ def load(
     choice = resolve_engine(invocation)
     if mode == "overwrite":
         require_consent(invocation, target)
-    echo_target(invocation, target)
+    echo_target(invocation, target, destroys=mode == "overwrite")
     import omnigraph
 
     with follow_progress(invocation) as events:

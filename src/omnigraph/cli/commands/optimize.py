@@ -18,6 +18,7 @@ from omnigraph.cli.progress import follow_progress
 from omnigraph.cli.scope import echo_target, resolve_storage
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
+    from omnigraph.graph import Graph
     from omnigraph.maintenance.optimize.report import OptimizeResult
 
 _Number = TypeVar("_Number", int, float)
@@ -74,16 +75,10 @@ def optimize(
     target = resolve_storage(invocation)
     choice = resolve_engine(invocation)
     echo_target(invocation, target)
-    import omnigraph
-
-    graph = omnigraph.open(target.uri, read_only=dry_run, recover=False)
-    names = [branch or "main"]
-    if all_branches:
-        names += sorted(found.name for found in graph.branches.list() if found.name != "main")
     started = clock.monotonic_seconds()
     results: list[OptimizeResult] = []
 
-    def optimize_branch(name: str, events: Events) -> None:
+    def optimize_branch(graph: "Graph", name: str, events: Events) -> None:
         # The budgets are those of the whole run: what one branch took, the next ones do not have.
         elapsed, rewritten = clock.monotonic_seconds() - started, sum(result.bytes_rewritten for result in results)
         try:
@@ -113,8 +108,14 @@ def optimize(
 
     try:
         with follow_progress(invocation) as events:
+            import omnigraph
+
+            graph = omnigraph.open(target.uri, read_only=dry_run, recover=False)
+            names = [branch or "main"]
+            if all_branches:
+                names += sorted(found.name for found in graph.branches.list() if found.name != "main")
             for name in names:
-                optimize_branch(name, events)
+                optimize_branch(graph, name, events)
     finally:
         # Also when a later branch failed: what is published is published.
         _show(invocation, results, all_branches=all_branches)

@@ -11,6 +11,7 @@ from omnigraph.cli.command import command
 from omnigraph.cli.consent import require_consent
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.params import json_option
+from omnigraph.cli.progress import follow_progress
 from omnigraph.cli.scope import echo_target, resolve_storage
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def recover(invocation: Invocation, *, lists: bool, show: str | None, abandon: s
     if abandon is not None and not confirm:
         raise errors.Usage("`recover --abandon` needs --confirm: it gives up what the operation did.", flag="--confirm")
     target = resolve_storage(invocation)
-    echo_target(invocation, target)
+    echo_target(invocation, target, destroys=abandon is not None)
     import omnigraph
 
     if lists or show is not None:
@@ -48,11 +49,9 @@ def recover(invocation: Invocation, *, lists: bool, show: str | None, abandon: s
         return
     if abandon is not None:
         require_consent(invocation, target)
-    graph = omnigraph.open(target.uri, recover=False)
-    if abandon is None:
-        swept = graph.recover(wait_seconds=_WAIT_SECONDS, events=invocation.notices.event)
-    else:
-        swept = graph.abandon(abandon)
+    with follow_progress(invocation) as events:
+        graph = omnigraph.open(target.uri, recover=False)
+        swept = graph.abandon(abandon) if abandon else graph.recover(wait_seconds=_WAIT_SECONDS, events=events)
     if swept.recovered:
         invocation.notices.done(f"the end of {', '.join(settled.operation_id for settled in swept.recovered)}")
     invocation.output.show(

@@ -12,6 +12,7 @@ from omnigraph.cli.command import command
 from omnigraph.cli.consent import require_consent
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.params import json_option, wait_option
+from omnigraph.cli.progress import follow_progress
 from omnigraph.cli.scope import echo_target, resolve_storage
 
 if TYPE_CHECKING:
@@ -63,21 +64,22 @@ def repair(
     target = resolve_storage(invocation)
     if discard:
         require_consent(invocation, target)
-    echo_target(invocation, target)
+    echo_target(invocation, target, destroys=discard)
     import omnigraph
 
-    graph = omnigraph.open(target.uri, read_only=not confirm, recover=False)
-    report = graph.repair(
-        confirm=confirm,
-        force=force,
-        discard=discard,
-        branch=branch,
-        tables=tables,
-        review_limit=limit if diff else None,
-        sample_limit=limit,
-        wait_seconds=wait.total_seconds(),
-        events=invocation.notices.event,
-    )
+    with follow_progress(invocation) as events:
+        graph = omnigraph.open(target.uri, read_only=not confirm, recover=False)
+        report = graph.repair(
+            confirm=confirm,
+            force=force,
+            discard=discard,
+            branch=branch,
+            tables=tables,
+            review_limit=limit if diff else None,
+            sample_limit=limit,
+            wait_seconds=wait.total_seconds(),
+            events=events,
+        )
     invocation.output.show(
         report,
         document=lambda found: repair_view.repair_document(target.uri, found),

@@ -71,7 +71,7 @@ def schema_apply(invocation: Invocation, *, schema: str | None, allow_data_loss:
     text = read_text_file(source, what="schema file")
     if allow_data_loss:
         require_consent(invocation, target)
-    echo_target(invocation, target)
+    echo_target(invocation, target, destroys=allow_data_loss)
     import omnigraph
 
     with follow_progress(invocation) as events:

@@ -20,7 +20,7 @@ DROPPED_AGE_DEFAULT = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CleanupPolicy:
-    """Keep the newest published versions of each table, or the young ones; with both, only what is outside both goes."""
+    """Keep the newest published versions of a table, or the young ones; with both, only what is outside both goes."""
 
     keep_versions: int | None = None
     older_than: timedelta | None = None

@@ -1,7 +1,7 @@
 """Cleanup: look at everything first, then remove table by table; one table's failure does not stop the others."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 
 from omnigraph.base import clock, faults
@@ -254,6 +254,15 @@ class _Run:
         self._reclaim(parts[0].tally, location, orphans)
         for part, selection in cleaning.remove(self._is_branch_gone):
             self._gone[part.target.address] = set(selection.versions)
+        for part in parts:
+            if part.tally.has_failed and self._executes:
+                self._see_what_went(part.target.address)
+
+    def _see_what_went(self, address: TableAddress) -> None:
+        """Look at a ref that was not cleaned as a whole."""
+        with suppress(*UNREADABLE):
+            left = {stored.version for stored in stored_versions(self._context.store.objects, address)}
+            self._gone[address] = self._gone.get(address, set()) - left
 
     def _tally(self, table_key: str, *, branch: str | None = None, dropped: bool = False) -> Tally:
         return Tally(table_key, branch=branch, dropped=dropped, executes=self._executes, events=self._events)

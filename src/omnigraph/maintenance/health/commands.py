@@ -20,18 +20,18 @@ class Commands:
         """Merge fragments and build indexes."""
         return _spell("optimize", self.uri, *_on(branch))
 
-    def repair(self, branch: str | None, *, table_key: str | None = None) -> str:
+    def repair(self, branch: str | None) -> str:
         """Look at drift; repairing itself needs the consent of whoever has seen it."""
-        table = ("--table", table_key) if table_key is not None else ()
-        return _spell("repair", self.uri, *_on(branch), *table)
+        return _spell("repair", self.uri, *_on(branch))
 
     def recover(self) -> str:
         """Settle interrupted writes."""
         return _spell("recover", self.uri)
 
-    def embed(self, type_name: str, branch: str | None) -> str:
-        """Fill missing vectors of one type."""
-        return _spell("embed", self.uri, "--type", type_name, *_on(branch))
+    def embed(self, type_name: str | None, branch: str | None) -> str:
+        """Fill missing vectors of one type, or of all of them."""
+        chosen = ("--type", type_name) if type_name is not None else ()
+        return _spell("embed", self.uri, *chosen, *_on(branch))
 
     def preview_cleanup(self) -> str:
         """Show what can be removed and what keeps it from being told."""

@@ -1,81 +1,49 @@
 """Decide: which facts deserve attention, how urgent they are, and the command that settles each. Pure."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from enum import StrEnum
 
 from omnigraph.base.units import counted, spell_bytes
 from omnigraph.maintenance.health.branches import BranchHealth
 from omnigraph.maintenance.health.commands import Commands
 from omnigraph.maintenance.health.damage import Damage, DamagedPart
 from omnigraph.maintenance.health.facts import GraphHealth, InternalHealth
+from omnigraph.maintenance.health.finding import Finding, Severity, Status, most_urgent_first, status_of
+from omnigraph.maintenance.health.grouping import group_findings
 from omnigraph.maintenance.health.runs import RepeatedFailure, repeated_failures
-from omnigraph.maintenance.health.tables import TableHealth
-from omnigraph.maintenance.optimize.plan import TablePlan
-from omnigraph.maintenance.repair.drift import Classification
+from omnigraph.maintenance.health.table_findings import AUTO_CLEANUP, find_in_tables
+from omnigraph.manifest.commits import MAIN_BRANCH
+
+__all__ = ["Finding", "Severity", "Status", "find", "status_of"]
 
 INTERNAL_FRAGMENTS_MAX = 50
 STALE_BRANCH_DAYS = 30
 RECLAIMABLE_BYTES_MIN = 64 << 20
 _DAY_US = 86_400 * 1_000_000
-_MANY_FRAGMENTS = 100
-_STALE_COVERAGE = 0.5
 _FAILURES_MAX = 3
 """So often in a row is no bad luck any more: what maintenance leaves undone piles up until the disk is full."""
-_AUTO_CLEANUP = "a stored setting would make Lance delete versions that the graph still pins"
-
-
-class Severity(StrEnum):
-    """How urgent a finding is."""
-
-    INFO = "info"
-    """Good to know; the graph is healthy all the same."""
-    ATTENTION = "attention"
-    ACTION = "action"
-
-
-class Status(StrEnum):
-    """The whole graph in a word."""
-
-    HEALTHY = "healthy"
-    ATTENTION = "attention"
-    ACTION = "action"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One thing to know, with the exact command that settles it."""
-
-    severity: Severity
-    code: str
-    message: str
-    fix: str
-    table_key: str | None = None
-    branch: str | None = None
 
 
 def find(health: GraphHealth) -> list[Finding]:
-    """Judge the facts; the most urgent findings come first."""
+    """Judge the facts: one finding for each kind of thing with one remedy, the most urgent first."""
     commands = Commands(uri=health.uri)
     findings = [
         *_damages(commands, health.damages),
         *_recoveries(commands, health),
-        *(finding for table in health.tables for finding in _table(commands, table)),
+        *find_in_tables(commands, health.tables),
         *(finding for internal in health.internal for finding in _internal(commands, internal)),
         *(finding for branch in health.branches for finding in _branch(commands, health, branch)),
         *(_failure(commands, failure) for failure in repeated_failures(health.runs) if _concerns(health, failure)),
         *_reclaimable(commands, health),
     ]
-    order = [Severity.ACTION, Severity.ATTENTION, Severity.INFO]
-    return sorted(findings, key=lambda finding: order.index(finding.severity))
+    return most_urgent_first(group_findings(findings, never_optimized=_never_optimized(health)))
 
 
-def status_of(findings: list[Finding]) -> Status:
-    """Sum findings up: the worst of them decides."""
-    severities = {finding.severity for finding in findings}
-    if Severity.ACTION in severities:
-        return Status.ACTION
-    return Status.ATTENTION if Severity.ATTENTION in severities else Status.HEALTHY
+def _never_optimized(health: GraphHealth) -> list[str | None]:
+    """Name the branches, `main` as None, that no run of optimize has come to an end on."""
+    done = {run.branch for run in health.runs if run.verb == "optimize" and "" not in run.errors}
+    others = [branch.name for branch in health.branches if branch.name not in done]
+    is_main_fresh = MAIN_BRANCH not in done and health.last_maintenance is None
+    return [None, *others] if is_main_fresh else [*others]
 
 
 def _damages(commands: Commands, damages: tuple[Damage, ...]) -> Iterator[Finding]:
@@ -129,71 +97,6 @@ def _recoveries(commands: Commands, health: GraphHealth) -> Iterator[Finding]:
         )
 
 
-def _table(commands: Commands, table: TableHealth) -> Iterator[Finding]:
-    if table.drift.classification is not Classification.NO_DRIFT:
-        yield _drift(commands, table)
-    elif table.plan is not None:
-        optimize = commands.optimize(table.branch)
-        yield from _layout(table, table.plan, optimize)
-        yield from _indexes(table, table.plan, optimize)
-        yield from _vectors(commands, table)
-
-
-def _about(table: TableHealth, severity: Severity, code: str, message: str, fix: str) -> Finding:
-    branch = None if table.branch == "main" else table.branch
-    return Finding(severity=severity, code=code, message=message, fix=fix, table_key=table.table_key, branch=branch)
-
-
-def _drift(commands: Commands, table: TableHealth) -> Finding:
-    drift = table.drift
-    if drift.classification is Classification.BEHIND:
-        message = f"the graph pins version {drift.pin.version}, which is gone; restore the table from a backup"
-        fix = commands.repair(table.branch, table_key=table.table_key)
-        return _about(table, Severity.ACTION, "table_behind", message, fix)
-    named = drift.classification.value.replace("_", " ")
-    message = f"at version {drift.head_version} but the graph pins {drift.pin.version} ({named})"
-    return _about(table, Severity.ACTION, "drift", message, commands.repair(table.branch))
-
-
-def _layout(table: TableHealth, plan: TablePlan, optimize: str) -> Iterator[Finding]:
-    layout = plan.facts.layout
-    if layout.has_auto_cleanup:
-        yield _about(table, Severity.ACTION, "auto_cleanup", _AUTO_CLEANUP, optimize)
-    groups = (*plan.groups, *plan.left)
-    if groups:
-        merged = sum(len(group.fragments) for group in groups)
-        dead = sum(fragment.deleted_rows for fragment in layout.fragments)
-        also = f", with {counted(dead, 'deleted row')} in them" if dead else ""
-        after = len(layout.fragments) - merged + len(groups)
-        message = f"{counted(len(layout.fragments), 'fragment')} could be {after}{also}"
-        severity = Severity.ACTION if merged > _MANY_FRAGMENTS else Severity.ATTENTION
-        yield _about(table, severity, "fragmented", message, optimize)
-
-
-def _indexes(table: TableHealth, plan: TablePlan, optimize: str) -> Iterator[Finding]:
-    missing = list(dict.fromkeys(build.column for build in plan.builds if build.is_new))
-    if missing:
-        message = f"declared indexes are not built: {', '.join(missing)}"
-        yield _about(table, Severity.ATTENTION, "index_missing", message, optimize)
-    elif plan.folds or plan.builds:
-        coverage = plan.facts.coverage()
-        severity = Severity.ACTION if coverage < _STALE_COVERAGE else Severity.ATTENTION
-        # Rounded down: an index that misses one row of a million does not know all of them.
-        message = f"the least complete index knows {min(99, int(coverage * 100))}% of the rows"
-        yield _about(table, severity, "index_stale", message, optimize)
-    for reason in dict.fromkeys(pending.reason for pending in plan.pending):
-        columns = dict.fromkeys(pending.column for pending in plan.pending if pending.reason == reason)
-        message = f"no index on {', '.join(columns)} yet: {reason}"
-        yield _about(table, Severity.INFO, "index_pending", message, optimize)
-
-
-def _vectors(commands: Commands, table: TableHealth) -> Iterator[Finding]:
-    if table.pending_vectors:
-        message = f"{counted(table.pending_vectors, 'row')} without the vector that @embed declares"
-        fix = commands.embed(table.drift.pin.type_name, table.branch)
-        yield _about(table, Severity.ATTENTION, "vectors_pending", message, fix)
-
-
 def _internal(commands: Commands, internal: InternalHealth) -> Iterator[Finding]:
     fragments = len(internal.layout.fragments)
     fix = commands.optimize(internal.branch)
@@ -201,7 +104,7 @@ def _internal(commands: Commands, internal: InternalHealth) -> Iterator[Finding]
         yield Finding(
             severity=Severity.ACTION,
             code="auto_cleanup",
-            message=_AUTO_CLEANUP,
+            message=AUTO_CLEANUP,
             fix=fix,
             table_key=internal.name,
             branch=internal.branch,

@@ -15,10 +15,11 @@ from omnigraph.catalog.model import TableKey
 from omnigraph.maintenance.admission import refuse_pending_on
 from omnigraph.maintenance.optimize.costs import PUBLISH_SECONDS, TAIL_SECONDS_MAX
 from omnigraph.maintenance.optimize.table_commits import TableCommit, commit_table
-from omnigraph.maintenance.optimize.work import TableWork
+from omnigraph.maintenance.optimize.work import FinishedRewrite, TableWork
 from omnigraph.manifest.commits import Commit, CommitKind
 from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
+from omnigraph.storage.checksums import for_sidecar
 from omnigraph.storage.compaction import same_files, unchanged
 from omnigraph.storage.file_references import missing_or_short
 from omnigraph.storage.locks import HeldLock
@@ -163,11 +164,15 @@ def _still_good(work: TableWork, pin: TablePin, head: Table) -> TableCommit:
         builds=tuple(
             made for made in work.builds if same_files(made.built_on, head, frozenset(made.segment.fragment_ids))
         ),
-        effect=_effect(pin),
+        effect=_effect(pin, work.rewrites),
     )
 
 
-def _effect(pin: TablePin) -> SidecarEffect:
+def _checksums(rewrites: Sequence[FinishedRewrite]) -> dict[str, str]:
+    return {name: value for made in rewrites for name, value in made.checksums.items()}
+
+
+def _effect(pin: TablePin, rewrites: Sequence[FinishedRewrite]) -> SidecarEffect:
     return SidecarEffect(
         table_key=pin.table_key,
         identity=pin.identity,
@@ -177,6 +182,7 @@ def _effect(pin: TablePin) -> SidecarEffect:
         effect=EffectKind.MAINTENANCE,
         planned=(),
         compensation_uuid=ids.new_uuid(),
+        checksums=for_sidecar(_checksums(rewrites)),
     )
 
 
@@ -222,6 +228,7 @@ def _pin_move(found: TableCommit) -> PinMove:
         table_key=found.pin.table_key,
         identity=found.pin.identity,
         transaction_uuid=found.reached.transaction_uuid,
+        checksums=_checksums(found.rewritten),
     )
 
 

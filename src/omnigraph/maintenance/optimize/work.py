@@ -1,6 +1,6 @@
 """Act, first half: rewrite fragments and build indexes on new files, without a lock and without a commit."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -37,6 +37,7 @@ class FinishedRewrite:
     result: str
     fragments_added: int
     bytes_written: int
+    checksums: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,6 +215,7 @@ def _take_rewrite(outcome: RewriteOutcome, work: TableWork, group: RewriteGroup)
                 result=outcome.result,
                 fragments_added=outcome.fragments_added,
                 bytes_written=outcome.bytes_written,
+                checksums=outcome.checksums,
             )
         )
         work.to_rewrite.remove(group)

@@ -257,6 +257,7 @@ class WorkersEmbedWriter:
     ) -> PreparedTable:
         parts = [part for part in changed if part.table_key == key]
         staged = stage_written(
+            capture.context.store.tables,
             capture.table(key),
             capture.target(key),
             [fragment for part in parts for fragment in part.fragments],

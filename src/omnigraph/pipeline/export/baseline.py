@@ -41,6 +41,7 @@ def write_baseline(
     kinds: Sequence[str] = (),
     types: Sequence[str] = (),
     ops: Sequence[str] = (),
+    exclude_types: Sequence[str] = (),
     events: Events,
 ) -> BaselineResult:
     """Write the head of a branch as NDJSON and, as the last record, the cursor that follows it.
@@ -51,7 +52,7 @@ def write_baseline(
     path = Path(out)
     _check_place(path)
     with _turn(path):
-        feed = Feed.of_branch(context, branch, kinds=kinds, types=types, ops=ops)
+        feed = Feed.of_branch(context, branch, kinds=kinds, types=types, ops=ops, exclude_types=exclude_types)
         snapshot = Snapshot(context, feed.head_snapshot)
         result = BaselineResult(snapshot_commit_id=snapshot.commit_id, resume_cursor=feed.head_cursor, total_rows=0)
         with hold_versions(context, snapshot.tables, operation="changes baseline"), appearing_file(path) as stream:

@@ -4,11 +4,13 @@ Sidecars, schema files, claims, locks and leases are small text objects. Paths a
 use `/`; a name that starts with a dot is the store's own and invisible.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NewType, Protocol
+from typing import Final, NewType, Protocol
 
 from omnigraph.storage.uris import GraphRoot
+
+PIECE_BYTES: Final = 8 << 20
 
 Token = NewType("Token", str)
 """Names one content of one object. Equal content may have an equal token: who needs to tell two writes of the same
@@ -60,6 +62,10 @@ class ControlStore(Protocol):
 
     def read(self, path: str) -> StoredObject | None:
         """Return the object, or None if the store says that there is none."""
+        ...
+
+    def read_pieces(self, path: str) -> Iterator[bytes]:
+        """Yield the bytes of an object of any size; raise `FileNotFoundError` if the store says that there is none."""
         ...
 
     def list(self, prefix: str) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from omnigraph.base import ids
 from omnigraph.errors import StorageError
 from omnigraph.storage.flock import flock_within
-from omnigraph.storage.objects.contract import ObjectFacts, StoredObject, Token
+from omnigraph.storage.objects.contract import PIECE_BYTES, ObjectFacts, StoredObject, Token
 from omnigraph.storage.objects.errors import ObjectChanged, ObjectExists
 from omnigraph.storage.objects.probe import probe_once
 from omnigraph.storage.uris import GraphRoot
@@ -89,6 +89,16 @@ class LocalObjects:
             except FileNotFoundError:
                 return None
         return StoredObject(content=content, token=_token(content), last_modified=last_modified)
+
+    def read_pieces(self, path: str) -> Iterator[bytes]:
+        """Yield the bytes of a file, in pieces that fit into memory."""
+        with self._translated("Reading", path):
+            file = self._file(path).open("rb") if self._file(path).exists() else None
+        if file is None:
+            raise FileNotFoundError(path)
+        with file, self._translated("Reading", path):
+            while piece := file.read(PIECE_BYTES):
+                yield piece
 
     def list(self, prefix: str) -> tuple[str, ...]:
         """Return the paths of all files in the directory `prefix` and below it, sorted; none if it is absent."""

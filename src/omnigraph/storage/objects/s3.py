@@ -4,7 +4,7 @@ A put whose answer is lost may have landed. The library's own retries would then
 else's, so conditional puts are attempted one at a time, and after an unclear one the object is read and compared.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from obstore.store import S3Store
 
 from omnigraph.base import clock, ids
 from omnigraph.errors import Effect, Internal, StorageError
-from omnigraph.storage.objects.contract import ObjectFacts, StoredObject, Token
+from omnigraph.storage.objects.contract import PIECE_BYTES, ObjectFacts, StoredObject, Token
 from omnigraph.storage.objects.dates import date_of_answer
 from omnigraph.storage.objects.errors import ObjectChanged, ObjectExists
 from omnigraph.storage.objects.probe import probe_once
@@ -83,6 +83,21 @@ class S3Objects:
             token=self._token(result.meta["e_tag"]),
             last_modified=result.meta["last_modified"].timestamp(),
         )
+
+    def read_pieces(self, path: str) -> Iterator[bytes]:
+        """Yield the bytes of an object: a small one by one request, a large one by a request per piece."""
+        try:
+            # Asking for the first piece tells the size of the whole, so that a small object costs one request.
+            first = obstore.get(self._retrying, path, options={"range": (0, PIECE_BYTES)})
+            size = first.meta["size"]
+            yield bytes(first.bytes())
+            for start in range(PIECE_BYTES, size, PIECE_BYTES):
+                end = min(start + PIECE_BYTES, size)
+                yield bytes(obstore.get_range(self._retrying, path, start=start, end=end))
+        except OBSTORE_FAILURES as exc:
+            if is_no_such_key(exc):
+                raise FileNotFoundError(path) from exc
+            raise self._error(exc, "Reading", path) from exc
 
     def list(self, prefix: str) -> tuple[str, ...]:
         """Return the paths of all objects below `prefix`, page after page, sorted."""

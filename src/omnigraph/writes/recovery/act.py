@@ -89,6 +89,7 @@ def _roll_forward(context: GraphContext, facts: SidecarFacts, decision: Decision
             table_key=effect.table_key,
             identity=effect.identity,
             transaction_uuid=effect.planned[-1].uuid,
+            checksums=effect.checksums,
         )
         for effect in sidecar.effects
     )
@@ -122,6 +123,7 @@ def _publish_maintenance(context: GraphContext, facts: SidecarFacts, decision: D
                 table_key=found.effect.table_key,
                 identity=found.effect.identity,
                 transaction_uuid=table.transaction_uuid,
+                checksums=found.effect.checksums,
             )
         )
     context.publisher.publish(

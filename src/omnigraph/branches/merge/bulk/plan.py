@@ -277,6 +277,7 @@ def _stage(
             continue
         table, target = capture.table(key), capture.target(key)
         staged = stage_written(
+            capture.context.store.tables,
             table,
             target,
             sorted(fragments.get(key, [])),

@@ -235,6 +235,7 @@ class BulkLoadWriter:
     ) -> Iterator[PreparedTable]:
         for key, change in sorted(changes.items()):
             staged = stage_written(
+                capture.context.store.tables,
                 capture.table(key),
                 capture.target(key),
                 change.fragments,
