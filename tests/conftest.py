@@ -7,6 +7,7 @@ import sys
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -54,10 +55,17 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(scope="session")
 def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of an S3 server with one bucket; one server per test worker."""
-    log = tmp_path_factory.mktemp("s3") / "server.log"
+    with run_s3_server(tmp_path_factory.mktemp("s3") / "server.log") as url:
+        yield url
+
+
+@contextmanager
+def run_s3_server(log: Path, *, shift_seconds: int = 0) -> Iterator[str]:
+    """Run an S3 server whose clock is ahead of this machine's, or behind it if negative."""
     s3_server_script = Path(__file__).parent / "support" / "s3_server.py"
+    command = [sys.executable, str(s3_server_script), str(shift_seconds)]
     with log.open("wb") as output:
-        server = subprocess.Popen([sys.executable, s3_server_script], stdout=output, stderr=subprocess.STDOUT)
+        server = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
     try:
         url = _announced_url(server, log)
         urllib.request.urlopen(urllib.request.Request(f"{url}/{_BUCKET}", method="PUT")).close()

@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 from omnigraph.base import faults
 from omnigraph.errors import Internal, StorageError
+from omnigraph.storage.file_references import each_version
 from omnigraph.storage.lance_errors import LanceFailure, classify, translated
 from omnigraph.storage.objects import ControlStore
 from omnigraph.storage.tables import Table, TableAddress
@@ -107,19 +108,12 @@ def doomed_files(
     Files that no version refers to are among them if the store dated them before `abandoned_before`: younger ones may
     belong to a write that is under way. None leaves all of them alone.
     """
-    location = table.address.location
     with translated(doing=f"looking for what can go from {table.address.path}", uri=table.address.path):
-        of_versions = dict(_candidates(table, location, versions=list(versions))) if versions else {}
-        abandoned: dict[str, int] = {}
-        if abandoned_before is not None:
-            old = {
-                path
-                for path, facts in objects.facts(f"{table.address.path}/").items()
-                if facts.last_modified < abandoned_before
-            }
-            loose = _candidates(table, location, older_than=_LONGER_THAN_ANY_VERSION_LIVES, delete_unverified=True)
-            abandoned = {path: size for path, size in loose if path in old}
-    return Doomed(of_versions=of_versions, abandoned=abandoned)
+        of_versions = dict(_of_versions(objects, table, versions)) if versions else {}
+        loose = dict(_unreferenced(table)) if abandoned_before is not None else {}
+    listed = objects.facts(f"{table.address.path}/") if loose else {}
+    old = {path for path, facts in listed.items() if abandoned_before and facts.last_modified < abandoned_before}
+    return Doomed(of_versions=of_versions, abandoned={path: size for path, size in loose.items() if path in old})
 
 
 def remove_files(objects: ControlStore, paths: Iterable[str], *, versions_first: bool = True) -> None:
@@ -197,8 +191,32 @@ def _chunks(paths: Iterable[str]) -> Iterator[list[str]]:
         yield chunk
 
 
-def _candidates(table: Table, location: str, **chosen: Any) -> Iterator[tuple[str, int]]:
-    """Yield what Lance would remove. What it takes for a leftover by its own clock alone is not among it."""
+def _of_versions(objects: ControlStore, table: Table, versions: Sequence[int]) -> Iterator[tuple[str, int]]:
+    """Yield what goes with versions and with nothing else.
+
+    Of files that look old by the clock of this machine Lance does not say whether a version refers to them, so the
+    versions are asked: what none of them names is no file of theirs.
+    """
+    candidates = list(_candidates(table, versions=list(versions)))
+    if any(file.unverified for _, file in candidates):
+        named = {file.path for files in each_version(objects, table.address, versions) for file in files}
+    else:
+        named = set()
+    for path, file in candidates:
+        # Large blobs lie in a directory with the name of their data file; of old indexes only the directory is known.
+        directory = path.rpartition("/")[0]
+        if not file.unverified or named & {path, f"{directory}/", f"{directory}.lance"}:
+            yield path, int(file.size_bytes)
+
+
+def _unreferenced(table: Table) -> Iterator[tuple[str, int]]:
+    """Yield what no version refers to, however young."""
+    for path, file in _candidates(table, older_than=_LONGER_THAN_ANY_VERSION_LIVES, delete_unverified=True):
+        yield path, int(file.size_bytes)
+
+
+def _candidates(table: Table, **chosen: Any) -> Iterator[tuple[str, Any]]:
+    """Yield what Lance would remove, by path below the graph's root."""
     explained = _again_if_gone(
         lambda: table.dataset.explain_cleanup_old_versions(
             **chosen, error_if_tagged_old_versions=False, include_files=True, max_files=_FILES_MAX
@@ -207,8 +225,7 @@ def _candidates(table: Table, location: str, **chosen: Any) -> Iterator[tuple[st
     if explained.candidate_files_truncated:
         raise Internal(f"Lance did not name all files that can go from {table.address.path}.")
     for file in explained.candidate_files:
-        if not file.unverified or chosen.get("delete_unverified"):
-            yield _inside_graph(file.path, location), int(file.size_bytes)
+        yield _inside_graph(file.path, table.address.location), file
 
 
 def _inside_graph(path: str, location: str) -> str:

@@ -27,7 +27,7 @@ from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId
 from omnigraph.manifest.rows import MANIFEST
 from omnigraph.manifest.state import ManifestState
 from omnigraph.storage.leftovers import STALE_SECONDS, drop_scratch, stale_scratch
-from omnigraph.storage.locks import Lease, StoreClock, forget_dead_readers, list_reader_leases
+from omnigraph.storage.locks import Lease, StoreClock, forget_dead_readers, list_reader_leases, settle_holds
 from omnigraph.storage.refs import list_refs
 from omnigraph.storage.removal import remove_table
 from omnigraph.storage.retention import Removal, StoredVersion, preview_drop, preview_ref_drop, stored_versions
@@ -121,6 +121,8 @@ class _Run:
         self._executes = executes
         self._events = events
         objects = context.store.objects
+        # Snapshots that this very process holds may not have their lease yet, and the preview is to be exact.
+        settle_holds(objects)
         self._clock = StoreClock.observe(objects) if executes else StoreClock.estimate(objects)
         self._reclaiming = Reclaiming(context, self._gather, events)
         self._seen: object = None
@@ -249,6 +251,7 @@ class _Run:
                 stored = stored_versions(self._context.store.objects, target.address)
             return choosing.select(self._context, target, stored, protections, orphans.refs)
 
+        parts[0].tally.keep(orphans.kept_because)
         if not cleaning.look(select, self._is_branch_gone):
             return
         self._reclaim(parts[0].tally, location, orphans)
@@ -282,7 +285,6 @@ class _Run:
         return (row,) if stale or row.error is not None else ()
 
     def _reclaim(self, tally: Tally, location: str, orphans: Orphans) -> None:
-        tally.keep(orphans.kept_because)
         objects = self._context.store.objects
         for ref in orphans.refs:
             with tally.step(f"the orphaned ref {ref.name}"):
