@@ -28,6 +28,11 @@ Every command, from the code that runs it.
 
 - stdout carries the result and nothing else; the target, notes, warnings, progress and errors go to stderr.
 - `--json` prints the result, or the failure, as one document.
+- In documents, times of commits, branches and recoveries are integers, microseconds since 1970 in UTC:
+  `created_at`, `authored_at`, `recovered_at`, `started_at`, `last_commit_at`.
+  Times of locks and maintenance runs are text such as `2026-01-31T18:00:00Z`: `since`, `at`, `looked_at`.
+- In documents, `uri` is the address as it was given, and a document names its own branch.
+  The branch of a table or of a commit in it is null for `main`.
 - Exit codes are those of [errors](errors.md).
 - Large work can run on [Spark](../operations/spark.md); [not everything](../README.md#not-yet) is there yet."""
 

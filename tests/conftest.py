@@ -1,13 +1,9 @@
 """Stores to test against: a fresh directory, and a fresh prefix on a real S3 server in a process of its own."""
 
 import os
-import re
-import subprocess
 import sys
-import urllib.request
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,10 +15,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 import crash.report
 import merge.report
 from crash.report import pytest_addoption  # noqa: F401 — a hook that pytest finds by name
-from omnigraph.base import clock, ids
+from omnigraph.base import ids
 from support.faulty_s3 import FaultyS3, faulty_s3
-
-_BUCKET = "graphs"
+from support.s3_process import BUCKET, client_environment, running_s3
 
 # How long an example takes depends on who else uses the machine; tests state facts, benchmarks measure.
 # A run of the tests is repeatable: the same code gives the same answer. `make search` looks for new counterexamples.
@@ -55,47 +50,17 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(scope="session")
 def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of an S3 server with one bucket; one server per test worker."""
-    with run_s3_server(tmp_path_factory.mktemp("s3") / "server.log") as url:
+    with running_s3(tmp_path_factory.mktemp("s3")) as url:
         yield url
-
-
-@contextmanager
-def run_s3_server(log: Path, *, shift_seconds: int = 0) -> Iterator[str]:
-    """Run an S3 server whose clock is ahead of this machine's, or behind it if negative."""
-    s3_server_script = Path(__file__).parent / "support" / "s3_server.py"
-    command = [sys.executable, str(s3_server_script), str(shift_seconds)]
-    with log.open("wb") as output:
-        server = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
-    try:
-        url = _announced_url(server, log)
-        urllib.request.urlopen(urllib.request.Request(f"{url}/{_BUCKET}", method="PUT")).close()
-        yield url
-    finally:
-        server.kill()
-        server.wait()
-
-
-def _announced_url(server: subprocess.Popen[bytes], log: Path) -> str:
-    """Wait for the server to say which port the system gave it."""
-    is_up = clock.wait_until(
-        lambda: "Running on" in log.read_text() or server.poll() is not None, timeout_seconds=60, pause_seconds=0.1
-    )
-    announced = re.search(r"Running on (http://127\.0\.0\.1:\d+)", log.read_text())
-    assert is_up, "the S3 server did not start in time"
-    assert announced, log.read_text()
-    return announced[1]
 
 
 @pytest.fixture
 def s3_root(s3_server: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """The URI of a graph that nobody has written to yet, with the environment set for this process and its children."""
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test-key")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test-secret")
-    monkeypatch.setenv("AWS_REGION", "us-east-1")
-    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", s3_server)
-    monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
+    for name, value in client_environment(s3_server).items():
+        monkeypatch.setenv(name, value)
     monkeypatch.delenv("AWS_SESSION_TOKEN", raising=False)
-    return f"s3://{_BUCKET}/{ids.new_ulid()}/graph.omni"
+    return f"s3://{BUCKET}/{ids.new_ulid()}/graph.omni"
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Self
 
@@ -23,12 +24,13 @@ from omnigraph.writes.recovery.sweep import SweepResult, settle_all
 from omnigraph.writes.sidecar import PendingOperation, list_pending
 
 if TYPE_CHECKING:
-    from datetime import datetime, timedelta
+    from datetime import timedelta
 
     from omnigraph.branches.verbs import Branches
     from omnigraph.changes.diff import Diff
     from omnigraph.changes.verbs import Changes
     from omnigraph.embedding.config import EmbedConfig
+    from omnigraph.engine.local import Parameters
     from omnigraph.evolution.plan import SchemaPlan
     from omnigraph.evolution.run import AppliedSchema
     from omnigraph.maintenance.cleanup.policy import CleanupPolicy
@@ -41,8 +43,9 @@ if TYPE_CHECKING:
     from omnigraph.pipeline.export.baseline import BaselineResult
     from omnigraph.pipeline.export.run import ExportResult
     from omnigraph.pipeline.load.run import LoadResult
-    from omnigraph.pipeline.load.table_files import ArrowRows
     from omnigraph.pipeline.load.writer import LoadMode
+    from omnigraph.reads.sql import SqlResult
+    from omnigraph.records.arrow_rows import ArrowRows
     from omnigraph.spark.frames import GraphFrames
     from omnigraph.writes.batch import WriteBatch
 
@@ -55,6 +58,7 @@ def init(
     force: bool = False,
     consent: bool = False,
     actor: str | None = None,
+    message: str | None = None,
     storage_options: Mapping[str, str] | None = None,
     events: Events = ignore_events,
 ) -> "Graph":
@@ -69,7 +73,14 @@ def init(
     store = GraphStore.open(uri, storage_options)
     refuse_unfit_for_new_graph(store)
     create_graph(
-        store, schema, schema_source=schema_source, force=force, has_consent=consent, actor_id=actor, events=events
+        store,
+        schema,
+        schema_source=schema_source,
+        force=force,
+        has_consent=consent,
+        actor_id=actor,
+        message=message,
+        events=events,
     )
     return Graph(GraphContext.over(store, LocalEngine()), read_only=False)
 
@@ -158,6 +169,10 @@ class Graph:
     def __repr__(self) -> str:
         return f"<Graph {self.uri}{' read-only' if self._read_only else ''}>"
 
+    def _repr_html_(self) -> str:
+        # Not held: whoever looks at a page keeps nothing from cleanup.
+        return Snapshot(self._context, self._context.addresses.head(MAIN_BRANCH).snapshot)._repr_html_()
+
     @property
     def uri(self) -> str:
         """Where the graph lives."""
@@ -170,18 +185,24 @@ class Graph:
 
     def snapshot(
         self,
-        branch: str | None = None,
+        address: str | datetime | None = None,
         *,
+        branch: str | None = None,
         commit: str | None = None,
         version: int | None = None,
-        at: "datetime | None" = None,
+        at: datetime | str | None = None,
     ) -> Snapshot:
-        """Pin one graph version: the head of a branch, a graph version of it, its state at a moment, or a commit."""
-        return Snapshot(self._context, self._locate(branch, commit, version, at).snapshot, is_held=True)
+        """Pin the graph version that an address means, by default the head of `main`.
+
+        An address is a branch, `main@7`, `main~1`, `main@2026-01-31T18:00:00Z`, a commit id, or a moment. `version`
+        and `at` choose on a branch, `commit` names a commit. Held, a snapshot keeps its versions from cleanup.
+        """
+        located = self._locate(address, branch=branch, commit=commit, version=version, at=at)
+        return Snapshot(self._context, located.snapshot, is_held=True)
 
     def snapshot_at(self, address: str) -> Snapshot:
-        """Pin the snapshot that a written address means, such as `main`, `main@7`, `main~1` or a commit id."""
-        return Snapshot(self._context, self._context.addresses.resolve(address).snapshot, is_held=True)
+        """Pin the snapshot that a written address means; the same as `snapshot`."""
+        return self.snapshot(address)
 
     def diff(
         self,
@@ -199,6 +220,17 @@ class Graph:
         sides = (self._context.addresses.resolve(address).snapshot for address in (before, after))
         return diff_snapshots(self._context, *sides, kinds=kinds, types=types, ops=ops, exclude_types=exclude_types)
 
+    def sql(
+        self,
+        query: str,
+        *,
+        snapshot: str = MAIN_BRANCH,
+        params: "Parameters" = None,
+        frames: Mapping[str, Any] | None = None,
+    ) -> "SqlResult":
+        """Ask a question in SQL over one snapshot, addressed as for `snapshot`; see `Snapshot.sql`."""
+        return self.snapshot(snapshot).sql(query, params=params, frames=frames)
+
     @property
     def changes(self) -> "Changes":
         """The changes of this graph: of one commit, or along a branch."""
@@ -213,9 +245,9 @@ class Graph:
         history = newest_first(log.history(head), head.graph_commit_id) if merged else log.first_parents(head)
         return [commit for _, commit in zip(range(limit), history, strict=False)] if limit is not None else [*history]
 
-    def commit(self, commit_id: str) -> Commit:
-        """Return one commit."""
-        return self._context.addresses.commit(commit_id)
+    def commit(self, address: str) -> Commit:
+        """Return the commit that an id, a unique beginning of one, or an address such as `main~2` means."""
+        return self._context.addresses.commit(address)
 
     @property
     def branches(self) -> "Branches":
@@ -234,6 +266,7 @@ class Graph:
         branch: str = MAIN_BRANCH,
         from_branch: str | None = None,
         actor: str | None = None,
+        message: str | None = None,
         max_errors: int = 20,
         engine: "str | EngineChoice | None" = None,
         events: Events = ignore_events,
@@ -258,6 +291,7 @@ class Graph:
             branch=branch,
             from_branch=from_branch,
             actor_id=actor,
+            message=message,
             max_errors=max_errors,
             choice=EngineChoice.named(engine, os.environ),
             events=events,
@@ -273,6 +307,7 @@ class Graph:
         branch: str = MAIN_BRANCH,
         from_branch: str | None = None,
         actor: str | None = None,
+        message: str | None = None,
         max_errors: int = 20,
         events: Events = ignore_events,
     ) -> "LoadResult":
@@ -294,6 +329,7 @@ class Graph:
             branch=branch,
             from_branch=from_branch,
             actor_id=actor,
+            message=message,
             max_errors=max_errors,
             choice=EngineChoice(engine=EngineName.LOCAL),
             events=events,
@@ -309,6 +345,7 @@ class Graph:
         branch: str = MAIN_BRANCH,
         from_branch: str | None = None,
         actor: str | None = None,
+        message: str | None = None,
         max_errors: int = 20,
         events: Events = ignore_events,
     ) -> "LoadResult":
@@ -330,6 +367,7 @@ class Graph:
                 branch=branch,
                 from_branch=from_branch,
                 actor=actor,
+                message=message,
                 max_errors=max_errors,
                 events=events,
             )
@@ -345,6 +383,7 @@ class Graph:
             branch=branch,
             from_branch=from_branch,
             actor_id=actor,
+            message=message,
             max_errors=max_errors,
             choice=EngineChoice(engine=EngineName.SPARK),
             events=events,
@@ -389,6 +428,7 @@ class Graph:
         branch: str = MAIN_BRANCH,
         reembed_all: bool = False,
         actor: str | None = None,
+        message: str | None = None,
         config: "EmbedConfig | None" = None,
         engine: "str | EngineChoice | None" = None,
         events: Events = ignore_events,
@@ -408,6 +448,7 @@ class Graph:
             branch=branch,
             reembed_all=reembed_all,
             actor_id=actor,
+            message=message,
             config=config or EmbedConfig.from_environ(os.environ),
             choice=EngineChoice.named(engine, os.environ),
             events=events,
@@ -449,6 +490,7 @@ class Graph:
         *,
         branch: str = MAIN_BRANCH,
         actor: str | None = None,
+        message: str | None = None,
         expected_head: str | None = None,
         events: Events = ignore_events,
     ) -> "WriteBatch":
@@ -459,7 +501,9 @@ class Graph:
         from omnigraph.writes.batch import WriteBatch
 
         self._refuse_read_only()
-        return WriteBatch(self._context, branch=branch, actor_id=actor, expected_head=expected_head, events=events)
+        return WriteBatch(
+            self._context, branch=branch, actor_id=actor, message=message, expected_head=expected_head, events=events
+        )
 
     def plan_schema(
         self, schema: str, *, schema_source: str = "<schema>", allow_data_loss: bool = False
@@ -480,6 +524,7 @@ class Graph:
         schema_source: str = "<schema>",
         allow_data_loss: bool = False,
         actor: str | None = None,
+        message: str | None = None,
         events: Events = ignore_events,
     ) -> "AppliedSchema":
         """Give the graph this schema as one commit, or raise and change nothing; without steps there is no commit.
@@ -492,7 +537,9 @@ class Graph:
         self._refuse_read_only()
         _refuse_cluster_managed(self.uri, remedy="change its schema file there")
         desired = SchemaText(text=schema, source=schema_source)
-        return apply_schema(self._context, desired, allow_data_loss=allow_data_loss, actor_id=actor, events=events)
+        return apply_schema(
+            self._context, desired, allow_data_loss=allow_data_loss, actor_id=actor, message=message, events=events
+        )
 
     def recover(self, *, wait_seconds: float = 0.0, events: Events = ignore_events) -> SweepResult:
         """Settle all interrupted writes, oldest first, and say what was done, what is in use and what is blocked.
@@ -517,6 +564,7 @@ class Graph:
         max_bytes: int | None = None,
         max_memory: int = 1 << 30,
         dry_run: bool = False,
+        message: str | None = None,
         wait_seconds: float = 0.0,
         engine: "str | EngineChoice | None" = None,
         events: Events = ignore_events,
@@ -542,6 +590,7 @@ class Graph:
             max_bytes=max_bytes,
             max_memory=max_memory,
             dry_run=dry_run,
+            message=message,
             wait_seconds=wait_seconds,
         )
         choice = EngineChoice.named(engine, os.environ)
@@ -556,6 +605,7 @@ class Graph:
         branch: str | None = None,
         tables: Sequence[str] = (),
         review_limit: int | None = None,
+        message: str | None = None,
         sample_limit: int = 20,
         wait_seconds: float = 0.0,
         events: Events = ignore_events,
@@ -582,6 +632,7 @@ class Graph:
             branch=branch,
             tables=tables,
             review_limit=review_limit,
+            message=message,
             sample_limit=sample_limit,
             wait_seconds=wait_seconds,
             events=events,
@@ -623,12 +674,12 @@ class Graph:
             self._context, policy, confirm=confirm, choice=choice, wait_seconds=wait_seconds, events=events
         )
 
-    def abandon(self, operation_id: str) -> SweepResult:
+    def abandon(self, operation_id: str, *, events: Events = ignore_events) -> SweepResult:
         """Give up an operation that recovery cannot settle: its sidecar goes, the tables stay as they are."""
         from omnigraph.writes.recovery.abandon import abandon_operation
 
         self._refuse_read_only()
-        return SweepResult(recovered=[abandon_operation(self._context, operation_id)])
+        return SweepResult(recovered=[abandon_operation(self._context, operation_id, events)])
 
     def pending_operations(self) -> list[PendingOperation]:
         """Return the operations that were interrupted or are under way, oldest first; changes nothing."""
@@ -645,21 +696,55 @@ class Graph:
         """Nothing to release: handles are plain reads, and locks are held only inside a write."""
 
     def _locate(
-        self, branch: str | None, commit: str | None, version: int | None, at: "datetime | None" = None
+        self,
+        address: str | datetime | None,
+        *,
+        branch: str | None,
+        commit: str | None,
+        version: int | None,
+        at: datetime | str | None,
     ) -> Located:
         addresses = self._context.addresses
+        if isinstance(address, datetime):
+            address, at = None, _the_only("at", at, address)
+        if isinstance(address, str) and ":" in address and "@" not in address:  # in no name of a branch
+            address, at = None, _the_only("at", at, address)
+        chosen = [name for name, value in (("commit", commit), ("version", version), ("at", at)) if value is not None]
+        if len(chosen) > 1:
+            raise InvalidTarget(f"{' and '.join(chosen)} are different ways to say which state is meant; give one.")
+        if not chosen:
+            return addresses.resolve(_text("address", _the_only("branch", branch, address) or MAIN_BRANCH))
         if commit is not None:
-            if branch is not None or version is not None or at is not None:
+            if branch is not None or address is not None:
                 raise InvalidTarget("A commit names its snapshot by itself; leave out branch, version and time.")
-            return addresses.at_commit(commit)
-        if version is not None and at is not None:
-            raise InvalidTarget("A graph version and a time are two states; give one of them.")
-        if at is not None:
-            return addresses.at_moment(branch or MAIN_BRANCH, at)
+            return addresses.at_commit(_text("commit", commit))
+        line = _text("branch", _the_only("branch", branch, address) or MAIN_BRANCH)
         if version is not None:
-            return addresses.at_version(branch or MAIN_BRANCH, version)
-        return addresses.head(branch or MAIN_BRANCH)
+            if not isinstance(version, int):
+                raise InvalidTarget(f"version is a number, such as 7, not {version!r}.")
+            return addresses.at_version(line, version)
+        return addresses.resolve(f"{line}@{at}") if isinstance(at, str) else addresses.at_moment(line, _moment(at))
 
     def _refuse_read_only(self) -> None:
         if self._read_only:
             raise InvalidTarget(f"{self.uri} was opened read-only; open it without read_only to write.")
+
+
+def _the_only(name: str, *given: Any) -> Any:
+    """Return what was given, as an argument or in the place of the address; both are one too many."""
+    found = [value for value in given if value is not None]
+    if len(found) > 1:
+        raise InvalidTarget(f"{name} is given twice: as {found[0]!r} and as {found[1]!r}.")
+    return found[0] if found else None
+
+
+def _text(name: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise InvalidTarget(f"{name} is a text such as 'main' or 'main~1', not {value!r}.")
+    return value
+
+
+def _moment(value: object) -> datetime:
+    if not isinstance(value, datetime):
+        raise InvalidTarget(f"at is a datetime with its zone, or the text of one, not {value!r}.")
+    return value

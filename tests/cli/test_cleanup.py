@@ -70,7 +70,7 @@ def test_it_says_where_it_runs(run: Any, graph_uri: str, flags: tuple[str, ...],
 
 
 def test_the_longest_durations_mean_for_ever(run: Any, graph_uri: str) -> None:
-    longest = str(2**63 - 1)
+    longest = f"{2**63 - 1}s"
 
     ran = run("cleanup", graph_uri, "--older-than", longest, "--confirm", "--wait", longest, "--json")
 
@@ -78,7 +78,17 @@ def test_the_longest_durations_mean_for_ever(run: Any, graph_uri: str) -> None:
     assert sum(table["old_versions_removed"] for table in ran.document["tables"]) == 0
 
 
-@pytest.mark.parametrize("wrong", [("--keep", "0"), ("--keep", "many"), ("--older-than", "3y"), ("--older-than", "")])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ("--keep", "0"),
+        ("--keep", "many"),
+        ("--older-than", "3y"),
+        ("--older-than", ""),
+        ("--older-than", "7"),
+        ("--wait", "10"),
+    ],
+)
 def test_a_wrong_policy_is_a_wrong_invocation(run: Any, graph_uri: str, wrong: tuple[str, str]) -> None:
     assert run("cleanup", graph_uri, *wrong).code == 2
 

@@ -129,3 +129,16 @@ def test_nothing_is_suggested_when_nothing_is_near(run, art):
     assert "it has main." in run("snapshot", art, "--branch", "zzz").err
     assert "nearest" not in run("xyzzy").err
     assert "nearest" not in run("snapshot", "--frobnicate").err
+
+
+def test_a_command_without_its_first_word_is_named_whole(run):
+    assert "there is `omnigraph branch merge`" in run("merge", "review").err
+    assert "`omnigraph branch list` and `omnigraph profile list`" in run("list").err
+
+
+def test_help_is_not_taken_for_health(run):
+    ran = run("help")
+
+    assert ran.code == 2
+    assert "the flag --help" in ran.err
+    assert "health" not in ran.err

@@ -90,7 +90,7 @@ def test_a_missing_argument_is_named(run):
     ran = run("commit", "show", "--store", "a.omni")
 
     assert ran.code == 2
-    assert "COMMIT_ID" in ran.err
+    assert "COMMIT" in ran.err
 
 
 @pytest.mark.parametrize("flag", ["-v", "--version"])

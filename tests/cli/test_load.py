@@ -1,5 +1,6 @@
 """`load`: its document and lines, its streams, and what is refused before a record is read."""
 
+import re
 import signal
 import subprocess
 from pathlib import Path
@@ -48,7 +49,11 @@ def test_people_get_one_line_and_details_go_to_stderr_on_request(seed_files, run
 
     ran = run("load", "--data", "seed.jsonl", "--mode", "merge", "art.omni", "--verbose")
 
-    assert ran.out == ("loaded art.omni on branch main with merge: 4 rows across 2 node types and 1 edge types\n")
+    assert re.fullmatch(
+        "loaded art.omni on branch main with merge: 4 rows across 2 node types and 1 edge type\n"
+        "commit [0-9A-Z]{26} \\(graph version 2\\)\n",
+        ran.out,
+    )
     echo, engine = ran.err.splitlines()
     assert echo == "omnigraph load → art.omni (direct, local)"
     assert engine.startswith("engine: local (")

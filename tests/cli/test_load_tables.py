@@ -34,7 +34,7 @@ def test_edges_come_from_parquet(art, run):
         *("--map", "work=from", "--map", "who=to"),
     )
 
-    assert (ran.code, ran.out.splitlines()[0].endswith("1 rows across 0 node types and 1 edge types")) == (0, True)
+    assert (ran.code, ran.out.splitlines()[0].endswith("1 row across 0 node types and 1 edge type")) == (0, True)
 
 
 def test_a_bad_cell_is_shown_with_its_file_and_row(artists, run):

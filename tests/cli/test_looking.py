@@ -80,7 +80,7 @@ def test_commits_are_listed_newest_first(shown_art, run):
 def test_limit_keeps_the_newest(shown_art, run):
     [line] = run("commit", "list", shown_art, "--limit", "1").out.splitlines()
 
-    assert re.fullmatch(r"[0-9A-Z]{26} load branch=main version=2", line)
+    assert re.fullmatch(r"[0-9A-Z]{26} load branch=main version=2 made=\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", line)
 
 
 def test_a_limit_below_one_is_a_usage_error(shown_art, run):

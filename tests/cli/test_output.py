@@ -2,16 +2,20 @@
 
 import os
 import pty
+import re
 
 import pytest
 
 from omnigraph.base.events import Advanced, EngineChosen, Noted, Warned
-from omnigraph.cli import documents, texts
+from omnigraph.cli import commit_view, documents, texts
+from omnigraph.cli.commit_view import ShownCommits
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.notices import Notices
 from omnigraph.cli.output import Column, ConsoleOutput, Grid, JsonOutput
 from omnigraph.cli.progress import follow_progress
 from omnigraph.manifest.commits import Commit, CommitKind
+from omnigraph.pipeline.load.run import LoadResult, TableLoaded
+from omnigraph.writes.recovery.audit import RecoveryRecord
 
 GRID = Grid(
     columns=(Column(title="table"), Column(title="rows", justify="right")),
@@ -56,16 +60,108 @@ def test_a_commit_on_a_branch_names_it_and_a_message_is_kept():
 
 
 def test_commits_are_one_plain_line_each():
-    [grid] = texts.commits_text([commit(), commit(actor_id=None, graph_branch="review", kind=CommitKind.GENESIS)])
+    said = commit(actor_id=None, graph_branch="review", kind=CommitKind.GENESIS, metadata={"message": "the first day"})
+    [grid] = commit_view.history_text(ShownCommits(commits=[commit(), said]))
 
     assert grid.plain == (
-        "01J9ZK4A load branch=main version=18 actor=act-ines",
-        "01J9ZK4A genesis branch=review version=18",
+        "01J9ZK4A load branch=main version=18 made=2025-10-16T10:59:05Z actor=act-ines",
+        "01J9ZK4A genesis branch=review version=18 made=2025-10-16T10:59:05Z message=the first day",
     )
+    assert [column.title for column in grid.columns] == [
+        "commit",
+        "version",
+        "branch",
+        "made at (UTC)",
+        "kind",
+        "actor",
+        "message",
+    ]
+
+
+RECOVERY = RecoveryRecord(
+    operation_id="01J9ZK4C",
+    recovery_kind="rolled_forward",
+    graph_commit_id="01J9ZK4A",
+    writer_kind="load",
+    graph_branch="main",
+    recovery_for_actor="act-ines",
+    recovered_by='{"host": "quay", "pid": 7}',
+    outcomes="{}",
+    created_at_us=1_760_612_399_000_000,
+)
+
+
+def test_a_recovered_commit_says_when_and_by_whom():
+    shown = ShownCommits(commits=[commit()], recovery_by_commit={"01J9ZK4A": RECOVERY})
+
+    [grid] = commit_view.history_text(shown)
+    assert grid.plain[0].endswith("actor=act-ines recovered=2025-10-16T10:59:59Z recovered_by=quay:7")
+    assert "(completed 2025-10-16 10:59:59 UTC by quay:7)" in grid.rows[0]
+    assert commit_view.one_text(shown)[-1] == "recovered: completed 2025-10-16 10:59:59 UTC by quay:7"
+    assert commit_view.one_document(shown)["recovery"] == {
+        "operation_id": "01J9ZK4C",
+        "recovery_kind": "rolled_forward",
+        "recovered_by": {"host": "quay", "pid": 7},
+        "recovered_at": 1_760_612_399_000_000,
+    }
+
+
+@pytest.mark.parametrize("width", [30, 60, 80, 100])
+def test_ids_and_times_stay_whole_in_a_narrow_terminal(width, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("TERM", "dumb")
+    ulid = "01J9ZK4A00000000000000000A"
+    shown = ShownCommits(
+        commits=[commit(graph_commit_id=ulid, metadata={"message": "a message of several words that may well wrap"})],
+        recovery_by_commit={ulid: RECOVERY},
+    )
+
+    seen = on_terminal(lambda output: output.show(shown, document=str, text=commit_view.history_text))
+
+    assert ulid in seen
+    assert re.search(r"2025-10-16[ T]10:59:05", seen)
+
+
+def on_terminal(act) -> str:
+    """Return what a pseudo-terminal shows."""
+    keyboard, terminal = pty.openpty()
+    with open(terminal, "w", encoding="utf-8") as screen, pytest.MonkeyPatch.context() as patch:  # noqa: PTH123
+        patch.setattr("sys.stdout", screen)
+        act(ConsoleOutput(has_color=False))
+        seen = os.read(keyboard, 65536).decode()
+    os.close(keyboard)
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        ({"node:A": 1}, "1 row across 1 node type and 0 edge types"),
+        ({"node:A": 2, "node:B": 0, "edge:C": 1}, "3 rows across 2 node types and 1 edge type"),
+    ],
+)
+def test_a_load_counts_in_real_plurals_and_names_its_commit(rows, says):
+    result = LoadResult(
+        uri="a.omni",
+        branch="main",
+        base_branch=None,
+        branch_created=False,
+        mode="merge",
+        tables=tuple(TableLoaded(table_key=key, rows_loaded=count) for key, count in rows.items()),
+        actor_id=None,
+        engine="local",
+        engine_reason="",
+        commit=commit(),
+    )
+
+    assert texts.load_text(result) == [
+        f"loaded a.omni on branch main with merge: {says}",
+        "commit 01J9ZK4A (graph version 18)",
+    ]
 
 
 def test_one_commit_is_told_fact_by_fact_without_the_absent_ones():
-    lines = texts.commit_text(commit(actor_id=None, parent_commit_id=None))
+    lines = commit_view.one_text(ShownCommits(commits=[commit(actor_id=None, parent_commit_id=None)]))
 
     assert lines == [
         "commit: 01J9ZK4A",

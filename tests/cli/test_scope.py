@@ -253,7 +253,7 @@ class TestClusterScope:
 
         target = resolve(MAINTENANCE, cluster=str(museum))
 
-        assert target == StorageTarget(uri=f"{museum}/graphs/artworks.omni", name="artworks")
+        assert target == StorageTarget(uri=f"{museum}/graphs/artworks.omni", name="artworks", is_looked_up=True)
         assert target.access == "direct, local"
 
     def test_several_graphs_must_be_chosen_from(self, museum):

@@ -144,7 +144,7 @@ def test_what_leaves_no_commit_is_named_too(name, program, art, seed_files):
     ("where", "code", "says"),
     [
         ("> /dev/full", 1, "error: the result could not be printed: No space left on device. Nothing was changed."),
-        (">&-", 141, ""),
+        (">&-", 141, "error: the result could not be printed: standard output is closed. Nothing was changed."),
     ],
 )
 @pytest.mark.parametrize("line", ["snapshot art.omni --json", "snapshot art.omni", "cleanup art.omni --quiet"])

@@ -11,6 +11,7 @@ import pytest
 
 import omnigraph
 from omnigraph.base import clock
+from omnigraph.cli.optimize_view import optimize_text
 from omnigraph.errors import MaintenanceContention
 from omnigraph.maintenance.cleanup.policy import CleanupPolicy
 from omnigraph.storage.compaction import RewriteOutcome
@@ -153,6 +154,10 @@ def test_writers_that_are_always_faster_leave_an_internal_table_as_it_is_and_say
 
     assert isinstance(result.failure, MaintenanceContention)
     assert result.failure.details == {"table": "__manifest", "attempts": 5}
+    assert [(row.table_key, row.skipped, row.committed) for row in result.tables] == [
+        ("__manifest", "Contended", False)
+    ]
+    assert any("__manifest skipped (Contended)" in str(block) for block in optimize_text(result))
     assert len(graph.commits()) == 5 + result.graph_version_before
 
 

@@ -17,7 +17,7 @@ from omnigraph.base import clock
 from omnigraph.graph import Graph
 from omnigraph.pipeline.load.once import StreamBatch
 from omnigraph.storage.bucket import Bucket
-from support import harbor, library
+from support import frame_shapes, harbor, library
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -59,6 +59,21 @@ def environment(tmp_path_factory):
         "PYSPARK_PYTHON": sys.executable,
         "XDG_CACHE_HOME": str(tmp_path_factory.mktemp("cache")),
     }
+
+
+def test_no_answer_on_connect_depends_on_what_was_asked_before(connect_server, environment, tmp_path):
+    graph = omnigraph.init(str(tmp_path / "people.omni"), PEOPLE_SCHEMA)
+    graph.load(harbor.lines({"type": "Person", "data": person} for person in frame_shapes.PEOPLE), mode="append")
+
+    done = subprocess.run(
+        [sys.executable, frame_shapes.__file__, graph.uri, connect_server],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.stdout.splitlines()[-1:] == ["wrong: []"], done.stderr[-3000:]
 
 
 def load_command(graph, data, *flags):

@@ -2,9 +2,11 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 
 import omnigraph
 from omnigraph.base import clock, ids
+from omnigraph.errors import StreamDiverged
 from omnigraph.graph import Graph
 from omnigraph.manifest.commits import Commit
 from omnigraph.pipeline.load.once import StreamBatch
@@ -78,6 +81,36 @@ def test_a_batch_that_is_refused_stops_the_stream_and_leaves_nothing(spark: Any,
     assert not Path(graph.uri, "__staging").exists()
 
 
+def test_a_stream_whose_checkpoint_is_gone_is_refused_instead_of_skipping_what_is_new(
+    spark: Any, graph: Graph, tmp_path: Path
+) -> None:
+    put(tmp_path, "0.json", "a")
+    put(tmp_path, "1.json", "b")
+    stream_events(spark, graph.uri, str(tmp_path), queryId="visits")
+    shutil.rmtree(tmp_path / "checkpoint")
+    shutil.rmtree(tmp_path / "in")
+    put(tmp_path, "2.json", "c")
+
+    with pytest.raises(Exception, match=r"The stream visits brings other rows as batch 0 .* last batch here is 1"):
+        stream_events(spark, graph.uri, str(tmp_path), queryId="visits")
+    assert (batches(graph), events(graph)) == ([0, 1], ["a", "b"])
+
+    shutil.rmtree(tmp_path / "checkpoint")
+    stream_events(spark, graph.uri, str(tmp_path), queryId="visits again")
+    assert (batches(graph), events(graph)) == ([0, 1, 0], ["a", "b", "c"])
+
+
+def test_a_lost_checkpoint_with_the_same_input_writes_nothing_twice(spark: Any, graph: Graph, tmp_path: Path) -> None:
+    put(tmp_path, "0.json", "a", "b")
+    stream_events(spark, graph.uri, str(tmp_path), queryId="visits")
+    shutil.rmtree(tmp_path / "checkpoint")
+    put(tmp_path, "1.json", "c")
+
+    stream_events(spark, graph.uri, str(tmp_path), queryId="visits")
+
+    assert (batches(graph), events(graph)) == ([0, 1], ["a", "b", "c"])
+
+
 class Log:
     """A log that says how far back it was read."""
 
@@ -94,8 +127,6 @@ def test_the_search_for_a_batch_ends_at_the_last_one_of_its_stream(graph: Graph)
     genesis = graph.commits()[0]
 
     def commit(version: int, stream: str | None) -> Commit:
-        from dataclasses import replace
-
         batch = StreamBatch(query_id=stream, batch_id=version) if stream else None
         return replace(
             genesis,
@@ -116,3 +147,26 @@ def test_the_search_for_a_batch_ends_at_the_last_one_of_its_stream(graph: Graph)
     assert is_on("a", 3) == (True, [936])
     assert is_on("b", 901) == (False, [936, 488])
     assert is_on("c", 0) == (False, [936, 488, 0])
+
+
+def test_a_number_that_is_taken_proves_nothing_without_the_rows(graph: Graph) -> None:
+    genesis = graph.commits()[0]
+    contents = {1: (0, "x"), 2: (1, "y"), 3: (4, "z")}
+    batches = {
+        version: StreamBatch(query_id="s", batch_id=number, content=content)
+        for version, (number, content) in contents.items()
+    }
+    log: Any = Log(
+        [
+            replace(genesis, graph_commit_id=ids.new_ulid(), graph_version=version, metadata=batch.metadata())
+            for version, batch in batches.items()
+        ]
+    )
+
+    def is_on(number: int, content: str | None) -> bool:
+        return StreamBatch(query_id="s", batch_id=number, content=content).is_on(log, log.commits[-1])
+
+    assert [is_on(5, "n"), is_on(4, "z"), is_on(1, "y"), is_on(0, "x"), is_on(0, None)] == [False, *[True] * 4]
+    for number, content in ((4, "other"), (0, "other"), (3, "was empty then")):
+        with pytest.raises(StreamDiverged):
+            is_on(number, content)

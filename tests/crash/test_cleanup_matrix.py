@@ -1,5 +1,6 @@
 """Crash matrix rows of cleanup: it reclaims what killed branch operations left, and may itself be killed anywhere."""
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -125,8 +126,9 @@ def test_row_60_a_cleanup_that_dies_between_versions_and_files_leaves_no_version
         return [stored.version for stored in stored_versions(objects, address)]
 
     before = sum(len(versions_of(address)) for address in addresses)
-    run_child(store_root, "cleanup", f"{point}:{action}")
+    status, said = run_child(store_root, "cleanup", f"{point}:{action}")
 
+    assert status == (-signal.SIGKILL if action == "kill" else 0), said
     assert sum(len(versions_of(address)) for address in addresses) < before
     for address in addresses:
         assert lost_files(objects, address, versions_of(address), objects.sizes(f"{address.location}/")) == {}

@@ -7,9 +7,13 @@ on its line, and on a line of its own for any lines.
 
 import re
 
-_MARKS = re.compile(r"(?P<id>\b[0-7][0-9A-HJKMNP-TV-Z]{25}\b)|(?P<time>\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\b)|(?P<gap>…)")
+_MARKS = re.compile(
+    r"(?P<id>\b[0-7][0-9A-HJKMNP-TV-Z]{25}\b)"
+    r"|(?P<time>\b\d{4}-\d\d-\d\d(?: \d\d:\d\d:\d\d|T\d\d:\d\d:\d\dZ)\b)|(?P<gap>…)"
+)
 _ANY_ID = r"[0-7][0-9A-HJKMNP-TV-Z]{25}"
-_ANY_TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
+_ANY_TIME = {" ": r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "T": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"}
+"""By what stands between day and hour: for people, and for programs."""
 
 
 class Reading:
@@ -44,7 +48,7 @@ class Reading:
                 case "gap":
                     pattern += ".*" if _is_alone(shown, mark) else r"[^\n]*"
                 case "time":
-                    pattern += _ANY_TIME
+                    pattern += _ANY_TIME[mark["time"][10]]
                 case _ if mark["id"] in self._actual.values():
                     pattern += mark["id"]
                 case _ if mark["id"] in groups:

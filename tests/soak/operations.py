@@ -12,13 +12,22 @@ from random import Random
 from typing import Any
 
 from omnigraph.graph import Graph
+from omnigraph.manifest.commits import Commit
 from support import harbor
 
-SCHEMA = """
-node Sailor { name: String @key  age: I64?  crew: String? }
-node Berth { code: String @key  note: String? }
-edge Mentors: Sailor -> Sailor { since: I64? }
+_LIVERIES = ("", "colour: String?", "colour: String?  weight: I64? @index", "weight: I64?")
+"""What a schema change makes of berths: properties that nobody writes, so that rows read the same with or without."""
+
+
+def schema(livery: int = 0) -> str:
+    """Return one of the schemas between which the graph of a soak changes."""
+    return f"""
+node Sailor {{ name: String @key  age: I64?  crew: String? }}
+node Berth {{ code: String @key  note: String?  {_LIVERIES[livery]} }}
+edge Mentors: Sailor -> Sailor {{ since: I64? }}
 """
+
+
 TYPES = ("Sailor", "Berth", "Mentors")
 _SHARED = 12
 """How many keys all writers fight over."""
@@ -29,7 +38,7 @@ Content = dict[str, dict[str, dict[str, Any]]]
 
 @dataclass(frozen=True, kw_only=True)
 class Intent:
-    """One write: a load of records in one of three modes, or a mutation."""
+    """One write: a load of records in one of three modes, a mutation, a branch that is merged, or a schema."""
 
     actor: str
     kind: str
@@ -37,7 +46,9 @@ class Intent:
     berths: dict[str, dict[str, Any]] = field(default_factory=dict)
     mentors: dict[str, dict[str, Any]] = field(default_factory=dict)
     removed: list[str] = field(default_factory=list)
-    """Sailors that a mutation deletes after its upserts."""
+    """Sailors that a mutation, on main or on a branch, deletes after its upserts."""
+    livery: int = 0
+    """Which schema a schema change is after."""
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -48,14 +59,34 @@ class Intent:
 
     def carry_out(self, graph: Graph) -> str | None:
         """Write to the graph; return the id of the commit, None if nothing changed."""
-        if self.kind == "mutation":
-            with graph.write(actor=self.actor) as batch:
-                batch.upsert("Sailor", [*self.sailors.values()])
-                batch.delete("Sailor", ids=self.removed)
-            commit = batch.result.commit
-        else:
-            commit = graph.load(harbor.lines(self._records()), mode=self.kind, actor=self.actor).commit
+        match self.kind:
+            case "mutation":
+                commit = self._mutate(graph, "main")
+            case "branch":
+                commit = self._branch_and_merge(graph)
+            case "schema":
+                commit = graph.apply_schema(schema(self.livery), actor=self.actor).commit
+            case mode:
+                commit = graph.load(harbor.lines(self._records()), mode=mode, actor=self.actor).commit
         return None if commit is None else commit.graph_commit_id
+
+    def _mutate(self, graph: Graph, branch: str) -> Commit | None:
+        with graph.write(branch=branch, actor=self.actor) as batch:
+            batch.upsert("Sailor", [*self.sailors.values()])
+            batch.delete("Sailor", ids=self.removed)
+        return batch.result.commit
+
+    def _branch_and_merge(self, graph: Graph) -> Commit | None:
+        """Write to a branch of one's own, twice, and merge it; branches that earlier ones died over go first."""
+        for summary in graph.branches.list():
+            if summary.name != "main":
+                graph.branches.delete(summary.name)
+        branch = graph.branches.create(self.actor)
+        self._mutate(graph, branch)
+        records = harbor.lines(self._edges())
+        if self.mentors:
+            graph.load(records, mode="append", branch=branch, actor=self.actor)
+        return graph.branches.merge(branch, delete_branch=True, actor=self.actor).commit
 
     def applied_to(self, content: Content) -> Content:
         """Return what the graph must hold after this write."""
@@ -78,11 +109,29 @@ class Intent:
         return [
             *({"type": "Sailor", "data": row} for row in self.sailors.values()),
             *({"type": "Berth", "data": row} for row in self.berths.values()),
-            *(
-                harbor.edge("Mentors", row["from"], row["to"], id=key, since=row["since"])
-                for key, row in self.mentors.items()
-            ),
+            *self._edges(),
         ]
+
+    def _edges(self) -> list[dict[str, Any]]:
+        return [
+            harbor.edge("Mentors", row["from"], row["to"], id=key, since=row["since"])
+            for key, row in self.mentors.items()
+        ]
+
+
+def draw_branch(chance: Random, crew: str, number: int) -> Intent:
+    """Choose what the crew of branches does next: people of its own come on a branch, and older ones leave on it."""
+    actor = f"act-{crew}-{number}"
+    own = [f"{crew}-{number}-{key}" for key in range(3)]
+    old = [f"{crew}-{gone}-{key}" for gone in range(max(0, number - 12), number) for key in range(3)]
+    removed = chance.sample(old, min(4, len(old)))
+    sailors = _sailors(chance, crew, own)
+    return Intent(actor=actor, kind="branch", sailors=sailors, mentors=_chain(actor, own), removed=removed)
+
+
+def draw_schema(chance: Random, crew: str, number: int) -> Intent:
+    """Choose the next schema."""
+    return Intent(actor=f"act-{crew}-{number}", kind="schema", livery=chance.randrange(len(_LIVERIES)))
 
 
 def draw_intent(chance: Random, crew: str, number: int) -> Intent:

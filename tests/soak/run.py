@@ -1,7 +1,8 @@
-"""Soak: writers and a maintainer that are killed all the time, and a checker that believes nothing.
+"""Soak: writers of every kind and a maintainer that are killed all the time, and a checker that believes nothing.
 
     python -m soak.run --seconds 600
 
+Half of the time the graph is on local disk, half of it on S3.
 Prints what happened and exits with 1 if a commit was lost, a version reads back wrong or an error has no explanation.
 """
 
@@ -14,24 +15,37 @@ import tempfile
 import threading
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import cycle
 from pathlib import Path
 from random import Random
 
 import omnigraph
-from crash.cases import RECOVERY_CASES, WRITER_CASES
-from crash.test_optimize_matrix import CASES as OPTIMIZE_CASES
+from crash.inventory import points_in_source
 from omnigraph.base import clock
 from soak.checker import Checker
-from soak.operations import SCHEMA
+from soak.operations import schema
+from soak.places import Place, lifetime_seconds, local_place, s3_place
+from soak.writer import BRANCHES, SCHEMAS
 
 TESTS = Path(__file__).parents[1]
-CREWS = ("north", "east", "south")
+CREWS = ("north", "east")
 MAINTAINER = "yard"
+SPECIALISTS = (BRANCHES, SCHEMAS, MAINTAINER)
 ROUND_SECONDS = 120.0
 """A round has a graph of its own, so that every soak has young histories too."""
-# A writer passes its own points all the time and those of recovery only when it finds what another one left.
-KILL_POINTS = [case.point for case in (*WRITER_CASES, *RECOVERY_CASES) if case.action == "kill"]
-MAINTENANCE_KILL_POINTS = [case.point for case in OPTIMIZE_CASES if case.action == "kill"]
+# Everybody passes the points of recovery when there is something that another one left.
+FAMILIES = {
+    BRANCHES: {"branch", "fork", "merge", "write", "recover"},
+    SCHEMAS: {"schema", "write", "recover"},
+    MAINTAINER: {"optimize", "repair", "discard", "cleanup", "write", "recover"},
+}
+FAMILIES_OF_WRITERS = {"write", "recover"}
+
+
+def kill_points(crew: str) -> list[str]:
+    """Return the fail points that a crew may pass."""
+    families = FAMILIES.get(crew, FAMILIES_OF_WRITERS)
+    return sorted(point for point in points_in_source() if point.partition(".")[0] in families)
 
 
 @dataclass(kw_only=True)
@@ -41,14 +55,14 @@ class Fleet:
     uri: str
     directory: Path
     chance: Random
-    maintains: bool
+    crews: tuple[str, ...]
     kills: Counter[str] = field(default_factory=Counter)
     findings: list[str] = field(default_factory=list)
 
     def sail(self, seconds: float) -> None:
-        """Keep one writer per crew, and maybe the maintainer, alive, and kill them, until the time is up."""
+        """Keep one process per crew alive, and kill them, until the time is up."""
         deadline = clock.monotonic_seconds() + seconds
-        afloat = {crew: self._launch(crew) for crew in (*CREWS, *([MAINTAINER] if self.maintains else []))}
+        afloat = {crew: self._launch(crew) for crew in self.crews}
         try:
             while clock.monotonic_seconds() < deadline:
                 clock.sleep_seconds(0.05)
@@ -64,15 +78,14 @@ class Fleet:
     def _launch(self, crew: str) -> tuple[subprocess.Popen[bytes], float]:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])}
         if self.chance.random() < 0.5:
-            points = MAINTENANCE_KILL_POINTS if crew == MAINTAINER else KILL_POINTS
-            point, skip = self.chance.choice(points), self.chance.randrange(5)
+            point, skip = self.chance.choice(kill_points(crew)), self.chance.randrange(5)
             environment["OMNIGRAPH_FAILPOINT"] = f"{point}:kill:{skip}"
         arguments = ["soak.writer", self.uri, crew, str(self.directory / f"{crew}.ledger"), str(self.chance.random())]
         if crew == MAINTAINER:
-            arguments = ["soak.maintainer", self.uri]
+            arguments = ["soak.maintainer", self.uri, str(self.chance.random())]
         with self._stderr(crew).open("wb") as stderr:
             writer = subprocess.Popen([sys.executable, "-m", *arguments], env=environment, stderr=stderr)
-        return writer, clock.monotonic_seconds() + self.chance.uniform(2.0, 10.0)
+        return writer, clock.monotonic_seconds() + self.chance.uniform(*lifetime_seconds(self.uri))
 
     def _sink(self, crew: str, writer: subprocess.Popen[bytes]) -> None:
         if writer.poll() is None:
@@ -93,8 +106,10 @@ class Fleet:
 class Report:
     """The figures of a soak."""
 
+    crews: tuple[str, ...]
     seconds: float = 0.0
     rounds: int = 0
+    commits: Counter[str] = field(default_factory=Counter)
     kills: Counter[str] = field(default_factory=Counter)
     recoveries: Counter[str] = field(default_factory=Counter)
     acknowledged: int = 0
@@ -117,7 +132,8 @@ class Report:
 
     def lines(self) -> list[str]:
         return [
-            f"soak: {self.seconds:.0f} s, {len(CREWS)} writers, {self.rounds} graphs",
+            f"soak: {self.seconds:.0f} s, {len(self.crews)} crews, {self.rounds} graphs",
+            f"  commits in history      {_spell(self.commits)}",
             f"  kills                   {_spell(self.kills)}",
             f"  audited recoveries      {_spell(self.recoveries)}",
             f"  commits acknowledged    {self.acknowledged}",
@@ -135,22 +151,22 @@ def _spell(counts: Counter[str]) -> str:
     return f"{counts.total()} ({parts})" if parts else "0"
 
 
-def soak(seconds: float, *, seed: int, maintains: bool) -> Report:
-    """Run rounds until the time is up, with optimize and cleanup beside the writers if asked for."""
+def soak(seconds: float, *, seed: int, crews: tuple[str, ...], places: tuple[Place, ...]) -> Report:
+    """Run rounds with these crews until the time is up, in one place after the other."""
     chance = Random(seed)
-    report = Report()
+    report = Report(crews=crews)
     start = clock.monotonic_seconds()
+    turns = cycle(places)
     while (left := seconds - (clock.monotonic_seconds() - start)) > 1:
-        with tempfile.TemporaryDirectory() as directory:
-            _run_round(Path(directory), min(left, ROUND_SECONDS), chance, report, maintains=maintains)
+        with next(turns)() as uri, tempfile.TemporaryDirectory() as directory:
+            _run_round(uri, Path(directory), min(left, ROUND_SECONDS, seconds / len(places)), chance, report)
     report.seconds = clock.monotonic_seconds() - start
     return report
 
 
-def _run_round(directory: Path, seconds: float, chance: Random, report: Report, *, maintains: bool) -> None:
-    uri = str(directory / "graph.omni")
-    omnigraph.init(uri, SCHEMA)
-    fleet = Fleet(uri=uri, directory=directory, chance=chance, maintains=maintains)
+def _run_round(uri: str, directory: Path, seconds: float, chance: Random, report: Report) -> None:
+    omnigraph.init(uri, schema())
+    fleet = Fleet(uri=uri, directory=directory, chance=chance, crews=report.crews)
     checker = Checker(uri=uri, directory=directory)
     sailing = threading.Thread(target=fleet.sail, args=(seconds,))
     sailing.start()
@@ -158,8 +174,9 @@ def _run_round(directory: Path, seconds: float, chance: Random, report: Report, 
         checker.check()
         sailing.join(0.5)
     checker.finish()
-    recoveries = [record.recovery_kind for record in omnigraph.open(uri, read_only=True).recoveries()]
-    report.add(fleet, checker, recoveries)
+    graph = omnigraph.open(uri, read_only=True)
+    report.add(fleet, checker, [record.recovery_kind for record in graph.recoveries()])
+    report.commits.update(commit.kind.value for commit in graph.commits())
 
 
 def main() -> None:
@@ -168,7 +185,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=Random().randrange(1_000_000))
     options = parser.parse_args()
     print(f"seed {options.seed}", flush=True)
-    report = soak(options.seconds, seed=options.seed, maintains=True)
+    crews = (*CREWS, *SPECIALISTS)
+    report = soak(options.seconds, seed=options.seed, crews=crews, places=(local_place, s3_place))
     print("\n".join(report.lines()))
     sys.exit(bool(report.findings))
 

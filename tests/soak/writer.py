@@ -1,24 +1,34 @@
-"""A writer of a soak: `python -m soak.writer <uri> <crew> <ledger> <seed>` writes until somebody kills it."""
+"""A writer of a soak: `python -m soak.writer <uri> <crew> <ledger> <seed>` writes until somebody kills it.
+
+Two crews have a trade of their own, in which they rest now and then: a schema changes only while there is no branch.
+"""
 
 import sys
 from pathlib import Path
 from random import Random
 
 import omnigraph
+from omnigraph.base import clock
 from omnigraph.errors import OmniError
 from soak.ledger import LedgerWriter, Outcome
-from soak.operations import Intent, draw_intent
+from soak.operations import Intent, draw_branch, draw_intent, draw_schema
+from soak.places import open_graph
+
+BRANCHES, SCHEMAS = "west", "wright"
+_REST_SECONDS = {BRANCHES: 4.0, SCHEMAS: 0.5}
 
 
 def main() -> None:
     uri, crew, path, seed = sys.argv[1:]
     chance = Random(seed)
     ledger = LedgerWriter(Path(path))
-    graph = omnigraph.open(uri)
+    draw = {BRANCHES: draw_branch, SCHEMAS: draw_schema}.get(crew, draw_intent)
+    graph = open_graph(uri)
     while True:
-        intent = draw_intent(chance, crew, ledger.next_number)
+        intent = draw(chance, crew, ledger.next_number)
         ledger.intend(intent)
         ledger.conclude(attempt(graph, intent))
+        clock.sleep_seconds(chance.uniform(0.0, _REST_SECONDS.get(crew, 0.0)))
 
 
 def attempt(graph: omnigraph.Graph, intent: Intent) -> Outcome:

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from conftest import run_s3_server
 from crash.test_interference import paused_child, resume
 from omnigraph.base import clock, ids
 from omnigraph.maintenance.cleanup.policy import CleanupPolicy
@@ -20,6 +19,7 @@ from omnigraph.storage.retention import stored_versions
 from omnigraph.storage.store import GraphStore
 from support import harbor
 from support.ages import age
+from support.s3_process import BUCKET, client_environment, running_s3
 
 DAYS = 8
 AHEAD = {clock.SHIFT_VARIABLE: str(DAYS * 86_400)}
@@ -28,16 +28,10 @@ AHEAD = {clock.SHIFT_VARIABLE: str(DAYS * 86_400)}
 @pytest.fixture
 def behind_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A graph on an S3 server whose clock is behind by days: this machine is ahead, and all of Lance with it."""
-    with run_s3_server(tmp_path / "server.log", shift_seconds=-DAYS * 86_400) as url:
-        for name, value in (
-            ("AWS_ACCESS_KEY_ID", "test-key"),
-            ("AWS_SECRET_ACCESS_KEY", "test-secret"),
-            ("AWS_REGION", "us-east-1"),
-            ("AWS_ENDPOINT_URL_S3", url),
-            ("AWS_ALLOW_HTTP", "true"),
-        ):
+    with running_s3(tmp_path, shift_seconds=-DAYS * 86_400) as url:
+        for name, value in client_environment(url).items():
             monkeypatch.setenv(name, value)
-        yield f"s3://graphs/{ids.new_ulid()}/graph.omni"
+        yield f"s3://{BUCKET}/{ids.new_ulid()}/graph.omni"
 
 
 @pytest.fixture(params=["local", pytest.param("s3", marks=pytest.mark.s3)])

@@ -125,6 +125,21 @@ def test_a_type_that_only_a_branch_still_has_is_kept_alive_by_it(local_root: str
     assert branch.old_versions_kept == 1
 
 
+def test_many_branches_that_need_optimizing_are_one_finding_with_one_command(local_root: str) -> None:
+    graph = harbor.new_graph(local_root)
+    for name in ("a", "b", "c"):
+        graph.branches.create(name)
+        load(graph, "Kim", branch=name)
+
+    (finding,) = [found for found in graph.health().findings if found.needs_something]
+
+    assert (finding.code, finding.branch) == ("never_optimized", None)
+    assert {"node:Sailor on a", "node:Sailor on c", "node:Ship"} <= set(finding.places)
+    assert finding.fix == f"omnigraph optimize {graph.uri} --all-branches"
+    assert run(finding.fix) == 0
+    assert graph.health().status is Status.HEALTHY
+
+
 # --- commands ---
 
 

@@ -9,12 +9,14 @@ import pyarrow as pa
 import pytest
 
 import omnigraph
-from omnigraph.errors import EntityNotFound, InvalidTarget, MaintenanceLocked, RecoveryRequired
+from omnigraph.base import faults
+from omnigraph.errors import BranchNotFound, EntityNotFound, InvalidTarget, MaintenanceLocked, RecoveryRequired
 from omnigraph.graph import Graph
 from omnigraph.maintenance.admission import sole_maintainer
 from omnigraph.maintenance.repair.drift import Classification
 from omnigraph.maintenance.repair.run import RepairAction, RepairRow
 from support import harbor
+from support.failpoints import armed
 
 SAILOR = "node:Sailor"
 BEHIND = ("behind", "refused", "refused", "refused")
@@ -231,6 +233,20 @@ def test_drift_on_the_fork_of_a_branch_is_found_and_healed_there(graph: Graph) -
     assert commit.graph_branch == "review"
     assert graph.snapshot().graph_version == graph.commits()[0].graph_version
     assert all(row.classification is Classification.NO_DRIFT for row in graph.repair().rows)
+
+
+def test_a_branch_that_is_deleted_meanwhile_is_left_out(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph.branches.create("review")
+    compaction(raw(graph))
+    monkeypatch.setattr(faults, "_act", lambda *_: graph.branches.delete("review"))
+
+    with armed("repair.before_publish:delete the branch:0:1"):
+        report = graph.repair(confirm=True)
+
+    assert {row.branch for row in report.rows} == {"main"}
+    assert [commit.graph_branch for commit in report.commits] == ["main"]
+    with pytest.raises(BranchNotFound):
+        graph.repair(branch="review", confirm=True)
 
 
 def test_repair_works_on_every_store(store_root: str) -> None:

@@ -46,9 +46,13 @@ def row_of(report: RepairReport, key: str = SAILOR, branch: str = "main") -> Rep
     return next(row for row in report.rows if (row.table_key, row.branch) == (key, branch))
 
 
+def again(graph: Graph) -> Graph:
+    """Open with fresh eyes: an open handle would not notice what happened to the files."""
+    return omnigraph.open(graph.uri)
+
+
 def look(graph: Graph, **options: Any) -> RepairReport:
-    """Look with fresh eyes: an open handle would not notice what happened to the files."""
-    return omnigraph.open(graph.uri).repair(**options)
+    return again(graph).repair(**options)
 
 
 @pytest.mark.parametrize("options", [{}, {"confirm": True}, {"confirm": True, "force": True}])
@@ -243,3 +247,50 @@ def test_a_compaction_needs_no_judging(graph: Graph) -> None:
     raw(graph).optimize.compact_files()
 
     assert row_of(look(graph, review_limit=5)).broken is None
+
+
+def rules_broken(graph: Graph) -> dict[str, str]:
+    found = [finding for finding in again(graph).health().findings if finding.code == "rules_broken"]
+    return {str(member.table_key): member.message for finding in found for member in (finding.members or (finding,))}
+
+
+def test_health_goes_on_saying_what_a_forced_repair_broke_until_it_is_corrected(
+    graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    break_rules(graph)
+    assert rules_broken(graph) == {}, "what is not published breaks nothing"
+    look(graph, confirm=True, force=True)
+
+    told = rules_broken(graph)
+
+    assert set(told) == {SAILOR, "node:Ship"}
+    assert all(any(message in text for text in told.values()) for message in BROKEN)
+    assert main(["health", graph.uri]) == 2
+    assert "a forced repair published rows that break declared rules" in " ".join(capsys.readouterr().out.split())
+    again(graph).optimize()
+    assert set(rules_broken(graph)) == {SAILOR, "node:Ship"}, "optimize changes no row"
+
+    # As the finding says: export, correct, overwrite.
+    fix = next(f.fix for f in again(graph).health().findings if f.code == "rules_broken" and SAILOR in f.tables)
+    assert main(fix.split()[1:]) == 0
+    exported = [json.loads(line) for line in capsys.readouterr().out.splitlines() if line.startswith("{")]
+    corrected = {row["data"]["name"]: row for row in exported}
+    corrected["Zed"]["data"]["rank"] = "mate"
+    again(graph).load(harbor.lines(corrected.values()), mode="overwrite")
+    assert set(rules_broken(graph)) == {"node:Ship"}
+    again(graph).load(harbor.lines([harbor.ship("S1")]), mode="append")
+    assert rules_broken(graph) == {}
+
+
+def test_health_judges_what_was_forced_on_a_branch_there(graph: Graph) -> None:
+    graph.branches.create("review")
+    graph.load(harbor.lines([harbor.sailor("Yo")]), mode="append", branch="review")
+    pin = next(pin for pin in graph.snapshot("review").tables if pin.table_key == SAILOR)
+    table = lance.dataset(str(directory(graph))).checkout_version((pin.ref, pin.version))
+    table.update({"rank": "'pirate'"}, where="id = 'Yo'")
+    look(graph, confirm=True, force=True)
+
+    (finding,) = [finding for finding in again(graph).health().findings if finding.code == "rules_broken"]
+
+    assert (finding.table_key, finding.branch) == (SAILOR, "review")
+    assert finding.fix.endswith("--branch review")

@@ -29,10 +29,10 @@ def main(uri: str, url: str, directory: str, *steps: str) -> None:
         stream_events(spark, uri, directory)
 
 
-def stream_events(spark: object, uri: str, directory: str) -> None:
+def stream_events(spark: object, uri: str, directory: str, **options: str) -> None:
     """Load every file of the directory as a batch of its own, and stop."""
     events = spark.readStream.schema("name string, n long").option("maxFilesPerTrigger", 1).json(f"{directory}/in")  # type: ignore[attr-defined]
-    sink = events.writeStream.format("omnigraph").options(graph=uri, type="Event", loadMode="append")
+    sink = events.writeStream.format("omnigraph").options(graph=uri, type="Event", loadMode="append", **options)
     query = sink.option("checkpointLocation", f"{directory}/checkpoint").trigger(availableNow=True).start()
     query.awaitTermination()
 

@@ -4,12 +4,11 @@ Such a step may fail without the operation having failed. It is said in a warnin
 operation ends as it would have.
 """
 
-import logging
 from collections.abc import Callable
 
-from omnigraph.base.events import Event, Events, Warned
+from omnigraph.base.events import Events, Warned, tell
 
-_log = logging.getLogger(__name__)
+__all__ = ["attempt", "is_failure", "tell"]
 
 
 def attempt(step: Callable[[], object], events: Events, *, otherwise: str) -> bool:
@@ -22,14 +21,6 @@ def attempt(step: Callable[[], object], events: Events, *, otherwise: str) -> bo
         tell(events, Warned(message=f"{otherwise} ({str(failure) or type(failure).__name__})"))
         return False
     return True
-
-
-def tell(events: Events, event: Event) -> None:
-    """Hand over an event; a listener that fails has no say in the outcome."""
-    try:
-        events(event)
-    except Exception:  # noqa: BLE001  # whoever listens is not ours; whatever it raises is theirs
-        _log.warning("a listener failed at %s", event, exc_info=True)
 
 
 def is_failure(raised: BaseException) -> bool:

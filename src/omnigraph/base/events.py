@@ -1,13 +1,17 @@
 """Typed events: what happened while an operation ran, for terminals, logs and tests alike.
 
 An operation takes an `Events` receiver and emits small frozen values; who listens decides how to show them. Long work
-is told in phases: each starts with its total and unit as far as they are known, advances, and finishes (`phase`).
+is told in phases: each starts with its total and unit as far as they are known, advances, and finishes
+(`phase`).
 """
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +86,14 @@ def ignore_events(event: Event) -> None:
     """Receive events and drop them: the default of the Python API."""
 
 
+def tell(events: Events, event: Event) -> None:
+    """Hand over an event; a listener that fails has no say in the outcome."""
+    try:
+        events(event)
+    except Exception:  # noqa: BLE001  # whoever listens is not ours; whatever it raises is theirs
+        _log.warning("a listener failed at %s", event, exc_info=True)
+
+
 class Phase:
     """One phase under way; any thread may say how far it is, and it never goes back."""
 
@@ -107,14 +119,14 @@ class Phase:
                 self._tell()
 
     def _tell(self) -> None:
-        self._events(Advanced(phase=self._name, done=self._done, total=self._total, unit=self._unit))
+        tell(self._events, Advanced(phase=self._name, done=self._done, total=self._total, unit=self._unit))
 
 
 @contextmanager
 def phase(events: Events, name: str, *, total: int | None = None, unit: str = "") -> Iterator[Phase]:
     """Tell `events` of one phase of long work; the block does the work and says how far it is."""
-    events(PhaseStarted(phase=name, total=total, unit=unit))
+    tell(events, PhaseStarted(phase=name, total=total, unit=unit))
     try:
         yield Phase(events, name, total=total, unit=unit)
     finally:
-        events(PhaseFinished(phase=name))
+        tell(events, PhaseFinished(phase=name))

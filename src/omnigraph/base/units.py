@@ -4,24 +4,30 @@ import re
 from datetime import timedelta
 
 _SIZE_UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
-_DURATION_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_DURATION_SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _SECONDS_MAX = 2**63 - 1
 
 
 def parse_bytes(text: str) -> int:
     """Read `4096`, `64KiB`, `2 GiB`; raise ValueError naming the accepted units otherwise."""
-    match = re.fullmatch(r"([0-9]+) ?(KiB|MiB|GiB|TiB)?", text.strip())
+    match = re.fullmatch(r"([0-9]{1,20}) ?(KiB|MiB|GiB|TiB)?", text.strip())
     if match is None:
         raise ValueError(f"{text!r} is not a size: write a whole number, optionally with KiB, MiB, GiB or TiB")
     return int(match[1]) * _SIZE_UNITS[match[2] or ""]
 
 
 def parse_duration(text: str) -> timedelta:
-    """Read `90`, `15m`, `7d`; raise ValueError naming the accepted units otherwise."""
-    match = re.fullmatch(r"([0-9]+)([smhdw]?)", text.strip())
+    """Read `90s`, `15m`, `7d`; raise ValueError naming the accepted units otherwise.
+
+    A number alone is refused: whoever writes 7 and means days must not lose what is older than seven seconds.
+    """
+    match = re.fullmatch(r"([0-9]{1,20})([smhdw])", text.strip())
     seconds = int(match[1]) * _DURATION_SECONDS[match[2]] if match else -1
     if not 0 <= seconds <= _SECONDS_MAX:
-        raise ValueError(f"{text!r} is not a duration: write a whole number with one of s, m, h, d, w")
+        problem = "has no unit" if text.strip().isdecimal() else "is not a duration"
+        raise ValueError(
+            f"{shorten(text, 40)!r} {problem}: write a whole number with its unit, one of s, m, h, d, w, such as 7d"
+        )
     # timedelta ends far below 2^63 seconds; anything longer than its range means "for ever" to every caller.
     return timedelta(seconds=min(seconds, timedelta.max // timedelta(seconds=1)))
 
@@ -49,8 +55,14 @@ def spell_seconds(seconds: float) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """Spell a number of things: `1 row`, `12 rows`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    """Spell a number of things: `1 row`, `12 rows`, `0 branches`."""
+    return f"{number} {noun if number == 1 else _plural(noun)}"
+
+
+def _plural(noun: str) -> str:
+    if noun.endswith(("s", "x", "ch", "sh")):
+        return f"{noun}es"
+    return f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2] not in "aeiou" else f"{noun}s"
 
 
 def shorten(text: str, limit: int = 200) -> str:

@@ -28,7 +28,7 @@ def create_branch(context: GraphContext, name: str, *, source: Located, events: 
     trimmed = check_new_name(name, context.manifest.branch_names())
     with hold_branches(context, [source.branch, trimmed], operation=f"branch create {trimmed}", events=events) as lock:
         # A branch forked while a schema change is unsettled would keep the old schema when that is rolled forward.
-        settle_branch(context, source.branch, lock=lock)
+        settle_branch(context, source.branch, lock=lock, events=events)
         existing = list_refs(context.store.tables, MANIFEST.location)
         if trimmed in existing:
             raise BranchExists(f"Branch '{trimmed}' exists already.", branch=trimmed)

@@ -39,7 +39,7 @@ def delete_branch(context: GraphContext, name: str, events: Events, *, expected_
         if trimmed not in refs:
             raise no_such_branch(trimmed, refs, uri=context.store.uri)
         try:
-            settle_branch(context, trimmed, lock=lock)
+            settle_branch(context, trimmed, lock=lock, events=events)
         except RecoveryRequired as unsettled:
             # The branch goes, and with it what the operation was about.
             events(Warned(message=str(unsettled)))

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from omnigraph.base.showing import Shown
 from omnigraph.branches.merge.sides import base_state
 from omnigraph.changes.diff import Diff
 from omnigraph.changes.snapshots import diff_snapshots
@@ -13,8 +14,8 @@ from omnigraph.manifest.commits import Commit, CommitId
 from omnigraph.writes.context import GraphContext
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BranchDiff:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class BranchDiff(Shown):
     """What `source` has and `target` has not: everything since their histories parted at `base`."""
 
     source: Commit

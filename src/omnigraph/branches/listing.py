@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from omnigraph.base.showing import Shown
 from omnigraph.errors import BranchNotFound
 from omnigraph.manifest.commits import MAIN_BRANCH, CommitId
 from omnigraph.manifest.rows import MANIFEST
@@ -9,8 +10,8 @@ from omnigraph.storage.refs import list_refs
 from omnigraph.writes.context import GraphContext
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BranchSummary:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class BranchSummary(Shown):
     """One live branch."""
 
     name: str

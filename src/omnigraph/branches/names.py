@@ -3,7 +3,7 @@
 import re
 
 from omnigraph.errors import BranchNameOverlap, InvalidName
-from omnigraph.manifest.commits import MAIN_BRANCH
+from omnigraph.manifest.commits import MAIN_BRANCH, check_name
 
 _NAME_BYTES_MAX = 200
 _SEGMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}", re.ASCII)
@@ -12,7 +12,7 @@ _SYSTEM_PREFIX = "__"
 
 def check_branch_name(name: str) -> str:
     """Return the trimmed name of a branch that a user may create or address; raise `InvalidName` otherwise."""
-    trimmed = name.strip()
+    trimmed = check_name(name, what="The branch name").strip()
     if not trimmed or len(trimmed.encode()) > _NAME_BYTES_MAX:
         raise _invalid(name, f"a name has 1 to {_NAME_BYTES_MAX} bytes")
     if trimmed.startswith(_SYSTEM_PREFIX):

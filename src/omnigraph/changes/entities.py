@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from omnigraph.base.showing import Shown
 from omnigraph.catalog.model import EntityKind, EntityType
 from omnigraph.changes.compare import Op
 from omnigraph.records.rendering import render_lines
@@ -40,8 +41,8 @@ class Image:
     """How long the entity is as a line of an export."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EntityChange:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class EntityChange(Shown):
     """What happened to one entity: an insert has only `after`, a delete only `before`, an update both."""
 
     type: ChangedType

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
+from omnigraph.base.showing import Shown
 from omnigraph.catalog.model import Catalog, TableKey
 from omnigraph.changes.commit import gap_at, snapshot_of
 from omnigraph.changes.diff import Diff
@@ -29,16 +30,16 @@ COMMITS_MAX = 512
 _AFTER = "after:"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeBlock:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ChangeBlock(Shown):
     """What one commit changed: all of it, or the part that this page holds."""
 
     cause: Commit
     changes: tuple[EntityChange, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FeedPage:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class FeedPage(Shown):
     """One answer: whole blocks and a cursor, or the beginning of a large block and a page token, never both."""
 
     blocks: tuple[ChangeBlock, ...]

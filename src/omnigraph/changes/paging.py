@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from omnigraph.base.showing import Shown
 from omnigraph.changes.entities import EntityChange
 from omnigraph.changes.position import Position
 from omnigraph.errors import ResourceLimit
@@ -36,8 +37,8 @@ class ChangeSlice:
         return sum(change.size_bytes for change in self.changes)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangePage:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ChangePage(Shown):
     """Some changes in order; without a token these were the last."""
 
     changes: tuple[EntityChange, ...]

@@ -9,6 +9,7 @@ import click
 from omnigraph import errors
 from omnigraph.cli import help_pages
 from omnigraph.cli.capabilities import CAPABILITIES, GROUP_SUMMARIES, Capability
+from omnigraph.cli.completing import offer_values
 from omnigraph.cli.params import GLOBAL_OPTIONS
 
 PROGRAM = "omnigraph"
@@ -70,6 +71,7 @@ class RootGroup(WordGroup):
 
 def build_app() -> RootGroup:
     """Build the program's command tree; no command module is imported yet."""
+    offer_values(GLOBAL_OPTIONS)
     members: dict[str, Callable[[], click.Command]] = {}
     for row in CAPABILITIES:
         if row.group is None:

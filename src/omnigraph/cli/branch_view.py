@@ -46,10 +46,10 @@ def branches_text(branches: "list[BranchSummary]") -> Text:
             columns=(
                 Column(title="branch"),
                 Column(title="version", justify="right"),
-                Column(title="head"),
+                Column(title="head", is_whole=True),
                 Column(title="from"),
                 Column(title="own tables", justify="right"),
-                Column(title="created (UTC)"),
+                Column(title="created (UTC)", is_whole=True),
             ),
             rows=rows,
             plain=tuple(

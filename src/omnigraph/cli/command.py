@@ -7,6 +7,7 @@ import click
 
 from omnigraph.cli import help_pages
 from omnigraph.cli.capabilities import Capability, RunningCommand, capability
+from omnigraph.cli.completing import offer_values
 from omnigraph.cli.guard import refuse_foreign_flags
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.params import GLOBAL_OPTIONS, address_argument
@@ -23,6 +24,7 @@ class OmniCommand(click.Command):
         if row.takes_graph:
             self.params.append(address_argument())
         self.params.extend(GLOBAL_OPTIONS)
+        offer_values(self.params, words=row.words)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the rest of the line; an address that cannot apply is reported before anything that is missing."""

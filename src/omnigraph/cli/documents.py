@@ -30,8 +30,8 @@ def commit_document(commit: "Commit") -> dict[str, Json]:
         "actor_id": commit.actor_id,
         "created_at": commit.created_at_us,
     }
-    if "message" in commit.metadata:
-        document["message"] = commit.metadata["message"]
+    if commit.message is not None:
+        document["message"] = commit.message
     if commit.kind.value == "maintenance":
         # What the run came to; commits of older programs have no duration, those of a recovery have no tables either.
         document["stats"] = {
@@ -39,11 +39,6 @@ def commit_document(commit: "Commit") -> dict[str, Json]:
             "tables": commit.metadata.get("tables", {}),
         }
     return document
-
-
-def commits_document(commits: "list[Commit]") -> Json:
-    """Describe a history."""
-    return {"commits": [commit_document(commit) for commit in commits]}
 
 
 def load_document(result: "LoadResult") -> Json:

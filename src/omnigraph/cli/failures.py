@@ -3,20 +3,20 @@
 import os
 import sys
 import traceback
-from contextlib import suppress
 
 import click
 
 from omnigraph import errors
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.output import StdoutFailed, write_json
+from omnigraph.cli.streams import abandon_stdout
 from omnigraph.cli.usage_errors import as_usage
 
 DONE_NOT_PRINTED = 9
 STDOUT_CLOSED = 141
 
 
-def report_failure(failure: Exception, invocation: Invocation) -> int:
+def report_failure(failure: BaseException, invocation: Invocation) -> int:
     """Tell the user what failed and return the exit code.
 
     With `--json` the error document goes to stdout, unless the command has already printed a result that says it.
@@ -29,9 +29,11 @@ def report_failure(failure: Exception, invocation: Invocation) -> int:
         error.effect = errors.Effect.PUBLISHED
         error.message = f"{error.message} What was published before that stands: {in_force}."
     if invocation.wants_json and not invocation.output.has_result:
-        # The line on stderr says the same, and the exit code is that of the failure.
-        with suppress(StdoutFailed):
+        try:
             write_json(error.document())
+        except StdoutFailed:
+            # The line on stderr says the same, and the exit code is that of the failure.
+            abandon_stdout()
     invocation.notices.error("\n".join([error.message, *_record_lines(error)]))
     return _exit_code(error, invocation)
 
@@ -47,10 +49,11 @@ def report_unprinted(failure: StdoutFailed, invocation: Invocation) -> int:
             f"the result could not be printed ({failure}), but the work is done. In force: {in_force}."
         )
         return DONE_NOT_PRINTED
-    if failure.is_closed:
+    if failure.is_pipe:
         return STDOUT_CLOSED
-    invocation.notices.error(f"the result could not be printed: {failure}. Nothing was changed.")
-    return errors.Io.exit_code
+    error = errors.Io(f"the result could not be printed: {failure}. Nothing was changed.")
+    invocation.notices.error(error.message)
+    return STDOUT_CLOSED if failure.is_closed else _exit_code(error, invocation)
 
 
 def _exit_code(error: errors.OmniError, invocation: Invocation) -> int:
@@ -60,11 +63,13 @@ def _exit_code(error: errors.OmniError, invocation: Invocation) -> int:
     return os.EX_USAGE if error.exit_code == errors.Usage.exit_code else os.EX_SOFTWARE
 
 
-def _as_omni_error(failure: Exception) -> errors.OmniError:
+def _as_omni_error(failure: BaseException) -> errors.OmniError:
     if isinstance(failure, errors.OmniError):
         return failure
     if isinstance(failure, click.UsageError):
         return as_usage(failure)
+    if isinstance(failure, MemoryError):
+        return errors.Internal("The command needs more memory than this machine gives it.")
     # The text of an unexpected exception may hold anything, also secrets; it is shown only on request.
     return errors.Internal(
         f"An unexpected {type(failure).__name__} stopped the command, which is a defect in omnigraph. "

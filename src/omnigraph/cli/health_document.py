@@ -15,11 +15,11 @@ SIZE_BUCKETS = ((1 << 20, "< 1 MiB"), (16 << 20, "< 16 MiB"), (256 << 20, "< 256
 """Into which sizes fragments are counted."""
 
 
-def health_document(report: "HealthReport") -> dict[str, Any]:
-    """Describe everything that was looked at."""
+def health_document(report: "HealthReport", *, uri: str) -> dict[str, Any]:
+    """Describe everything that was looked at; `uri` is the address that was given."""
     health = report.health
     return {
-        "uri": health.uri,
+        "uri": uri,
         "status": report.status.value,
         "looked_at": timestamp_from_us(health.looked_at_us),
         "tables": [table_document(table) for table in health.tables],
@@ -47,8 +47,8 @@ def health_document(report: "HealthReport") -> dict[str, Any]:
             {
                 "name": branch.name,
                 "graph_version": branch.graph_version,
-                "created_at": timestamp_from_us(branch.created_at_us),
-                "last_commit_at": timestamp_from_us(branch.last_commit_us),
+                "created_at": branch.created_at_us,
+                "last_commit_at": branch.last_commit_us,
                 "parent": branch.parent,
                 "owned_tables": branch.owned_tables,
                 "old_versions_kept": branch.old_versions_kept,
@@ -196,5 +196,6 @@ def _member_document(member: "Finding") -> Json:
         "severity": member.severity.value,
         "code": member.code,
         "table_key": member.table_key,
+        "branch": member.branch,
         "message": member.message,
     }

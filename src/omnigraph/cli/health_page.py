@@ -100,8 +100,8 @@ def _findings(title: str, findings: "list[Finding]") -> Iterator[str]:
         yield f"<div><p>{named}{escape(finding.message)}</p>"
         if finding.needs_something:
             yield f"<p><code>{escape(finding.fix)}</code></p>"
-        if len(finding.tables) > TABLES_NAMED:
-            yield from folded(f"all {len(finding.tables)} tables", _names(finding.tables))
+        if len(finding.places) > TABLES_NAMED:
+            yield from folded(f"all {len(finding.places)} tables", _names(finding.places))
         yield "</div></div>"
     yield "</div>"
 

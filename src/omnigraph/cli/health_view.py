@@ -43,7 +43,7 @@ def finding_line(finding: "Finding") -> str:
 
 def named_tables(finding: "Finding") -> str:
     """Name what a finding is about: a table, a few of many, a branch; nothing for the whole graph."""
-    tables = finding.tables
+    tables = finding.places
     few = ", ".join(tables[:TABLES_NAMED])
     if len(tables) > TABLES_NAMED:
         few = f"{len(tables)} tables ({few} and {len(tables) - TABLES_NAMED} more)"

@@ -11,6 +11,8 @@ from types import MappingProxyType
 
 from omnigraph import errors
 from omnigraph.base.home import expand_home
+from omnigraph.base.plain_text import plain_text, printable
+from omnigraph.base.yaml_text import read_yaml
 
 HOME_VARIABLE = "OMNIGRAPH_HOME"
 BINDINGS = ("server", "cluster", "store")
@@ -101,14 +103,10 @@ def read_operator_config(environ: Mapping[str, str]) -> OperatorConfig:
 
 
 def _parse_yaml(path: Path, text: str) -> object:
-    import yaml
-
     try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        # The parser's own text spans lines and quotes the file; an error line is one paragraph.
-        reason = " ".join(str(error).split())
-        raise _broken(path, f"cannot be parsed: {reason}") from error
+        return read_yaml(text)
+    except ValueError as error:
+        raise _broken(path, f"cannot be parsed: {printable(str(error))}") from error
 
 
 def _broken(path: Path, reason: str) -> errors.OperatorConfig:
@@ -177,7 +175,7 @@ class _ConfigReader:
         if isinstance(value, bool):
             return str(value).lower()
         if isinstance(value, str | int | float):
-            return str(value)
+            return self._plain(str(value), f"`spark.conf.{name}`")
         raise _broken(self._path, f"has a `spark.conf.{name}` that is neither text nor a number")
 
     def _named_texts(self, root: Mapping[str, object], section: str, key: str) -> dict[str, str]:
@@ -198,7 +196,7 @@ class _ConfigReader:
             return _NOTHING
         if not isinstance(value, dict):
             raise _broken(self._path, f"has a `{path}` that is not a mapping of keys to values")
-        return {str(key): entry for key, entry in value.items()}
+        return {self._plain(str(key), f"key in `{path}`"): entry for key, entry in value.items()}
 
     def _text(self, keys: Mapping[str, object], path: str) -> str | None:
         value = keys.get(path.rpartition(".")[2])
@@ -206,7 +204,10 @@ class _ConfigReader:
             return None
         if not isinstance(value, str) or not value.strip():
             raise _broken(self._path, f"has a `{path}` that is not text")
-        return value.strip()
+        return self._plain(value.strip(), f"`{path}`")
+
+    def _plain(self, text: str, what: str) -> str:
+        return plain_text(text, what=f"The {what}", refusal=lambda reason: _broken(self._path, f"is wrong: {reason}"))
 
     def _choice(self, keys: Mapping[str, object], path: str, choices: tuple[str, ...]) -> str | None:
         value = self._text(keys, path)
@@ -215,7 +216,7 @@ class _ConfigReader:
         return value
 
     def _unknown_key_warning(self, path: str) -> str:
-        warning = f"unknown key `{path}` in operator config '{self._path}'"
+        warning = f"unknown key `{printable(path)}` in operator config '{self._path}'"
         if path.rpartition(".")[2] == "token":
             return f"{warning}; tokens do not live here, use omnigraph login"
         return warning

@@ -54,10 +54,10 @@ def optimize_text(result: "OptimizeResult") -> Text:
 
 
 def _outcome(table: "TableReport", *, is_preview: bool) -> str:
-    if table.error is not None:
-        return "failed"
     if table.skipped is not None:
         return f"skipped ({table.skipped})"
+    if table.error is not None:
+        return "failed"
     if table.fragments_removed:
         mark = "" if is_preview else " ✓"
         return f"frags {table.fragments_removed} → {table.fragments_added}{mark}"
@@ -138,7 +138,7 @@ def _summary(result: "OptimizeResult") -> str:
 def _left(result: "OptimizeResult") -> str:
     parts = [spell_bytes(result.bytes_left)] if result.bytes_left else []
     if result.indexes_left:
-        parts.append("1 index" if result.indexes_left == 1 else f"{result.indexes_left} indexes")
+        parts.append(counted(result.indexes_left, "index"))
     return f", {' and '.join(parts)} left to the next run" if parts else ""
 
 

@@ -6,7 +6,6 @@ sequence of lines and grids; a grid is drawn as a table on a terminal and writte
 
 import errno
 import json
-import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,6 +22,8 @@ class Column:
 
     title: str
     justify: Literal["left", "right"] = "left"
+    is_whole: bool = False
+    """Whether its cells are never broken over lines: ids and times, which people copy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,10 +39,15 @@ Text = Sequence[str | Grid]
 
 
 class StdoutFailed(Exception):
-    """stdout did not take the result: it is closed, its reader has gone, or what it writes to is full."""
+    """stdout did not take the result: it is closed, its reader has gone, or what it writes to is full.
+
+    No `OSError`: code that expects those of its own files must not take this for one of them.
+    """
 
     def __init__(self, cause: OSError) -> None:
-        super().__init__(os.strerror(cause.errno) if cause.errno else str(cause))
+        super().__init__(cause.strerror or str(cause))
+        self.is_pipe = cause.errno == errno.EPIPE
+        """Whether a reader has had enough, which is how `| head` ends and needs no words."""
         self.is_closed = cause.errno in {errno.EPIPE, errno.EBADF}
         """Whether nobody listens, in contrast to somebody who lost what was said."""
 
@@ -106,11 +112,30 @@ class ConsoleOutput:
 
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
         for column in grid.columns:
-            table.add_column(column.title, justify=column.justify, overflow="fold")
+            table.add_column(column.title, justify=column.justify, overflow="fold", no_wrap=column.is_whole)
         for row in grid.rows:
             table.add_row(*row)
         # Cells are data: brackets in a name are not markup, and numbers need no highlighting.
-        Console(file=sys.stdout, markup=False, highlight=False, no_color=not self._has_color).print(table)
+        console = Console(file=sys.stdout, markup=False, highlight=False, no_color=not self._has_color)
+        if console.width < _width_needed(grid):
+            # Squeezed further, the table would cut ids in two; the terminal wraps plain lines in a way that copies.
+            sys.stdout.writelines(f"{line}\n" for line in grid.plain)
+            return
+        console.print(table)
+
+
+_CELL_MIN = 8
+_GAP = 3
+
+
+def _width_needed(grid: Grid) -> int:
+    """Return the width below which a table cannot be drawn without breaking what is to stay whole."""
+    cells = [[column.title, *(row[place] for row in grid.rows)] for place, column in enumerate(grid.columns)]
+    widths = [max(map(len, column)) for column in cells]
+    return sum(
+        (width if column.is_whole else min(width, _CELL_MIN)) + _GAP
+        for width, column in zip(widths, grid.columns, strict=True)
+    )
 
 
 def write_json(document: Json) -> None:

@@ -124,6 +124,13 @@ def branch_option(function: CallbackT) -> CallbackT:
     )(function)
 
 
+def message_option(function: CallbackT) -> CallbackT:
+    """Take `--message`, what the author says about the commit."""
+    return click.option(
+        "-m", "--message", metavar="TEXT", help="What to say about the commit, in one line; recorded with it."
+    )(function)
+
+
 def _trim_branch(context: click.Context, parameter: click.Parameter, value: str) -> str:
     del context
     branch = value.strip()
@@ -134,7 +141,7 @@ def _trim_branch(context: click.Context, parameter: click.Parameter, value: str)
 
 def wait_option(function: CallbackT) -> CallbackT:
     """Take `--wait`: how long to wait for another maintenance run; not at all by default."""
-    return duration_option("--wait", default="0", help_text="Wait this long for another maintenance run.")(function)
+    return duration_option("--wait", default="0s", help_text="Wait this long for another maintenance run.")(function)
 
 
 def size_option(spelling: str, *, help_text: str, default: str | None = None) -> Callable[[CallbackT], CallbackT]:
@@ -151,7 +158,7 @@ def _size(context: click.Context, parameter: click.Parameter, value: str | None)
 
 
 def duration_option(spelling: str, *, help_text: str, default: str | None = None) -> Callable[[CallbackT], CallbackT]:
-    """Take a duration such as `90`, `15m` or `7d`."""
+    """Take a duration with its unit, such as `90s`, `15m` or `7d`."""
     return click.option(spelling, default=default, callback=_duration, metavar="DUR", help=help_text)
 
 

@@ -12,6 +12,8 @@ from omnigraph.base.units import spell_bytes, spell_seconds
 
 _RATE_SECONDS = 20.0
 """How far back a rate looks: long enough to even out pieces of work, short enough to follow a change of pace."""
+_RATE_SECONDS_MIN = 3.0
+"""What is shorter says more about the size of a piece than about the pace."""
 _BYTES = "bytes"
 
 
@@ -37,7 +39,7 @@ class _Running:
     def rate(self, now: float) -> float:
         """Return units per second, of the last seconds if anything moved in them, else since the phase began."""
         since, before = self.samples[0] if self.samples else (self.started_at, 0)
-        if now - since < _RATE_SECONDS / 2 or self.done == before:
+        if now - since < _RATE_SECONDS_MIN or self.done == before:
             since, before = self.started_at, 0
         return (self.done - before) / (now - since) if now > since else 0.0
 

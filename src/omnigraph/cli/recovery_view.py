@@ -108,7 +108,7 @@ def history_text(history: History) -> Text:
     titles = ("operation", "kind", "branch", "outcome", "at (UTC)")
     return [
         Grid(
-            columns=tuple(Column(title=title) for title in titles),
+            columns=tuple(Column(title=title, is_whole=title in {"operation", "at (UTC)"}) for title in titles),
             rows=tuple(rows),
             plain=tuple(" ".join(cell for cell in row if cell) for row in rows),
         )

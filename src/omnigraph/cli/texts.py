@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from omnigraph.base.clock import iso_from_us
+from omnigraph.base.units import counted
 from omnigraph.cli.output import Column, Grid, Text
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
@@ -15,21 +15,30 @@ if TYPE_CHECKING:  # the result classes live beside code that imports Lance
 def load_text(result: "LoadResult") -> Text:
     """Say what was loaded, and whether anything changed."""
     kinds = [table.table_key.partition(":")[0] for table in result.tables]
-    loaded = f"{result.total_rows} rows across {kinds.count('node')} node types and {kinds.count('edge')} edge types"
+    loaded = (
+        f"{counted(result.total_rows, 'row')} across {counted(kinds.count('node'), 'node type')} and "
+        f"{counted(kinds.count('edge'), 'edge type')}"
+    )
     lines = [f"loaded {result.uri} on branch {result.branch} with {result.mode}: {loaded}"]
     if result.branch_created:
         lines.append(f"branch {result.branch} created from {result.base_branch}")
-    if result.commit is None:
-        lines.append("nothing changed, so there is no new commit")
+    lines.append(outcome_line(result.commit))
     return lines
+
+
+def outcome_line(commit: "Commit | None") -> str:
+    """Say which commit a write made, under which graph version it can be read again."""
+    if commit is None:
+        return "nothing changed, so there is no new commit"
+    return f"commit {commit.graph_commit_id} (graph version {commit.graph_version})"
 
 
 def embed_text(result: "EmbedResult") -> Text:
     """Say how many records got a vector, and whether a graph changed."""
     extent = f"selected {result.selected_records}, cleaned {result.cleaned_records}"
-    lines = [f"embedded {result.embedded_records} records ({extent})"]
-    if result.is_graph and result.commit is None:
-        lines.append("nothing changed, so there is no new commit")
+    lines = [f"embedded {counted(result.embedded_records, 'record')} ({extent})"]
+    if result.is_graph:
+        lines.append(outcome_line(result.commit))
     return lines
 
 
@@ -59,65 +68,3 @@ def snapshot_text(snapshot: "Snapshot") -> Text:
             ),
         ),
     ]
-
-
-def commits_text(commits: "list[Commit]") -> Text:
-    """List a history, one commit per line."""
-    grid = Grid(
-        columns=(
-            Column(title="commit"),
-            Column(title="kind"),
-            Column(title="branch"),
-            Column(title="version", justify="right"),
-            Column(title="actor"),
-            Column(title="made at (UTC)"),
-        ),
-        rows=tuple(
-            (
-                commit.graph_commit_id,
-                commit.kind.value,
-                commit.graph_branch,
-                str(commit.graph_version),
-                commit.actor_id or "",
-                iso_from_us(commit.created_at_us),
-            )
-            for commit in commits
-        ),
-        plain=tuple(_commit_line(commit) for commit in commits),
-    )
-    return [grid]
-
-
-def commit_text(commit: "Commit") -> Text:
-    """Show one commit, one fact per line; facts it does not have are left out."""
-    facts = {
-        "commit": commit.graph_commit_id,
-        "kind": commit.kind.value,
-        "branch": commit.graph_branch,
-        "version": str(commit.graph_version),
-        "parent": commit.parent_commit_id,
-        "merged parent": commit.merged_parent_commit_id,
-        "actor": commit.actor_id,
-        "made at": f"{iso_from_us(commit.created_at_us)} UTC",
-        "message": commit.metadata.get("message"),
-        "gained": _gained(commit),
-    }
-    return [f"{name}: {value}" for name, value in facts.items() if value is not None]
-
-
-def _commit_line(commit: "Commit") -> str:
-    actor = f" actor={commit.actor_id}" if commit.actor_id else ""
-    return (
-        f"{commit.graph_commit_id} {commit.kind.value} branch={commit.graph_branch} "
-        f"version={commit.graph_version}{actor}"
-    )
-
-
-def _gained(commit: "Commit") -> str | None:
-    """Say what a maintenance run came to; None of any other commit."""
-    if commit.kind.value != "maintenance" or "tables" not in commit.metadata:
-        return None
-    tables = commit.metadata["tables"].values()
-    removed, added = (sum(table.get(key, 0) for table in tables) for key in ("fragments_removed", "fragments_added"))
-    took = commit.metadata.get("duration_ms")
-    return f"{removed} → {added} fragments{'' if took is None else f', took {took / 1_000:.1f} s'}"

@@ -6,8 +6,10 @@ import click
 
 from omnigraph import errors
 from omnigraph.base.nearest import nearest
+from omnigraph.cli.capabilities import CAPABILITIES
 from omnigraph.cli.later import not_in_this_version
 
+_HELP = "help"
 # Flags that earlier programs of this name had, with what replaced them.
 _REMOVED_FLAGS = {
     "--config": "use --store <uri> or --server <name|url>, or the operator config in ~/.omnigraph/config.yaml",
@@ -37,8 +39,15 @@ def as_usage(failure: click.UsageError) -> errors.Usage:
 def _unknown_word(word: str, context: click.Context | None) -> str:
     path = context.command_path if context else "omnigraph"
     words = context.command.list_commands(context) if context and isinstance(context.command, click.Group) else []
-    meant = nearest(word, words)
-    near = f"; the nearest one is `{meant}`" if meant else ""
+    # Said without its first word, a command is known all the same; and what explains is a flag here.
+    whole = [f"`omnigraph {row.words}`" for row in CAPABILITIES if row.group and row.name == word]
+    if word == _HELP:
+        near = "; what you look for is the flag --help"
+    elif whole and context is not None and context.parent is None:
+        near = f"; there is {' and '.join(whole)}"
+    else:
+        meant = nearest(word, words)
+        near = f"; the nearest one is `{meant}`" if meant else ""
     return f"`{path}` has no command `{word}`{near}. See `{path} --help`."
 
 

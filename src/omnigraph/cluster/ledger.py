@@ -15,6 +15,7 @@ from urllib.parse import unquote
 from omnigraph import errors
 from omnigraph.base.events import Events, Warned, ignore_events
 from omnigraph.base.home import expand_home
+from omnigraph.base.yaml_text import read_yaml
 
 LEDGER_PATH = "__cluster/state.json"
 LEDGER_VERSION = 1
@@ -135,17 +136,15 @@ def _normal_root(location: str) -> str:
 
 
 def _declared_storage(directory: Path) -> str | None:
-    import yaml
-
     path = directory / "cluster.yaml"
     try:
-        parsed = yaml.safe_load(path.read_text(encoding="utf-8"))
+        parsed = read_yaml(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise _diagnostic("cluster_config_read_error", path, f"cannot be read: {error.strerror}") from error
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
-        raise _diagnostic("invalid_cluster_yaml", path, f"cannot be parsed: {' '.join(str(error).split())}") from error
+    except ValueError as error:
+        raise _diagnostic("invalid_cluster_yaml", path, f"cannot be parsed: {error}") from error
     if not isinstance(parsed, dict):
         raise _diagnostic("invalid_cluster_yaml", path, "is not a mapping of keys to values")
     storage = parsed.get("storage")
@@ -190,7 +189,7 @@ def _parse_graph_ids(content: bytes, cluster: str) -> tuple[str, ...]:
         ledger = json.loads(content)
         version = ledger["version"]
         addresses = list(ledger["applied_revision"]["resources"]) if version == LEDGER_VERSION else []
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise _diagnostic("invalid_state_json", LEDGER_PATH, f"of cluster `{cluster}` is not a ledger") from error
     if version != LEDGER_VERSION:
         raise _diagnostic(

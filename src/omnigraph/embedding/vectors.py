@@ -6,6 +6,8 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.units import counted
+
 NORM_MIN = 1.1920929e-7
 """The distance from 1 to the next `float32`: below it a vector has no direction worth keeping."""
 
@@ -24,7 +26,7 @@ def read_components(values: object, *, dimension: int) -> pa.Array:
     if not isinstance(values, list):
         raise BadVector("the answer holds no array where a vector should be")
     if len(values) != dimension:
-        raise BadVector(f"expected a vector of {dimension} numbers, got {len(values)}")
+        raise BadVector(f"expected a vector of {counted(dimension, 'number')}, got {len(values)}")
     for index, value in enumerate(values):
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise BadVector(f"component {index} of the vector is not a number")

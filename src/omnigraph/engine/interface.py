@@ -1,6 +1,6 @@
 """What an engine can do. An engine never commits, locks or publishes: it returns values to its caller."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, TypeVar
 
@@ -10,7 +10,7 @@ Task = TypeVar("Task")
 Outcome = TypeVar("Outcome")
 
 Watch = Callable[[int], None]
-"""Told how many tasks have finished, while the others run."""
+"""Told how much of a job is done, from its beginning and in the job's own unit, while the rest goes on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,22 +65,36 @@ class Engine(Protocol):
         ...
 
     def map(
-        self, function: Callable[[Task], Outcome], tasks: Iterable[Task], *, watch: Watch | None = None
+        self,
+        function: Callable[[Task], Outcome],
+        tasks: Iterable[Task],
+        *,
+        weights: Sequence[int] | None = None,
+        watch: Watch | None = None,
     ) -> Iterator[Outcome]:
         """Run independent tasks and stream what they return, in any order; the first failure stops the rest.
 
         `function` is a plain function of a module; tasks and outcomes are small plain values, since both may travel
         to another machine. Data moves between storage and the worker only. A task may run twice: it writes new files
         and commits nothing, and only the outcome that comes back counts.
+
+        `watch` is told how much is done: the weights of the finished tasks, one each unless given, and of the others
+        what they say of themselves (`base/work.py`), as far as the engine hears of it.
         """
         ...
 
     def map_groups(
-        self, relations: Relations, statement: str, *, by: str, function: Callable[[int, pa.Table], Outcome]
+        self,
+        relations: Relations,
+        statement: str,
+        *,
+        by: str,
+        function: Callable[[int, pa.Table], Outcome],
+        watch: Watch | None = None,
     ) -> Iterator[Outcome]:
         """Run a statement with a large result and hand the rows of each value of the integer `by` to a worker.
 
-        What was said about the functions and outcomes of `map` holds here too.
+        What was said about the functions and outcomes of `map` holds here too; `watch` is told rows of groups.
         """
         ...
 

@@ -1,22 +1,30 @@
 """The engine of this process: tasks on its threads, relational steps on DuckDB, straight over Arrow memory."""
 
+import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
 from functools import lru_cache, partial
 from pathlib import Path
 from tempfile import gettempdir
 from threading import Lock
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.base import ids
 from omnigraph.engine.interface import Outcome, Produced, Relation, Relations, Task, Watch
+from omnigraph.engine.meter import Meter
+from omnigraph.errors import QueryFailed
+
+Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any] | None
+"""What stands for `?`, `$1` or `$name` in a query."""
 
 _WORKER_MEMORY = "1GiB"
 """What a statement on a worker may hold before it spills to disk: workers share a machine with each other."""
+_QUERY_BATCH_ROWS = 1 << 16
 
 
 class LocalEngine:
@@ -45,33 +53,82 @@ class LocalEngine:
                 cursor.register(name, self._table(relation) if isinstance(relation, Produced) else relation)
             return cursor.sql(statement).to_arrow_table()
 
+    @contextmanager
+    def querying(
+        self, relations: Mapping[str, Any], statement: str, parameters: Parameters = None
+    ) -> Iterator[pa.RecordBatchReader]:
+        """Run a user's query over Arrow tables and datasets, and stream its rows for as long as the block lasts.
+
+        Whatever the database says against it is a `QueryFailed`. More memory than the machine has goes to disk.
+        """
+        with self._cursor() as cursor, _query_failures():
+            # Only what was named counts, not what the variables of some caller happen to be called.
+            cursor.execute("SET python_enable_replacements = false")
+            for name, relation in relations.items():
+                cursor.register(name, relation)
+            yield cursor.sql(statement, params=parameters).to_arrow_reader(_QUERY_BATCH_ROWS)
+
+    def tables_in(self, statement: str) -> frozenset[str]:
+        """Return the tables that a query names, its own common tables among them.
+
+        Raises `QueryFailed` unless it is one query that only reads.
+        """
+        with self._cursor() as cursor, _query_failures():
+            # DuckDB's own list of names looks them up first, and knows nothing of parameters.
+            parsed = json.loads(cursor.execute("SELECT json_serialize_sql(?)", [statement]).fetchone()[0])
+            if not parsed["error"] and len(parsed["statements"]) == 1:
+                return frozenset(_base_tables(parsed))
+            kinds = [found.type.name for found in cursor.extract_statements(statement)]
+        raise QueryFailed(
+            f"A snapshot answers one SELECT at a time, not {' and '.join(kinds) or 'nothing'}. "
+            "Write with graph.load and graph.write."
+        )
+
     def keep(self, relations: Relations, statement: str) -> Relation:
         """Run one statement; its result stays in memory for as long as somebody refers to it."""
         return self.sql(relations, statement)
 
     def map(
-        self, function: Callable[[Task], Outcome], tasks: Iterable[Task], *, watch: Watch | None = None
+        self,
+        function: Callable[[Task], Outcome],
+        tasks: Iterable[Task],
+        *,
+        weights: Sequence[int] | None = None,
+        watch: Watch | None = None,
     ) -> Iterator[Outcome]:
         """Run tasks on as many threads as this process may use cores."""
+        tasks = list(tasks)
+        meter = Meter.of(watch, weights, tasks=len(tasks))
         with ThreadPoolExecutor(max_workers=self.slots, thread_name_prefix="omnigraph") as pool:
-            running = [pool.submit(function, task) for task in tasks]
+            if meter is None:
+                running = [pool.submit(function, task) for task in tasks]
+            else:
+                running = [pool.submit(meter.run, place, partial(function, task)) for place, task in enumerate(tasks)]
             try:
-                for done, finished in enumerate(as_completed(running), start=1):
-                    outcome = finished.result()
-                    if watch is not None:
-                        watch(done)
-                    yield outcome
+                for finished in as_completed(running):
+                    yield finished.result()
             finally:
                 for left in running:
                     left.cancel()
 
     def map_groups(
-        self, relations: Relations, statement: str, *, by: str, function: Callable[[int, pa.Table], Outcome]
+        self,
+        relations: Relations,
+        statement: str,
+        *,
+        by: str,
+        function: Callable[[int, pa.Table], Outcome],
+        watch: Watch | None = None,
     ) -> Iterator[Outcome]:
         """Run the statement here and the groups on threads."""
         rows = self.sql(relations, statement)
-        keys = pc.unique(rows[by]).to_pylist()
-        return self.map(lambda key: function(key, rows.filter(pc.equal(rows[by], key))), sorted(keys))
+        counted = sorted((group["values"], group["counts"]) for group in pc.value_counts(rows[by]).to_pylist())
+        return self.map(
+            lambda key: function(key, rows.filter(pc.equal(rows[by], key))),
+            [key for key, _ in counted],
+            weights=[count for _, count in counted],
+            watch=watch,
+        )
 
     def close(self) -> None:
         """Keep nothing, let go of nothing."""
@@ -95,6 +152,27 @@ class LocalEngine:
                     }
                 )
             return self._database.cursor()
+
+
+def _base_tables(parsed: Any) -> Iterator[str]:
+    """Yield the names of all tables in a parsed query, however deep they stand in it."""
+    if isinstance(parsed, dict):
+        if parsed.get("type") == "BASE_TABLE":
+            yield parsed["table_name"]
+        parsed = list(parsed.values())
+    if isinstance(parsed, list):
+        for part in parsed:
+            yield from _base_tables(part)
+
+
+@contextmanager
+def _query_failures() -> Iterator[None]:
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        raise QueryFailed(str(error).strip(), names_unknown_table=isinstance(error, duckdb.CatalogException)) from error
 
 
 @lru_cache(maxsize=2)

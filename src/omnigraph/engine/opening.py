@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 
 from omnigraph.base.endings import attempt
-from omnigraph.base.events import EngineChosen, Events, Noted
+from omnigraph.base.events import EngineChosen, Events, Noted, phase
 from omnigraph.engine.choice import Decision, EngineChoice, EngineName
 from omnigraph.engine.interface import Engine
 from omnigraph.errors import EngineUnavailable
@@ -43,12 +43,18 @@ def _opened(
     if decision.engine is not EngineName.SPARK:
         return local, decision.reason
     try:
-        return _spark(choice, decision, worker_environment), decision.reason
+        with phase(events, _starting(choice)):
+            return _spark(choice, decision, worker_environment), decision.reason
     except EngineUnavailable as unavailable:
         if decision.is_forced:
             raise
         events(Noted(message=f"running locally; Spark is not available ({unavailable.details['missing']})"))
         return local, f"{decision.reason}, but Spark is not available"
+
+
+def _starting(choice: EngineChoice) -> str:
+    is_remote = choice.session is not None and choice.session.is_remote
+    return "connecting to Spark" if is_remote else "starting Spark"
 
 
 def _spark(choice: EngineChoice, decision: Decision, worker_environment: Mapping[str, str]) -> Engine:

@@ -63,6 +63,13 @@ class PreconditionFailed(StateConflict):
     member = "precondition_failure"
 
 
+class StreamDiverged(StateConflict):
+    """A stream brings other rows under the number of a batch that is written; details have `query_id`, `batch_id`."""
+
+    kind = "stream_diverged"
+    retry = Retry.AFTER_CHANGE
+
+
 class MergeConflicts(StateConflict):
     """Both sides of a merge changed the same things, or together break a rule; lists what a person has to decide."""
 

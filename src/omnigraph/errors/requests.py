@@ -53,6 +53,19 @@ class SparkJobFailed(OmniError):
     retry = Retry.LATER
 
 
+class MissingPackage(RequestError):
+    """An optional package is not installed; details have `package` and the `extra` of omnigraph that brings it."""
+
+    kind = "missing_package"
+    retry = Retry.AFTER_CHANGE
+
+
+class QueryFailed(RequestError):
+    """A SQL query over a snapshot cannot be answered; the message is that of the database."""
+
+    kind = "query_failed"
+
+
 class ParseError(RequestError):
     """Schema or query text is wrong; the message shows the place, details have `source`, `line`, `column`, `span`."""
 
@@ -72,7 +85,7 @@ class ConstraintViolation(RequestError):
 
 
 class InvalidName(RequestError):
-    """A branch, graph id or actor is misspelled or reserved."""
+    """A branch, graph id, actor or message is misspelled, reserved, or no plain text."""
 
     kind = "invalid_name"
     exit_code = 2

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from omnigraph.base.showing import Shown
 from omnigraph.catalog.compile import compile_shape
 from omnigraph.catalog.migration import MigrationPlan, MigrationStep, plan_migration, resolve
 from omnigraph.catalog.model import Catalog
@@ -17,8 +18,8 @@ class SchemaText:
     source: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SchemaPlan:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class SchemaPlan(Shown):
     """What `schema apply` would do."""
 
     uri: str

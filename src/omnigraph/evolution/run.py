@@ -5,24 +5,25 @@ from dataclasses import dataclass
 from omnigraph.base import ids
 from omnigraph.base.endings import tell
 from omnigraph.base.events import Events, Warned
+from omnigraph.base.showing import Shown
 from omnigraph.catalog.migration import MigrationStep
 from omnigraph.errors import BranchBusy, RecoveryRequired, SchemaApplyLocked, SchemaDrift
 from omnigraph.evolution.plan import FOREIGN_EDIT, SchemaText, has_foreign_edit
 from omnigraph.evolution.writer import SchemaWriter, refuse_other_branches
-from omnigraph.manifest.commits import MAIN_BRANCH, Commit, check_actor
+from omnigraph.manifest.commits import MAIN_BRANCH, Commit, check_actor, check_message
 from omnigraph.storage.locks import Claim, HeldLock
 from omnigraph.writes.aftermath import says_what_is_published
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.protocol import run_write
-from omnigraph.writes.recovery.sweep import settle_all
+from omnigraph.writes.recovery.sweep import settle_all, tell_settled
 from omnigraph.writes.upgrading import bring_up_to_date
 
 _SCHEMA_LOCK = "schema"
 _WAIT_SECONDS = 30.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AppliedSchema:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class AppliedSchema(Shown):
     """What an apply did; without steps nothing was applied and there is no commit."""
 
     uri: str
@@ -39,7 +40,13 @@ class AppliedSchema:
 
 @says_what_is_published
 def apply_schema(
-    context: GraphContext, desired: SchemaText, *, allow_data_loss: bool, actor_id: str | None, events: Events
+    context: GraphContext,
+    desired: SchemaText,
+    *,
+    allow_data_loss: bool,
+    actor_id: str | None,
+    message: str | None,
+    events: Events,
 ) -> AppliedSchema:
     """Give the graph a schema, or raise and change nothing.
 
@@ -47,13 +54,14 @@ def apply_schema(
     holds somebody's edits, and for a plan with an unsupported step.
     """
     writer = SchemaWriter(desired=desired, allow_data_loss=allow_data_loss, actor_id=check_actor(actor_id))
+    check_message(message)
     with _take_turn(context):
         bring_up_to_date(context, MAIN_BRANCH)
-        _settle_everything(context)
+        _settle_everything(context, events)
         refuse_other_branches(context)
         if has_foreign_edit(context, desired):
             raise SchemaDrift(f"{context.store.uri}: {FOREIGN_EDIT} Nothing was changed.")
-        commit = run_write(context, writer, events)
+        commit = run_write(context, writer, events, message=message)
     assert writer.plan is not None
     for hint in writer.plan.diagnostics:
         tell(events, Warned(message=str(hint)))
@@ -81,8 +89,9 @@ def _take_turn(context: GraphContext) -> HeldLock:
         ) from busy
 
 
-def _settle_everything(context: GraphContext) -> None:
-    swept = settle_all(context, wait_seconds=_WAIT_SECONDS)
+def _settle_everything(context: GraphContext, events: Events) -> None:
+    swept = settle_all(context, wait_seconds=_WAIT_SECONDS, events=events)
+    tell_settled(swept, events)
     unsettled = [*(found.operation_id for found in swept.blocked), *swept.in_use]
     if unsettled:
         reasons = " ".join(found.reason for found in swept.blocked) or "They are in use by other processes."

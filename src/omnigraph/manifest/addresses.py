@@ -1,4 +1,8 @@
-"""Snapshot addresses: a branch, `branch@N`, `branch@TIME`, `branch~N` or a commit id, and the commit each means."""
+"""Snapshot addresses, and the commit each means.
+
+An address is a branch, `branch@N`, `branch@TIME`, `branch~N`, a commit id or the beginning of one that no other commit
+shares. Branches come first: a branch may be named like the beginning of an id.
+"""
 
 import re
 from dataclasses import dataclass
@@ -6,8 +10,9 @@ from datetime import UTC, datetime, timedelta
 
 from omnigraph.base import ids
 from omnigraph.base.clock import iso_from_us
+from omnigraph.base.units import counted
 from omnigraph.errors import BranchNotFound, CommitNotFound, InvalidTarget, SnapshotNotFound
-from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId
+from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId, check_name
 from omnigraph.manifest.live_branches import look_at_live_branches
 from omnigraph.manifest.log import CommitLog
 from omnigraph.manifest.snapshot import GraphSnapshot
@@ -15,6 +20,8 @@ from omnigraph.manifest.state import ManifestReader, ManifestState
 
 _VERSION = re.compile(r"(?P<branch>.+)@(?P<version>[0-9]+)")
 _MOMENT = re.compile(r"(?P<branch>[^@]+)@(?P<moment>.*)")
+_BEGINNING_MIN = 4
+_CANDIDATES_MAX = 8
 _STEPS_BACK = re.compile(r"(?P<branch>.+)~(?P<steps>[0-9]+)")
 
 
@@ -52,8 +59,19 @@ class Addresses:
 
     def resolve(self, text: str) -> Located:
         """Find the commit that a written address means."""
+        check_name(text, what="The address of a snapshot")
         if ids.is_ulid(text):
             return self.at_commit(text)
+        try:
+            return self._on_branch(text)
+        except BranchNotFound:
+            begun = self._begun_by(text)
+            if begun is None:
+                raise
+            return self.at_commit(begun.graph_commit_id)
+
+    def _on_branch(self, text: str) -> Located:
+        """Find what an address that names a branch means."""
         if match := _VERSION.fullmatch(text):
             return self.at_version(match["branch"], int(match["version"]))
         if match := _MOMENT.fullmatch(text):
@@ -97,9 +115,10 @@ class Addresses:
             id=f"{branch}@{moment.isoformat()}",
         )
 
-    def at_commit(self, commit_id: str) -> Located:
-        """Find a live branch that holds a commit."""
-        commit = self.commit(commit_id)
+    def at_commit(self, address: str) -> Located:
+        """Find a live branch that holds a commit, which is addressed as for `commit`."""
+        commit = self.commit(address)
+        commit_id = commit.graph_commit_id
         for branch in dict.fromkeys([commit.graph_branch, MAIN_BRANCH, *self._manifest.branch_names()]):
             try:
                 state = self._manifest.load(branch)
@@ -112,8 +131,42 @@ class Addresses:
             id=commit_id,
         )
 
-    def commit(self, commit_id: str) -> Commit:
-        """Return a commit of any branch; the newest of a branch may stand in its manifest only."""
+    def commit(self, address: str) -> Commit:
+        """Return the commit that an address means; an id finds it also on a branch that is gone."""
+        check_name(address, what="The address of a commit")
+        if ids.is_ulid(address):
+            return self._by_id(address)
+        try:
+            return self._on_branch(address).commit
+        except BranchNotFound as missing:
+            begun = self._begun_by(address)
+            if begun is None:
+                raise CommitNotFound(
+                    f"'{address}' is no commit of this graph: it is neither an id nor the beginning of one, and no "
+                    "address such as main, main~2 or main@7. `omnigraph commit list` shows them.",
+                    id=address,
+                ) from missing
+            return begun
+
+    def _begun_by(self, text: str) -> Commit | None:
+        """Return the one commit whose id begins like this; None if there is none, and an error if there are several."""
+        beginning = text.upper()
+        if len(beginning) < _BEGINNING_MIN or not set(beginning) <= set(ids.CROCKFORD):
+            return None
+        heads = [state.head for state in look_at_live_branches(self._manifest, self._manifest.load).values()]
+        found = [commit for id_, commit in sorted(self._log.history(*heads).items()) if id_.startswith(beginning)]
+        if len(found) <= 1:
+            return found[0] if found else None
+        shown = [_described(commit) for commit in found[-_CANDIDATES_MAX:]]
+        more = f" and {counted(len(found) - len(shown), 'older one')}" if len(found) > len(shown) else ""
+        raise InvalidTarget(
+            f"'{text}' is ambiguous: the ids of {counted(len(found), 'commit')} begin with it. Write more of the one "
+            f"you mean: {'; '.join(shown)}{more}.",
+            candidates=[commit.graph_commit_id for commit in found],
+        )
+
+    def _by_id(self, commit_id: str) -> Commit:
+        # The newest commit of a branch may stand in its manifest only.
         try:
             return self._log.find(CommitId(commit_id), head=self._manifest.load(MAIN_BRANCH).head)
         except CommitNotFound:
@@ -128,9 +181,14 @@ class Addresses:
             if back == steps:
                 return Located(state=state, commit=commit)
         raise SnapshotNotFound(
-            f"Branch '{branch}' has only {state.head.graph_version} commits; {steps} steps back is before its first.",
+            f"Branch '{branch}' has only {counted(state.head.graph_version, 'commit')}; {counted(steps, 'step')} back "
+            "is before its first.",
             id=f"{branch}~{steps}",
         )
+
+
+def _described(commit: Commit) -> str:
+    return f"{commit.graph_commit_id} ({commit.kind} on {commit.graph_branch}, version {commit.graph_version})"
 
 
 def _read_moment(address: str, text: str) -> datetime:

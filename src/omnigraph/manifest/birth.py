@@ -31,7 +31,7 @@ from omnigraph.manifest.claim import (
     release_claim,
     take_claim,
 )
-from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId, CommitKind, check_actor
+from omnigraph.manifest.commits import MAIN_BRANCH, MESSAGE, Commit, CommitId, CommitKind, check_actor, check_message
 from omnigraph.manifest.publish import ManifestChanges, PinMove, TableRegistration, manifest_rows
 from omnigraph.manifest.rows import MANIFEST, MANIFEST_SCHEMA, location_of, rows_to_table
 from omnigraph.manifest.schemas import IR_COPY, SOURCE_COPY, STATE_COPY, SchemaStore
@@ -57,9 +57,12 @@ def create_graph(
     force: bool,
     has_consent: bool,
     actor_id: str | None,
+    message: str | None = None,
     events: Events = ignore_events,
 ) -> None:
     """Create a graph with an empty table per type, or raise and leave no graph behind."""
+    check_actor(actor_id)
+    check_message(message)
     shape = compile_shape(schema, source=schema_source)
     catalog = number_shape(shape, identity_domain=ids.new_ulid())
     claim = _claim_root(store, force=force, has_consent=has_consent)
@@ -69,8 +72,9 @@ def create_graph(
         graph_branch=MAIN_BRANCH,
         graph_version=1,
         kind=CommitKind.GENESIS,
-        actor_id=check_actor(actor_id),
+        actor_id=actor_id,
         created_at_us=clock.now_us(),
+        metadata={} if message is None else {MESSAGE: message},
     )
     try:
         faults.reach("init.after_claim")

@@ -13,7 +13,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from omnigraph.errors import CommitNotFound, GraphCorrupt, StorageError
-from omnigraph.manifest.commits import Commit, CommitId, CommitKind
+from omnigraph.manifest.commits import Commit, CommitId, CommitKind, readable_actor
 from omnigraph.manifest.rows import PRIMARY_KEY
 from omnigraph.storage import filters
 from omnigraph.storage.keyed import create_keyed_table, insert_missing
@@ -165,7 +165,7 @@ def _commit(record: Mapping[str, Any], actor_id: str | None) -> Commit:
         graph_branch=record["graph_branch"],
         graph_version=record["graph_version"],
         kind=CommitKind(record["kind"]),
-        actor_id=actor_id,
+        actor_id=actor_id and readable_actor(actor_id),
         created_at_us=round((created_at - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1_000_000),
         metadata=json.loads(record["metadata"] or "{}"),
     )

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.units import counted
 from omnigraph.catalog.arrow import identity_mark
 from omnigraph.catalog.model import Catalog, TableIdentity, TableKey
 from omnigraph.errors import GraphCorrupt, SnapshotNotFound
@@ -225,5 +226,7 @@ def _accepted_schema(rows: pa.Table, graph_version: int) -> SchemaRef:
 def _rows_by_id(rows: pa.Table, object_ids: list[str]) -> list[ManifestRow]:
     found = rows.filter(pc.is_in(rows["object_id"], value_set=pa.array(object_ids, pa.string()))).to_pylist()
     if len(found) != len(set(object_ids)):
-        raise GraphCorrupt(f"__manifest holds {len(found)} rows where {len(object_ids)} were expected: {object_ids}.")
+        raise GraphCorrupt(
+            f"__manifest holds {counted(len(found), 'row')} where {len(object_ids)} were expected: {object_ids}."
+        )
     return [ManifestRow.from_columns(record) for record in found]

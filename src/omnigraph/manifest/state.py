@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import BranchNotFound, GraphCorrupt, GraphNotFound, SnapshotNotFound
-from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId
+from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId, check_name
 from omnigraph.manifest.missing import no_such_branch
 from omnigraph.manifest.root import refuse_moved
 from omnigraph.manifest.rows import HEAD_OBJECT_ID, MANIFEST, ObjectType
@@ -93,7 +93,7 @@ class ManifestReader:
         if branch == MAIN_BRANCH:
             return BranchHandle(name=MAIN_BRANCH, incarnation=MAIN_BRANCH, manifest=MANIFEST)
         refs = list_refs(self._tables, MANIFEST.location)
-        ref = refs.get(branch)
+        ref = refs.get(check_name(branch, what="The branch name"))
         if ref is None:
             raise no_such_branch(branch, refs, uri=self._uri)
         refuse_moved(self._tables, GraphRoot.parse(self._uri))
@@ -126,12 +126,18 @@ class ManifestReader:
             self._states[branch] = state
         return state
 
+    def _no_graph(self) -> GraphNotFound:
+        root = GraphRoot.parse(self._uri)
+        if root.is_local and root.local_path.is_file():
+            return GraphNotFound(f"{self._uri} is a file; a graph is a directory.", uri=self._uri)
+        return GraphNotFound(f"There is no graph at {self._uri}. Create one with `omnigraph init`.", uri=self._uri)
+
     def _read(self, handle: BranchHandle, known: ManifestState | None) -> ManifestState:
         table = self._tables.head(handle.manifest)
         if table is None:
             if handle.name != MAIN_BRANCH:
                 raise BranchNotFound(f"Branch '{handle.name}' was not found in {self._uri}.", branch=handle.name)
-            raise GraphNotFound(f"There is no graph at {self._uri}. Create one with `omnigraph init`.", uri=self._uri)
+            raise self._no_graph()
         stamp = read_stamp(table.schema_metadata, table.schema.names, uri=self._uri)
         if not stamp.is_current:
             rows = self._upgraded_rows(handle, table, stamp)

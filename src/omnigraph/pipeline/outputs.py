@@ -3,7 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -24,7 +24,9 @@ def appearing_file(path: Path) -> Iterator[BinaryIO]:
             temporary.replace(path)
             _sync(path.parent)
     finally:
-        temporary.unlink(missing_ok=True)
+        # Where the file could not be made, not even its absence can be seen, and why was said already.
+        with suppress(OSError):
+            temporary.unlink()
 
 
 @contextmanager

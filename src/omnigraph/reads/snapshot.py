@@ -1,121 +1,26 @@
-"""A snapshot, opened: the tables of one graph version as Arrow, as a Lance scanner or as a DuckDB relation.
+"""A snapshot, opened: one graph version, whose tables can be read one by one or with SQL.
 
 A snapshot is pinned when it is made and never looks at the branch again: two reads of one snapshot see one state,
 whatever is committed between them.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from omnigraph.catalog.model import Catalog, EntityType, Scalar, TableKey
-from omnigraph.catalog.type_names import each_name, keys_named, no_such_type, nodes_first, only_one
-from omnigraph.errors import EntityNotFound
+from omnigraph.base.showing import html_table
+from omnigraph.catalog.model import Catalog, TableKey
+from omnigraph.catalog.type_names import bare_name, each_name, keys_named, no_such_type, nodes_first, only_one
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
-from omnigraph.reads.reclaimed import telling_reclaimed
-from omnigraph.storage.filters import Operator, all_of
+from omnigraph.reads.table import SnapshotTable
 from omnigraph.storage.locks import HeldVersions
-from omnigraph.storage.tables import Table
-from omnigraph.writes.comparisons import comparison_with
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.holding import pinned_versions
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from omnigraph.engine.local import Parameters
+    from omnigraph.reads.sql import SqlResult
 
-
-class SnapshotTable:
-    """One type's rows in a snapshot."""
-
-    def __init__(
-        self, context: GraphContext, table: Table, pin: TablePin, entity: EntityType, held: HeldVersions | None
-    ) -> None:
-        self._context = context
-        self._table = table
-        self._held = held  # The table outlives its snapshot in `graph.snapshot().table(…)`.
-        self.pin = pin
-        self.entity = entity
-
-    @property
-    def schema(self) -> "pa.Schema":
-        """The Arrow schema of the table as it is stored."""
-        return self._table.schema
-
-    def count_rows(self) -> int:
-        """Count the rows."""
-        with self._reading():
-            return self._table.count_rows()
-
-    def to_arrow(
-        self,
-        columns: Sequence[str] | None = None,
-        *,
-        where: Sequence[tuple[str, Operator, Any]] = (),
-    ) -> "pa.Table":
-        """Read rows into memory; `where` is a list of `(column, operator, value)` that must all hold."""
-        return self.to_reader(columns, where=where).read_all()
-
-    def to_reader(
-        self,
-        columns: Sequence[str] | None = None,
-        *,
-        where: Sequence[tuple[str, Operator, Any]] = (),
-    ) -> "pa.RecordBatchReader":
-        """Stream rows in batches; for tables that do not fit into memory."""
-        import pyarrow as pa
-
-        with self._reading():
-            reader = self._table.scan(self._known(columns), where=self._filter(where))
-        return pa.RecordBatchReader.from_batches(reader.schema, self._batches(reader))
-
-    def scanner(self, **options: Any) -> Any:
-        """Return a Lance scanner of the pinned version, for vector and full-text search and everything Lance offers."""
-        with self._reading():
-            scanner = self._table.dataset.scanner(**options)
-        scanner.omnigraph_held = self._held  # for as long as somebody scans
-        return scanner
-
-    def to_duckdb(self, connection: Any = None) -> Any:
-        """Return a DuckDB relation over the rows, on the given connection or the default one.
-
-        Filters and columns go down into Lance, and the relation can be queried as often as one likes. A type with
-        blobs is read into memory, because only a plain read turns them into bytes.
-        """
-        from omnigraph.engine.local import arrow_relation
-
-        has_blobs = any(declared.type.scalar is Scalar.BLOB for declared in self.entity.properties)
-        if has_blobs:
-            return arrow_relation(self.to_arrow(), connection)
-        dataset = self._table.own_handle()
-        dataset.omnigraph_held = self._held  # for as long as the relation is there
-        return arrow_relation(dataset, connection)
-
-    def in_id_order(self, columns: Sequence[str] | None = None) -> "Iterator[pa.Table]":
-        """Yield all rows in byte order of their ids, in chunks, without holding more than one large chunk at a time."""
-        with self._reading():
-            yield from self._table.in_id_order(columns)
-
-    def _batches(self, reader: "pa.RecordBatchReader") -> "Iterator[pa.RecordBatch]":
-        """Stream batches and hold the versions until the last of them, whoever else has let go."""
-        with self._reading():
-            yield from reader
-
-    def _reading(self) -> AbstractContextManager[None]:
-        if self._held is not None:
-            self._held.renew_after_fork()
-        return telling_reclaimed(self._context, [self.pin])
-
-    def _known(self, columns: Sequence[str] | None) -> Sequence[str] | None:
-        unknown = sorted(set(columns or ()) - set(self.schema.names))
-        if unknown:
-            raise EntityNotFound(
-                f"{self.entity.name} has no column {unknown[0]!r}; it has {', '.join(self.schema.names)}.",
-                selector=f"{self.entity.name}.{unknown[0]}",
-            )
-        return columns
-
-    def _filter(self, where: Sequence[tuple[str, Operator, Any]]) -> str | None:
-        return all_of(comparison_with(self.entity, *triple) for triple in where)
+__all__ = ["Snapshot", "SnapshotTable"]
 
 
 class Snapshot:
@@ -135,6 +40,11 @@ class Snapshot:
 
     def __repr__(self) -> str:
         return f"<Snapshot {self.branch}@{self.graph_version} {self.commit_id}>"
+
+    def _repr_html_(self) -> str:
+        pins = (self._pinned.pins[key] for key in nodes_first(self._pinned.pins))
+        rows = ((pin.entity_kind, pin.type_name, pin.row_count) for pin in pins)
+        return html_table(("kind", "type", "rows"), rows, caption=f"{self.branch}@{self.graph_version}")
 
     def __enter__(self) -> Self:
         return self
@@ -186,6 +96,31 @@ class Snapshot:
         pin = self._pinned.pins[table_key]
         table = self._context.store.tables.open(pin.address, pin.version)
         return SnapshotTable(self._context, table, pin, self.catalog.type_by_table_key[table_key], self._held)
+
+    def sql(self, query: str, *, params: "Parameters" = None, frames: Mapping[str, Any] | None = None) -> "SqlResult":
+        """Ask a question in SQL, over tables that are called like their types; edges have `src` and `dst`.
+
+        Letter case does not matter. A name that a node and an edge type share is written `"node:Ship"`, and so is any
+        type whose name is a word of SQL. `params` stand for `?` or `$name`; `frames` are further tables by name, of
+        Arrow, pandas or polars. DuckDB reads the columns and rows that the query needs.
+        """
+        from omnigraph.reads.sql import SqlResult
+
+        return SqlResult(
+            self._context,
+            query,
+            find_table=self._find_for_sql,
+            known=self._pinned.pins,
+            parameters=params,
+            frames=frames,
+        )
+
+    def _find_for_sql(self, name: str) -> SnapshotTable | None:
+        """Find the type that a query means; None leaves the name to the database."""
+        named = keys_named(name, self._pinned.pins) or tuple(
+            key for key in self._pinned.pins if name.casefold() in (key.casefold(), bare_name(key).casefold())
+        )
+        return self.table(only_one(name, named, self._pinned.pins)) if named else None
 
     def table_keys(self, names: Sequence[str]) -> tuple[TableKey, ...]:
         """Resolve type names and table keys, nodes before edges; an unknown name is an error that names it."""

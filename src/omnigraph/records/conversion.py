@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.base.units import shorten
+from omnigraph.base.units import counted, shorten
 from omnigraph.catalog.model import FLOATS, INTEGERS, PropertyType, Scalar
 from omnigraph.records.findings import Code, Rejected
 from omnigraph.records.moments import are_common_moments, read_moments
@@ -106,8 +106,10 @@ def _cast(column: pa.Array, scalar: Scalar, stored: pa.DataType) -> pa.Array:
         if pa.types.is_integer(column.type):
             return column.cast(pa.int64()).cast(stored)
         if pa.types.is_timestamp(column.type) and column.type.unit in {"us", "ns"}:
-            # A cast would cut toward zero, and a time before 1970 is cut toward the past.
-            column = pc.floor_temporal(column, unit="millisecond")
+            # A cast would cut toward zero, and a time before 1970 is cut toward the past. In UTC, because Arrow rounds
+            # the time on the clock of a zone, and one hour of autumn stands on it twice.
+            in_utc = column.cast(pa.timestamp(column.type.unit, "UTC")) if column.type.tz is not None else column
+            column = pc.floor_temporal(in_utc, unit="millisecond")
         if pa.types.is_date(column.type):
             column = column.cast(pa.timestamp("ms"))
         # Without a zone it is UTC; with one the moment stays and only its spelling changes.
@@ -260,7 +262,7 @@ def _convert_vectors(column: pa.Array, declared: PropertyType, stored: pa.DataTy
         return _refused(
             column,
             stored,
-            lambda row: f"expects {declared.dimension} numbers, got {lengths[row].as_py()}",
+            lambda row: f"expects {counted(declared.dimension or 0, 'number')}, got {lengths[row].as_py()}",
             rows=pc.indices_nonzero(is_short),
             code=Code.BAD_VECTOR,
         )

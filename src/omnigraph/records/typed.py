@@ -86,6 +86,9 @@ class TypedRows:
         self._report(code, lines.filter(pc.is_null(column)), lambda _: f"{what} must be a string, got null", name)
         converted = convert_column(column, PropertyType(scalar=Scalar.STRING), pa.utf8())
         for misfit in converted.misfits:
+            if misfit.code is Code.INVALID_UTF8:
+                self._report(misfit.code, lines.take(misfit.rows), _always(f"{what} is not UTF-8"), name)
+                continue
             self._report(code, lines.take(misfit.rows), lambda _: f"{what} must be a string, got {column.type}", name)
         return converted.column
 

@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
+from omnigraph.base.units import counted
 from omnigraph.catalog.model import FLOATS, INTEGERS, PropertyType, Scalar
 from omnigraph.catalog.values import parse_moment_ms
 from omnigraph.records.findings import Code, Rejected
@@ -125,7 +126,7 @@ def _read_vector(value: Json, declared: PropertyType) -> list[Stored]:
     if not isinstance(value, list):
         raise _wrong_type(value, declared)
     if len(value) != declared.dimension:
-        raise Rejected(Code.BAD_VECTOR, f"expects {declared.dimension} numbers, got {len(value)}")
+        raise Rejected(Code.BAD_VECTOR, f"expects {counted(declared.dimension or 0, 'number')}, got {len(value)}")
     tokens: list[Number] = []
     for place, element in enumerate(value, start=1):
         if not isinstance(element, Number):

@@ -2,13 +2,16 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 
 from omnigraph.engine.local import LocalEngine
 from omnigraph.errors import Usage
 from omnigraph.manifest.commits import MAIN_BRANCH
-from omnigraph.reads.snapshot import Snapshot
+from omnigraph.reads.snapshot import Snapshot, SnapshotTable
+from omnigraph.spark.options import READ, Options
+from omnigraph.storage.filter_text import read_filter
 from omnigraph.storage.layout import read_layout
 from omnigraph.storage.store import GraphStore
 from omnigraph.storage.tables import Table, TableAddress
@@ -26,26 +29,28 @@ class TypeSelection:
     address: TableAddress
     version: int
     columns: tuple[str, ...]
+    where: str | None
+    """A filter as Lance takes it."""
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> "TypeSelection":
         """Choose by the options of a reader; the head of a branch is pinned here and now."""
-        for required in ("graph", "type"):
-            if not options.get(required):
-                raise Usage(f'The omnigraph source needs .option("{required}", …).', flag=required)
-        context = GraphContext.over(GraphStore.open(options["graph"]), LocalEngine())
-        table = _snapshot(context, options).table(options["type"])
-        named = tuple(name.strip() for name in options.get("columns", "").split(",") if name.strip())
+        asked = Options.of(options, READ)
+        uri, type_name = asked.required("graph"), asked.required("type")
+        context = GraphContext.over(GraphStore.open(uri), LocalEngine())
+        table = _snapshot(context, asked).table(type_name)
+        named = tuple(name.strip() for name in (asked.get("columns") or "").split(",") if name.strip())
         schema = table.schema
         unknown = [name for name in named if name not in schema.names]
         if unknown:
             raise Usage(f"{table.entity.name} has no column {unknown[0]!r}; it has {', '.join(schema.names)}.")
         return cls(
-            uri=options["graph"],
+            uri=uri,
             type_name=table.entity.name,
             address=table.pin.address,
             version=table.pin.version,
             columns=named or tuple(schema.names),
+            where=_filter(asked.get("where"), table),
         )
 
     def open(self) -> Table:
@@ -68,9 +73,9 @@ class TypeSelection:
             rows += fragment.live_rows
         return groups
 
-    def read(self, fragment_ids: tuple[int, ...], where: str | None) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of some fragments that a filter lets through, in Spark's types."""
-        rows = self.open().scan(self.columns, where=where, fragment_ids=fragment_ids)
+    def read(self, fragment_ids: tuple[int, ...]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of some fragments that the filter lets through, in Spark's types."""
+        rows = self.open().scan(self.columns, where=self.where, fragment_ids=fragment_ids)
         schema = _spark_schema(rows.schema)
         for batch in rows:
             yield batch.cast(schema)
@@ -95,11 +100,46 @@ def _spark_schema(schema: pa.Schema) -> pa.Schema:
     return pa.schema([pa.field(field.name, spark_type(field.type), field.nullable) for field in schema])
 
 
-def _snapshot(context: GraphContext, options: Mapping[str, str]) -> Snapshot:
+def _filter(text: str | None, table: SnapshotTable) -> str | None:
+    """Read the filter, and let Lance look at it before any worker does."""
+    if text is None:
+        return None
+    where = read_filter(text, table.schema.names, what=table.entity.name)
+    try:
+        table.scanner(filter=where, columns=["id"], limit=1).to_reader().close()
+    except (ValueError, OSError) as refusal:
+        reason = str(refusal).partition("\n")[0]
+        raise Usage(f"Lance does not understand the filter {text!r} of {table.entity.name}: {reason}") from refusal
+    return where
+
+
+def _snapshot(context: GraphContext, asked: Options) -> Snapshot:
+    """Find the state that is asked for: a commit, an address, or a branch at a version, at a time or at its head."""
     addresses = context.addresses
-    branch = options.get("branch") or MAIN_BRANCH
-    if commit := options.get("commit"):
-        return Snapshot(context, addresses.at_commit(commit).snapshot)
-    if version := options.get("version"):
-        return Snapshot(context, addresses.at_version(branch, int(version)).snapshot)
-    return Snapshot(context, addresses.head(branch).snapshot)
+    branch = asked.get("branch") or MAIN_BRANCH
+    match asked.only_one_of("commit", "snapshot", "version", "timestampAsOf"):
+        case "commit" | "snapshot" as name:
+            asked.only_one_of(name, "branch")
+            found = addresses.resolve(asked.required(name))
+        case "version":
+            found = addresses.at_version(branch, asked.number("version") or 0)
+        case "timestampAsOf":
+            found = addresses.at_moment(branch, _moment(asked.required("timestampAsOf")))
+        case _:
+            found = addresses.head(branch)
+    return Snapshot(context, found.snapshot)
+
+
+def _moment(text: str) -> datetime:
+    """Read a time as Delta and Iceberg spell it; without a zone it is UTC, whatever zone a session has."""
+    if text.isascii() and text.isdecimal():
+        return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=int(text))
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise Usage(
+            f'The option "timestampAsOf" is {text!r}; it is a time such as 2026-01-31T18:00:00Z, or milliseconds '
+            "since 1970.",
+            flag="timestampAsOf",
+        ) from None
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)

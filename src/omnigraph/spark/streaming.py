@@ -12,14 +12,35 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
 from omnigraph.base.events import ignore_events
+from omnigraph.engine.local import worker_engine
 from omnigraph.errors import Usage
 from omnigraph.pipeline.load.bulk.partitions import keep_partition
 from omnigraph.pipeline.load.frames import FrameLoad
 from omnigraph.pipeline.load.once import StreamBatch
+from omnigraph.spark.options import Options
 from omnigraph.spark.writing import PartitionMessage, WriteOptions, kept_partitions, naming_records, partition_number
 
+_SUM_SPACE = 1 << 64
+_ROW_SUM = "SELECT CAST(sum(CAST(md5_number_lower(CAST(rows AS VARCHAR)) AS HUGEINT)) AS VARCHAR) AS total FROM rows"
 _QUERY_ID = "sql.streaming.queryId"
 """Where Spark tells tasks the id of their query. It stays the same as long as the query has its checkpoint."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchNaming:
+    """How a batch is told from others: by the name of its stream, its number and, unless told otherwise, its rows."""
+
+    query_id: str | None
+    """None is the name that Spark has for the query."""
+    counts_content: bool
+
+    @classmethod
+    def of(cls, options: Options) -> "BatchNaming":
+        """Read the options of a stream."""
+        identity = options.get("batchIdentity") or "content"
+        if identity not in {"content", "number"}:
+            raise Usage(f'The option "batchIdentity" is {identity!r}; it is content or number.', flag="batchIdentity")
+        return cls(query_id=options.get("queryId"), counts_content=identity == "content")
 
 
 @dataclass(frozen=True)
@@ -28,26 +49,35 @@ class BatchMessage(PartitionMessage):
 
     load: FrameLoad
     query_id: str
+    content: int
+    """The sum over the rows of the partition of a number that each row gives, whatever their order."""
 
 
 class StreamSink(DataSourceStreamArrowWriter):
     """Writes micro-batches as commits."""
 
-    def __init__(self, options: WriteOptions, names: list[str], query_id: str | None) -> None:
+    def __init__(self, options: WriteOptions, names: list[str], naming: BatchNaming) -> None:
         self._options = options
-        self._query_id = query_id
+        self._naming = naming
         self._load = options.begin(names)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> BatchMessage:
         """Check and keep the rows of one partition, in a worker."""
-        query_id = self._query_id or _query_of_task()
-        kept = keep_partition(self._load.task, partition_number(), iterator)
-        return BatchMessage(kept=kept, load=self._load, query_id=query_id)
+        query_id = self._naming.query_id or _query_of_task()
+        content = RowSum()
+        rows = content.over(iterator) if self._naming.counts_content else iterator
+        kept = keep_partition(self._load.task, partition_number(), rows)
+        return BatchMessage(kept=kept, load=self._load, query_id=query_id, content=content.total)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 — Spark's name
         """Publish what the workers have kept, unless this batch is published."""
         for first in _messages(messages)[:1]:
-            batch = StreamBatch(query_id=first.query_id, batch_id=batchId)
+            content = sum(message.content for message in _messages(messages)) % _SUM_SPACE
+            batch = StreamBatch(
+                query_id=first.query_id,
+                batch_id=batchId,
+                content=f"{content:016x}" if self._naming.counts_content else None,
+            )
             with naming_records():
                 first.load.commit(self._options.context(), kept_partitions(messages), ignore_events, batch=batch)
 
@@ -56,6 +86,21 @@ class StreamSink(DataSourceStreamArrowWriter):
         del batchId
         for first in _messages(messages)[:1]:
             first.load.abandon(self._options.context().store)
+
+
+class RowSum:
+    """Adds up what the rows say while they pass: equal for equal rows, in whatever order and batches they come."""
+
+    def __init__(self) -> None:
+        self.total = 0
+
+    def over(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Hand the rows on."""
+        for batch in batches:
+            if batch.num_rows:
+                answer = worker_engine(1).sql({"rows": pa.Table.from_batches([batch])}, _ROW_SUM)
+                self.total = (self.total + int(answer["total"][0].as_py())) % _SUM_SPACE
+            yield batch
 
 
 def _messages(messages: list[WriterCommitMessage | None]) -> list[BatchMessage]:

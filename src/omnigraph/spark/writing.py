@@ -4,7 +4,7 @@ Spark calls back in processes of its own, without a session: one plans, many wri
 they share travels with the writer and with the messages of the partitions.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, get_args
@@ -20,6 +20,7 @@ from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.pipeline.load.bulk.partitions import PartitionKept, keep_partition
 from omnigraph.pipeline.load.frames import FrameLoad
 from omnigraph.pipeline.load.writer import LoadMode
+from omnigraph.spark.options import Options
 from omnigraph.storage.store import GraphStore
 from omnigraph.writes.context import GraphContext
 
@@ -38,21 +39,16 @@ class WriteOptions:
     max_errors: int
 
     @classmethod
-    def of(cls, options: Mapping[str, str], *, overwrite: bool) -> "WriteOptions":
+    def of(cls, options: Options, *, overwrite: bool) -> "WriteOptions":
         """Read the options; `overwrite` is what Spark's own save mode says."""
-        for required in ("graph", "type"):
-            if not options.get(required):
-                raise Usage(f'Writing with omnigraph needs .option("{required}", …).', flag=required)
-        max_errors = options.get("maxErrors") or str(_MAX_ERRORS)
-        if not max_errors.isdecimal():
-            raise Usage(f"maxErrors is {max_errors!r}; it is a number.", flag="maxErrors")
+        max_errors = options.number("maxErrors")
         return cls(
-            uri=options["graph"],
-            type_name=options["type"],
+            uri=options.required("graph"),
+            type_name=options.required("type"),
             mode=_mode(options.get("loadMode"), overwrite=overwrite),
             branch=options.get("branch") or MAIN_BRANCH,
-            actor_id=options.get("actor") or None,
-            max_errors=int(max_errors),
+            actor_id=options.get("actor"),
+            max_errors=_MAX_ERRORS if max_errors is None else max_errors,
         )
 
     def context(self) -> GraphContext:

@@ -16,6 +16,7 @@ from threading import Lock
 from typing import Any, Literal, NamedTuple
 
 from omnigraph.base import clock
+from omnigraph.base.units import counted
 from omnigraph.errors import OmniError
 from omnigraph.storage.access import ANY_OPERATION, TableAccess
 from omnigraph.storage.checksums import read_back
@@ -119,7 +120,7 @@ def _problem(task: RewriteTask, dataset: Any, made: Mapping[str, Any]) -> str | 
     """Compare what was written with what was read; None when they agree."""
     written = sum(new["physical_rows"] for new in made["new_fragments"])
     if written != task.live_rows:
-        return f"the rewrite wrote {written} rows where {task.live_rows} were live"
+        return f"the rewrite wrote {counted(written, 'row')} where {task.live_rows} were live"
     if task.verify:
         changed = changed_columns(dataset, task.access, made, batch_rows=_VERIFY_BATCH_ROWS)
         if changed:

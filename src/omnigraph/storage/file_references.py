@@ -121,6 +121,18 @@ def missing_or_short(references: Iterable[FileReference], present: Mapping[str, 
     return tuple(lost)
 
 
+def lost_files_of(objects: ControlStore, address: TableAddress, version: int) -> tuple[LostFile, ...]:
+    """Look for everything that one version needs, file by file: what else the table has is not even listed.
+
+    Raises `StorageError` when the version's manifest is missing or cannot be understood.
+    """
+    references = files_of_version(objects, address, version)
+    present = dict(objects.sizes_of([needed.path for needed in references if not needed.path.endswith("/")]))
+    for directory in (needed.path for needed in references if needed.path.endswith("/")):
+        present |= objects.sizes(directory)
+    return missing_or_short(references, present)
+
+
 def lost_files(
     objects: ControlStore, address: TableAddress, versions: Iterable[int], present: Mapping[str, int]
 ) -> dict[LostFile, tuple[int, ...]]:

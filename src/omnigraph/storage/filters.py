@@ -7,30 +7,52 @@ from text can silently match nothing. Here every identifier is back-quoted and e
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from typing import Literal
+from typing import Literal, get_args
 
 import pyarrow as pa
 
 FilterValue = str | int | float | bool | date | datetime | None
-Operator = Literal["=", "!=", "<", "<=", ">", ">="]
-OPERATORS: tuple[Operator, ...] = ("=", "!=", "<", "<=", ">", ">=")
+Operator = Literal["=", "!=", "<", "<=", ">", ">=", "in", "not in"]
+OPERATORS: tuple[Operator, ...] = get_args(Operator)
+MEMBERSHIPS: frozenset[str] = frozenset({"in", "not in"})
 
 _SMALLEST_INTEGER = -(2**63)
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One column compared with one value; `= None` and `!= None` test for null, other comparisons never match null."""
+    """One column compared with one value, or with several for `in` and `not in`.
+
+    `= None` and `!= None` test for null, and so does a None among the several; other comparisons never match null.
+    """
 
     column: str
     operator: Operator
-    value: FilterValue
+    value: FilterValue | tuple[FilterValue, ...]
 
     def sql(self) -> str:
         """Spell the comparison for a Lance scan."""
+        if isinstance(self.value, tuple):
+            return self._membership(self.value)
         if self.value is None:
             return f"{quote_name(self.column)} IS {'NOT ' if self.operator == '!=' else ''}NULL"
         return f"{quote_name(self.column)} {self.operator} {quote_value(self.value)}"
+
+    def _membership(self, values: tuple[FilterValue, ...]) -> str:
+        name = quote_name(self.column)
+        known = [quote_value(value) for value in values if value is not None]
+        is_member = f"{name} IN ({', '.join(known)})" if known else "false"
+        if self.operator == "in":
+            return f"{is_member} OR {name} IS NULL" if None in values else is_member
+        return f"NOT ({is_member}) AND {name} IS NOT NULL"
+
+
+def any_of(groups: Iterable[Iterable[Comparison]]) -> str | None:
+    """Spell that all comparisons of one of the groups hold; None when there is no group, or one that says nothing."""
+    spelled = [all_of(group) for group in groups]
+    if any(text is None for text in spelled):
+        return None
+    return " OR ".join(f"({text})" for text in spelled) or None
 
 
 def all_of(comparisons: Iterable[Comparison]) -> str | None:

@@ -62,7 +62,8 @@ def identity(path: Path) -> Identity | None:
     """Tell a file or directory from another of its name, and from itself after a change; None when there is none."""
     try:
         found = path.stat()
-    except FileNotFoundError:
+    except OSError:
+        # Gone, behind a file that should be a directory, or not ours to see: whoever opens it says which.
         return None
     return found.st_ino, found.st_mtime_ns, found.st_size
 

@@ -3,13 +3,13 @@
 Read from the metadata of one version alone: no data file is opened, so looking at a table costs the same at any size.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.storage.lance_errors import translated
+from omnigraph.storage.lance_errors import LanceFailure, classify, storage_error, translated
 from omnigraph.storage.tables import Table
 
 _KINDS_WITH_ADDRESSES = frozenset({"BTree", "ZoneMap", "BloomFilter"})
@@ -137,6 +137,19 @@ def read_layout(table: Table) -> TableLayout:
         has_auto_cleanup=bool(table.auto_cleanup_keys()),
         is_marked=table.identity_mark is not None,
     )
+
+
+def unreadable_indexes(table: Table, names: Iterable[str]) -> set[str]:
+    """Open some indexes of a state; return the names of those that cannot be read."""
+    unreadable = set()
+    for name in sorted(names):
+        try:
+            table.dataset.stats.index_stats(name)
+        except (OSError, ValueError, RuntimeError) as error:
+            if classify(error) is LanceFailure.TRANSIENT:
+                raise storage_error(error, doing=f"opening index {name}", uri=table.address.path) from error
+            unreadable.add(name)
+    return unreadable
 
 
 def has_blobs(schema: pa.Schema) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+from omnigraph.base.plain_text import plain_text
 from omnigraph.errors import StorageError
 from omnigraph.storage.uris import GraphRoot
 
@@ -116,6 +117,8 @@ class _Sources:
         self._environ = {
             name: environ[name.upper()] for name in _KNOWN if name.startswith("aws_") and environ.get(name.upper())
         }
+        for name, value in (*self._options.items(), *self._environ.items()):
+            plain_text(value, what=f"The setting {name}", refusal=self._refusal, is_shown=False)
         unknown = sorted(self._options.keys() - set(_KNOWN))
         if unknown:
             raise self._refusal(

@@ -5,6 +5,7 @@ the main line, so nothing above this module ever sees a Lance URI or passes a da
 `staging.py`.
 """
 
+import logging
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from typing import Any, Final, NewType
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.errors import HistoricalVersionReclaimed
+from omnigraph.errors import HistoricalVersionReclaimed, StorageError
 from omnigraph.storage import filters
 from omnigraph.storage.config_keys import AUTO_CLEANUP_PREFIX
 from omnigraph.storage.expected_tables import ExpectedTable, mark_of
@@ -27,6 +28,8 @@ from omnigraph.storage.uris import GraphRoot
 
 TableVersion = NewType("TableVersion", int)
 """A Lance version of one table on one ref; never a graph version."""
+
+_log = logging.getLogger(__name__)
 
 ROW_ID: Final = "_rowid"
 ROW_ADDRESS: Final = "_rowaddr"
@@ -61,6 +64,7 @@ class Table:
     def __init__(self, address: TableAddress, dataset: Any) -> None:
         self.address = address
         self._dataset = dataset
+        self._has_warned_of_index = False
 
     @property
     def version(self) -> TableVersion:
@@ -132,8 +136,15 @@ class Table:
 
     def count_rows(self, where: str | None = None) -> int:
         """Count live rows."""
+        try:
+            with self._reading():
+                return int(self._dataset.count_rows(filter=where))
+        except StorageError as failure:
+            if where is None or failure.is_transient:
+                raise
+            self._warn_of_index(failure)
         with self._reading():
-            return int(self._dataset.count_rows(filter=where))
+            return int(self._dataset.scanner(filter=where, use_scalar_index=False).count_rows())
 
     def fragment_rows(self) -> dict[int, int]:
         """Return how many live rows each fragment has, in the order of the table."""
@@ -144,24 +155,39 @@ class Table:
         self,
         columns: Sequence[str] | None = None,
         *,
-        where: str | None = None,
+        where: Any = None,
+        limit: int | None = None,
         with_row_ids: bool = False,
         with_row_addresses: bool = False,
         fragment_ids: Sequence[int] | None = None,
+        insists_on_index: bool = False,
     ) -> pa.RecordBatchReader:
-        """Stream rows, of all fragments or of some; blobs come as plain binary."""
+        """Stream rows, of all fragments or of some; blobs come as plain binary.
+
+        `where` is a filter as `filters.py` spells it, or an Arrow expression.
+        An index is derived state: where one cannot be read, the rows are looked through without it, unless the caller
+        wants to know what the index says.
+        """
         with self._reading():
             fragments = [self._dataset.get_fragment(number) for number in fragment_ids or ()]
-            scanner = self._dataset.scanner(
-                columns=list(columns) if columns is not None else None,
-                filter=where,
-                with_row_id=with_row_ids,
-                with_row_address=with_row_addresses,
-                fragments=fragments if fragment_ids is not None else None,
-                blob_handling="all_binary",
-            )
-            reader = scanner.to_reader()
-        return pa.RecordBatchReader.from_batches(reader.schema, self._batches(reader))
+        options = {
+            "columns": list(columns) if columns is not None else None,
+            "filter": where,
+            "limit": limit,
+            "with_row_id": with_row_ids,
+            "with_row_address": with_row_addresses,
+            "fragments": fragments if fragment_ids is not None else None,
+            "blob_handling": "all_binary",
+        }
+        if where is None or insists_on_index:
+            reader = self._reader(options)
+            return pa.RecordBatchReader.from_batches(reader.schema, self._batches(reader))
+        try:
+            reader = self._reader(options)
+        except StorageError as failure:
+            reader = self._reader_without_index(options, failure)
+            return pa.RecordBatchReader.from_batches(reader.schema, self._batches(reader))
+        return pa.RecordBatchReader.from_batches(reader.schema, self._indexed_batches(reader, options))
 
     def read(
         self,
@@ -243,6 +269,42 @@ class Table:
             where = f"{ROW_ID} IN ({', '.join(map(str, ids))})"
             pieces.append(self.read(columns, where=where, with_row_ids=True, with_row_addresses=True))
         return pa.concat_tables(pieces)
+
+    def _reader(self, options: Mapping[str, Any]) -> pa.RecordBatchReader:
+        with self._reading():
+            return self._dataset.scanner(**options).to_reader()
+
+    def _reader_without_index(self, options: Mapping[str, Any], failure: StorageError) -> pa.RecordBatchReader:
+        """Look for the same rows without any index; what fails then as well has another cause."""
+        if failure.is_transient:
+            raise failure
+        reader = self._reader({**options, "use_scalar_index": False})
+        self._warn_of_index(failure)
+        return reader
+
+    def _indexed_batches(self, reader: pa.RecordBatchReader, options: Mapping[str, Any]) -> Iterator[pa.RecordBatch]:
+        """Yield what a filter finds; indexes are asked before the first batch, so a failure later is not theirs."""
+        is_begun = False
+        try:
+            for batch in self._batches(reader):
+                is_begun = True
+                yield batch
+        except StorageError as failure:
+            if is_begun:
+                raise
+            yield from self._batches(self._reader_without_index(options, failure))
+
+    def _warn_of_index(self, failure: StorageError) -> None:
+        if self._has_warned_of_index:
+            return
+        self._has_warned_of_index = True
+        _log.warning(
+            "an index of %s version %s could not be used, so its rows were looked through instead; `omnigraph "
+            "optimize` builds indexes anew that cannot be read: %s",
+            self.address.path,
+            self.version,
+            failure.message,
+        )
 
     def _batches(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
         with self._reading():

@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from omnigraph.base.home import expand_home
+from omnigraph.base.plain_text import plain_text
 from omnigraph.errors import Addressing, Internal
 
 _ACCEPTED = "Accepted are a path, file:///path and s3://bucket/prefix"
@@ -43,8 +44,9 @@ class GraphRoot:
 
         A relative path is taken from the current directory, so parse once and keep the value. Nothing needs to exist.
         """
-        if not text or "\0" in text:
-            raise Addressing(f"A graph's address is empty or has a null character in it. {_ACCEPTED}.")
+        if not text:
+            raise Addressing(f"A graph's address is empty. {_ACCEPTED}.")
+        _refuse_unspeakable(_without_secrets(text))
         uri = _URI.fullmatch(text)
         if uri is None:
             if _URI_WITHOUT_SLASHES.match(text):
@@ -101,9 +103,15 @@ def _local_root(text: str, path: str) -> GraphRoot:
     # Lexically: resolving symlinks here would show people another path than the one they typed. POSIX lets abspath keep
     # exactly two leading slashes; no system we run on gives them a meaning.
     absolute = "/" + os.path.abspath(path).lstrip("/")  # noqa: PTH100 - pathlib has no lexical form
+    _refuse_unspeakable(absolute)  # what a file:// address or the working directory brought in
     if absolute == "/":
         raise _refusal(text, "is the root of the file system and cannot be a graph")
     return GraphRoot(uri=absolute, identity=os.path.realpath(absolute))
+
+
+def _refuse_unspeakable(text: str) -> None:
+    # Lance wants UTF-8 and drops control characters from a path, while the control objects take it as it is.
+    plain_text(text, what="The address", refusal=lambda reason: Addressing(f"{reason} {_ACCEPTED}."))
 
 
 def _path_of_file_uri(text: str, rest: str) -> str:
@@ -113,8 +121,6 @@ def _path_of_file_uri(text: str, rest: str) -> str:
     if "?" in path or "#" in path:
         raise _refusal(text, "has a query or a fragment; spell ? as %3F and # as %23")
     decoded = unquote(path)
-    if "\0" in decoded:
-        raise _refusal(text, "has a null character in it")
     return f"/{decoded}"
 
 

@@ -11,10 +11,14 @@ import pyarrow.compute as pc
 
 from omnigraph.base import ids
 from omnigraph.base.events import Events
+from omnigraph.base.plain_text import is_unicode
+from omnigraph.base.showing import Shown
+from omnigraph.base.units import shorten
 from omnigraph.catalog.model import Catalog, EntityType, NodeType
 from omnigraph.catalog.type_names import find_type
 from omnigraph.errors import InvalidTarget
-from omnigraph.manifest.commits import Commit, check_actor
+from omnigraph.manifest.commits import Commit, check_actor, check_message, check_name
+from omnigraph.records.findings import Code, Finding, Findings
 from omnigraph.records.parse import parse_chunk
 from omnigraph.records.rendering import render_lines
 from omnigraph.records.report import rejected
@@ -33,8 +37,8 @@ Where: TypeAlias = Sequence[tuple[str, Operator, Any]]
 _ROWS_SOURCE = ("<rows>",)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WriteResult:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class WriteResult(Shown):
     """What a batch did; `commit` is None when it changed nothing."""
 
     branch: str
@@ -57,13 +61,15 @@ class WriteBatch:
         *,
         branch: str,
         actor_id: str | None,
+        message: str | None,
         expected_head: str | None,
         events: Events,
     ) -> None:
         self._context = context
         self._branch = branch
         self._actor_id = check_actor(actor_id)
-        self._expected_head = expected_head
+        self._message = check_message(message)
+        self._expected_head = None if expected_head is None else check_name(expected_head, what="The expected head")
         self._events = events
         capture = capture_branch(context, branch)
         self._catalog: Catalog = capture.catalog
@@ -117,7 +123,7 @@ class WriteBatch:
             actor_id=self._actor_id,
             expected_head=self._expected_head,
         )
-        commit = run_write(self._context, writer, self._events) if self._statements else None
+        commit = run_write(self._context, writer, self._events, message=self._message) if self._statements else None
         self._result = WriteResult(
             branch=self._branch,
             affected_nodes=writer.counts.nodes,
@@ -138,7 +144,7 @@ class WriteBatch:
 
     def _upsert(self, type_name: str, rows: Rows, *, is_insert: bool) -> Self:
         entity = self._entity(type_name)
-        listed = rows.to_pylist() if isinstance(rows, pa.Table) else rows
+        listed = _listed(rows) if isinstance(rows, pa.Table) else rows
         if not listed:
             return self
         parsed = self._parse(entity, [_record(entity, row) for row in listed])
@@ -163,6 +169,24 @@ class WriteBatch:
     def _entity(self, type_name: str) -> EntityType:
         types = self._catalog.type_by_table_key
         return types[find_type(type_name, types)]
+
+
+def _listed(rows: pa.Table) -> list[Row]:
+    try:
+        return list(rows.to_pylist())
+    except UnicodeDecodeError as error:
+        line = next(number for number in range(rows.num_rows) if not _is_readable(rows.slice(number, 1))) + 1
+        wrong = Finding(code=Code.INVALID_UTF8, message="a text is not UTF-8", file_index=0, line=line)
+        findings = Findings(by_code={wrong.code: 1}, first=(wrong,), file_indexes=frozenset({0}))
+        raise rejected(findings, files=_ROWS_SOURCE, verb="write") from error
+
+
+def _is_readable(row: pa.Table) -> bool:
+    try:
+        row.to_pylist()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _record(entity: EntityType, row: Row) -> Row:
@@ -195,5 +219,8 @@ def _selection(entity: EntityType, ids: Sequence[str] | None, where: Where | Non
     if (ids is None) == (where is None):
         raise InvalidTarget("Select entities either by ids or by where, not by both or neither.")
     if ids is not None:
+        for given in ids:
+            if not isinstance(given, str) or not is_unicode(given):
+                raise InvalidTarget(f"{entity.name} id {shorten(repr(given))} is not valid text, so no entity has it.")
         return Selection(ids=tuple(ids))
     return Selection(where=tuple(comparison_with(entity, *triple) for triple in where or ()))

@@ -26,6 +26,9 @@ def comparisons_hold(rows: pa.Table, comparisons: Iterable[Comparison]) -> pa.Ar
 
 
 def _holds(column: pa.ChunkedArray, comparison: Comparison) -> pa.ChunkedArray:
+    if isinstance(comparison.value, tuple):
+        is_member = pc.is_in(column, value_set=pa.array(comparison.value, column.type))
+        return is_member if comparison.operator == "in" else pc.and_(pc.invert(is_member), pc.is_valid(column))
     if comparison.value is None:
         return pc.is_null(column) if comparison.operator == "=" else pc.is_valid(column)
     value = pa.scalar(comparison.value, column.type)

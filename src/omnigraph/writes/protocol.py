@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from omnigraph.base import clock, faults, ids
 from omnigraph.base.endings import is_failure, tell
-from omnigraph.base.events import Events, Warned
+from omnigraph.base.events import Events, Phase, Warned, phase
 from omnigraph.base.units import counted
 from omnigraph.catalog.model import TableIdentity, TableKey
 from omnigraph.errors import (
@@ -27,7 +27,7 @@ from omnigraph.errors import (
     RecoveryRequired,
     StaleView,
 )
-from omnigraph.manifest.commits import Commit, CommitId, CommitKind
+from omnigraph.manifest.commits import MESSAGE, Commit, CommitId, CommitKind, check_message
 from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions, check_preconditions
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
 from omnigraph.storage.checksums import for_sidecar
@@ -170,14 +170,15 @@ class Writer(Protocol):
         ...
 
 
-def run_write(context: GraphContext, writer: Writer, events: Events) -> Commit | None:
-    """Carry out one write and return its commit, or None when it changed nothing."""
+def run_write(context: GraphContext, writer: Writer, events: Events, *, message: str | None = None) -> Commit | None:
+    """Carry out one write and return its commit, which says `message`, or None when it changed nothing."""
+    said = {} if check_message(message) is None else {MESSAGE: message}
     bring_up_to_date(context, writer.branch)
     moved: StaleView | None = None
     for attempt in range(PREPARE_RETRY_BUDGET):
         if attempt:
             clock.sleep_seconds(_PAUSE_SECONDS * ids.jitter() * 2**attempt)
-        settle_branch(context, writer.branch)
+        settle_branch(context, writer.branch, events=events)
         capture = capture_branch(context, writer.branch)
         _check_expected_head(writer, capture)
         identity = WriteIdentity.mint(writer.kind, writer.commit_kind, writer.actor_id)
@@ -186,6 +187,7 @@ def run_write(context: GraphContext, writer: Writer, events: Events) -> Commit |
             return None
         faults.reach("write.after_stage")
         try:
+            prepared = replace(prepared, metadata={**prepared.metadata, **said})
             return _run_gated(context, writer, capture, identity, prepared, events)
         except _Moved as stale:
             moved = stale.view
@@ -234,18 +236,19 @@ def _run_gated(
     ) as lock:
         faults.reach("write.after_gates")
         for name in branches:
-            settle_branch(context, name, lock=lock)
+            settle_branch(context, name, lock=lock, events=events)
         _revalidate(context, capture, prepared)
         if prepared.last_check is not None:
             prepared.last_check()
         pointed = pointer_moves(context.store.tables, prepared.pointers)
 
         def effects() -> Achieved:
-            achieved = _apply_effects(context, prepared, lock)
+            achieved = _apply_effects(context, prepared, lock, publishing)
             return Achieved(changes=prepared.manifest.with_pins((*_moves(prepared, achieved), *pointed)))
 
         sidecar = _sidecar(capture, identity, prepared)
-        commit = carry_out(context, sidecar, lock, effects, _preconditions(capture, prepared), events)
+        with phase(events, "publishing", total=len(prepared.effects), unit="tables") as publishing:
+            commit = carry_out(context, sidecar, lock, effects, _preconditions(capture, prepared), events)
         assert commit is not None
         return commit
 
@@ -256,7 +259,7 @@ class Achieved:
 
     changes: ManifestChanges
     metadata: Mapping[str, Any] | None = None
-    """What the commit says about itself, when that shows only now; None keeps what was armed."""
+    """What the commit says about itself beside what was armed, as far as that shows only now."""
 
 
 def carry_out(
@@ -284,7 +287,7 @@ def carry_out(
             return None
         draft = sidecar.commit()
         if achieved.metadata is not None:
-            draft = replace(draft, metadata=achieved.metadata)
+            draft = replace(draft, metadata={**draft.metadata, **achieved.metadata})
         commit = context.publisher.publish(sidecar.branch_name, achieved.changes, draft, preconditions)
     except BaseException as error:
         if not is_failure(error):
@@ -373,7 +376,9 @@ def _effect(table: NewTable | PreparedTable) -> SidecarEffect:
     )
 
 
-def _apply_effects(context: GraphContext, prepared: PreparedWrite, lock: HeldLock) -> dict[TableKey, Table]:
+def _apply_effects(
+    context: GraphContext, prepared: PreparedWrite, lock: HeldLock, publishing: Phase
+) -> dict[TableKey, Table]:
     achieved: dict[TableKey, Table] = {}
     for position, table in enumerate(prepared.effects):
         if position:
@@ -389,6 +394,7 @@ def _apply_effects(context: GraphContext, prepared: PreparedWrite, lock: HeldLoc
             faults.reach("fork.after_commit")
         if isinstance(table, NewTable):
             faults.reach("schema.after_create_table")
+        publishing.advance()
     return achieved
 
 

@@ -14,9 +14,11 @@ from functools import cache
 from typing import Any, Final
 
 from omnigraph.base import faults, processes
+from omnigraph.base.plain_text import plain_text
+from omnigraph.base.showing import Shown
 from omnigraph.catalog.model import TableIdentity, TableKey
-from omnigraph.errors import ReadSetConflict, StorageError
-from omnigraph.manifest.commits import Commit, CommitId, CommitKind
+from omnigraph.errors import ReadSetConflict, ResourceLimit, StorageError
+from omnigraph.manifest.commits import Commit, CommitId, CommitKind, readable_actor
 from omnigraph.manifest.snapshot import TablePin
 from omnigraph.storage.objects import ControlStore, ObjectChanged
 from omnigraph.storage.tables import TableAddress
@@ -26,6 +28,7 @@ from omnigraph.writes.purge import Purge
 RECOVERY_PREFIX: Final = "__recovery/"
 SIDECAR_SCHEMA_VERSION: Final = 1
 _SIDECAR_BYTES_MAX = 4 << 20
+_NUMBER_MAX = 1 << 60
 
 
 class SidecarKind(StrEnum):
@@ -237,7 +240,16 @@ def sidecar_bytes(sidecar: Sidecar) -> bytes:
         "purge": [purge.document() for purge in sidecar.purges],
         "rollback": asdict(sidecar.rollback) if sidecar.rollback else None,
     }
-    return (json.dumps(document, indent=1) + "\n").encode()
+    content = (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
+    if len(content) > _SIDECAR_BYTES_MAX:
+        raise ResourceLimit(
+            f"The record that {sidecar.kind.value} has to keep for recovery is larger than {_SIDECAR_BYTES_MAX} bytes; "
+            "nothing was written.",
+            resource="recovery_record_bytes",
+            limit=_SIDECAR_BYTES_MAX,
+            actual=len(content),
+        )
+    return content
 
 
 _KNOWN = frozenset(
@@ -268,14 +280,38 @@ def parse_sidecar(operation_id: str, content: bytes) -> Sidecar:
         document = json.loads(content)
         _check_format(document["schema_version"])
         sidecar = _from_document(document)
-    except (ValueError, KeyError, TypeError) as error:
+        _check_values(sidecar)
+        targets = {(effect.identity, effect.ref) for effect in sidecar.effects}
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise UnreadableSidecar(f"it is not a sidecar: {type(error).__name__}: {error}") from error
     if sidecar.operation_id != operation_id:
         raise UnreadableSidecar(f"it claims to be operation {sidecar.operation_id}")
-    targets = [(effect.identity, effect.ref) for effect in sidecar.effects]
-    if len(set(targets)) != len(targets):
+    if len(targets) != len(sidecar.effects):
         raise UnreadableSidecar("it names one table twice")
     return sidecar
+
+
+def _check_values(sidecar: Sidecar) -> None:
+    """Refuse values of other kinds than the program writes.
+
+    They would surface in the middle of a recovery, or worse, behind its publish: a commit that nobody can log.
+    """
+    commits = (sidecar.head, sidecar.commit_id, sidecar.rollback_commit_id)
+    texts = [sidecar.operation_id, sidecar.branch_name, sidecar.branch_incarnation, sidecar.ir_hash, *commits]
+    numbers = [sidecar.started_at_us, sidecar.graph_version, sidecar.commit_created_at_us]
+    optional: list[object] = [sidecar.actor_id, sidecar.merged_parent_commit_id]
+    for effect in sidecar.effects:
+        texts += [effect.table_key, effect.location, effect.compensation_uuid]
+        texts += [text for planned in effect.planned for text in (planned.uuid, planned.operation)]
+        numbers += [effect.expected_version, *(planned.read_version for planned in effect.planned)]
+        optional += [effect.ref, effect.fork.from_ref if effect.fork is not None else None]
+    for text in (*texts, *(given for given in optional if given is not None)):
+        plain_text(text, what="its", refusal=ValueError)
+    for number in numbers:
+        if type(number) is not int or abs(number) > _NUMBER_MAX:
+            raise TypeError(f"{number!r} is no number that belongs there")
+    if not isinstance(sidecar.writer, dict) or not isinstance(sidecar.commit_metadata, dict):
+        raise TypeError("its writer or its metadata is no object")
 
 
 def _check_format(version: object) -> None:
@@ -293,7 +329,7 @@ def _from_document(document: Mapping[str, Any]) -> Sidecar:
         kind=SidecarKind(document["kind"]),
         started_at_us=document["started_at_us"],
         writer=document["writer"],
-        actor_id=document["actor_id"],
+        actor_id=_readable(document["actor_id"]),
         branch_name=document["branch"]["name"],
         branch_incarnation=document["branch"]["incarnation"],
         head=document["authority"]["head"],
@@ -312,6 +348,10 @@ def _from_document(document: Mapping[str, Any]) -> Sidecar:
         rollback=RollbackRecord(**rollback) if rollback is not None else None,
         unknown_fields={key: value for key, value in document.items() if key not in _KNOWN},
     )
+
+
+def _readable(actor_id: str | None) -> str | None:
+    return readable_actor(actor_id) if isinstance(actor_id, str) else actor_id
 
 
 def _effect_document(effect: SidecarEffect) -> dict[str, Any]:
@@ -378,8 +418,9 @@ class SidecarStore:
 
     def pending(self) -> Sequence[str]:
         """Return the operation ids of all sidecars, oldest first; a failed listing raises."""
-        names = self._objects.list(RECOVERY_PREFIX)
-        return sorted(name.removeprefix(RECOVERY_PREFIX).removesuffix(".json") for name in names)
+        names = (name.removeprefix(RECOVERY_PREFIX) for name in self._objects.list(RECOVERY_PREFIX))
+        # Whatever else lies there is nobody's operation: it could neither be read nor given up under such a name.
+        return sorted(name.removesuffix(".json") for name in names if name.endswith(".json") and name.isprintable())
 
     def read(self, operation_id: str) -> Sidecar | None:
         """Read one sidecar; None when its writer has finished since it was listed."""
@@ -419,8 +460,8 @@ def _settled_elsewhere(sidecar: Sidecar) -> ReadSetConflict:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PendingOperation:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class PendingOperation(Shown):
     """A sidecar as it is stored, for people: what it says, or why it cannot be understood."""
 
     operation_id: str

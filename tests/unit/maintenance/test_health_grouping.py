@@ -118,3 +118,15 @@ def test_findings_about_no_table_are_grouped_too():
 
     assert finding.message == "a was interrupted; b was interrupted"
     assert finding.tables == ()
+
+
+def test_branches_go_together_only_under_a_command_for_all_of_them():
+    everywhere = "omnigraph optimize g.omni --all-branches"
+    found = [about("node:A", "drift", branch=name, fix=everywhere) for name in ("x", "y")]
+
+    (together,) = group_findings(found, fix_for_all_branches=everywhere)
+
+    assert (together.table_key, together.branch) == (None, None)
+    assert together.places == ("node:A on x", "node:A on y")
+    assert together.tables == ("node:A",)
+    assert len(group_findings(found)) == 2

@@ -60,6 +60,12 @@ def parse(columns: dict[str, object], type_name: str = "Thing") -> ParsedInput:
         ("moment", pa.array([-1], pa.timestamp("ns")), [dt.datetime(1969, 12, 31, 23, 59, 59, 999000, UTC)]),
         (
             "moment",
+            # Half past one of a night in which New York has that hour twice.
+            pa.array([1730611800001999, 1730615400001000], pa.timestamp("us", "America/New_York")),
+            [dt.datetime(2024, 11, 3, 5, 30, 0, 1000, UTC), dt.datetime(2024, 11, 3, 6, 30, 0, 1000, UTC)],
+        ),
+        (
+            "moment",
             pa.array([dt.datetime(2031, 7, 15, 6, 30, tzinfo=UTC)], pa.timestamp("us", "Europe/Berlin")),
             [dt.datetime(2031, 7, 15, 6, 30, tzinfo=UTC)],
         ),

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from omnigraph.base.units import counted
 from omnigraph.branches.merge.resolution import Outcome
 from omnigraph.catalog.model import TableKey
 from omnigraph.errors import MergeConflicts
@@ -103,7 +104,7 @@ class ConflictList:
         named = [conflict.message for conflict in self.kept[:_CONFLICTS_NAMED]]
         if self.total > len(named):
             named.append(f"and {self.total - len(named)} more")
-        count = "1 conflict" if self.total == 1 else f"{self.total} conflicts"
+        count = counted(self.total, "conflict")
         return MergeConflicts(
             f"Merging '{source}' into '{target}' meets {count}; nothing was written. Change one side and merge again: "
             + "; ".join(named),

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from omnigraph.base import ids
-from omnigraph.base.events import EngineChosen, Events, Warned
-from omnigraph.branches.merge.bulk.plan import plan_in_bulk
+from omnigraph.base.events import EngineChosen, Events, Warned, phase
+from omnigraph.branches.merge.bulk.plan import COMPARING, plan_in_bulk
 from omnigraph.branches.merge.plan import MergePlan, plan_in_process
 from omnigraph.branches.merge.routes import Route, route
 from omnigraph.branches.merge.sides import MergeSides
@@ -65,7 +65,8 @@ class MergePlanner:
         )
         self.engine = engine.name
         if engine is context.engine and size_bytes < self.choice.spark_min_bytes:
-            return plan_in_process(sides, routes, show_values=self.show_values)
+            with phase(self.events, COMPARING):
+                return plan_in_process(sides, routes, show_values=self.show_values)
         operation_id = ids.new_ulid()
         try:
             with shared_with_workers(context.store, operation_id):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from omnigraph.base import faults
 from omnigraph.base.endings import tell
 from omnigraph.base.events import Events, Warned
+from omnigraph.base.showing import Shown
 from omnigraph.branches.delete import delete_branch
 from omnigraph.branches.merge.plan import MergePlan, TableCounts
 from omnigraph.branches.merge.planner import MergePlanner
@@ -15,7 +16,7 @@ from omnigraph.branches.merge.writer import MergeWriter
 from omnigraph.branches.names import check_branch_name
 from omnigraph.engine.choice import EngineChoice
 from omnigraph.errors import HistoricalVersionReclaimed, InvalidTarget, OmniError, ReadSetConflict, StorageError
-from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId, check_actor
+from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId, check_actor, check_message
 from omnigraph.manifest.rows import MANIFEST
 from omnigraph.manifest.state import ManifestState
 from omnigraph.storage.refs import list_refs
@@ -26,8 +27,8 @@ from omnigraph.writes.protocol import run_write
 from omnigraph.writes.recovery.sweep import settle_branch
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MergeResult:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class MergeResult(Shown):
     """What a merge did, or in a dry run what it would do."""
 
     source: str
@@ -67,8 +68,9 @@ def run_merge(
     if source == target:
         raise InvalidTarget(f"Branch '{source}' cannot be merged into itself.")
     check_actor(actor_id)
+    check_message(message)
     if not is_dry_run:
-        settle_branch(context, source)
+        settle_branch(context, source, events=events)
     captured = context.manifest.load(source)
     faults.reach("merge.after_capture")
     with _source_must_live(context, captured), ExitStack() as leases:
@@ -78,8 +80,8 @@ def run_merge(
         if is_dry_run:
             plan, commit = _preview(context, captured, target, planner), None
         else:
-            writer = MergeWriter(source=captured, branch=target, actor_id=actor_id, message=message, planner=planner)
-            plan, commit = _carry_out(context, writer, events)
+            writer = MergeWriter(source=captured, branch=target, actor_id=actor_id, planner=planner)
+            plan, commit = _carry_out(context, writer, message, events)
     is_deleted, why_not = (
         _delete_source(context, source, captured.head.graph_commit_id, events)
         if delete_source and not is_dry_run
@@ -109,8 +111,10 @@ def _preview(context: GraphContext, source: ManifestState, target: str, planner:
     return plan
 
 
-def _carry_out(context: GraphContext, writer: MergeWriter, events: Events) -> tuple[MergePlan, Commit | None]:
-    commit = run_write(context, writer, events)
+def _carry_out(
+    context: GraphContext, writer: MergeWriter, message: str | None, events: Events
+) -> tuple[MergePlan, Commit | None]:
+    commit = run_write(context, writer, events, message=message)
     assert writer.plan is not None
     return writer.plan, commit
 

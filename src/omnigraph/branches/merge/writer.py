@@ -26,7 +26,6 @@ class MergeWriter:
     source: ManifestState
     branch: str
     actor_id: str | None
-    message: str | None
     planner: MergePlanner
     expected_head: str | None = None
     kind: SidecarKind = SidecarKind.BRANCH_MERGE
@@ -57,4 +56,4 @@ class MergeWriter:
         metadata: dict[str, Any] = {"merged_branch": self.source.branch.name, MERGE_OUTCOME: outcome.value}
         if outcome is MergeOutcome.MERGED:
             metadata[MERGED_PINS] = spell_merged_pins(self.source.snapshot, target.snapshot)
-        return metadata if self.message is None else {**metadata, "message": self.message}
+        return metadata

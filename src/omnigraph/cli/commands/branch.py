@@ -12,7 +12,7 @@ from omnigraph.cli.consent import require_consent
 from omnigraph.cli.engine_choice import resolve_engine
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.opening import open_to_read
-from omnigraph.cli.params import json_option
+from omnigraph.cli.params import json_option, message_option
 from omnigraph.cli.progress import follow_progress
 from omnigraph.cli.scope import echo_target, resolve_storage
 
@@ -135,7 +135,7 @@ def branch_delete(invocation: Invocation, *, name: str) -> None:
 @click.option("--into", metavar="TARGET", default="main", help="The branch that changes; default main.")
 @click.option("--delete-branch", is_flag=True, help="Delete SOURCE afterwards.")
 @click.option("--dry-run", is_flag=True, help="Say what would change or conflict; write nothing.")
-@click.option("--message", metavar="TEXT", help="Recorded on the commit.")
+@message_option
 @click.option("--show-values", is_flag=True, help="Show conflicting entities as they are on each side.")
 @json_option
 def branch_merge(

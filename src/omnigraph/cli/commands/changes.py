@@ -4,6 +4,7 @@ from typing import Unpack
 
 import click
 
+from omnigraph.base.units import counted
 from omnigraph.cli import change_view
 from omnigraph.cli.change_flags import Filters, filter_options, limit_option, page_limits
 from omnigraph.cli.command import command
@@ -75,7 +76,7 @@ def changes_baseline(
         result,
         document=lambda done: {"snapshot_commit_id": done.snapshot_commit_id, "resume_cursor": done.resume_cursor},
         text=lambda done: [
-            f"wrote {done.total_rows} rows of commit {done.snapshot_commit_id} to {out}",
+            f"wrote {counted(done.total_rows, 'row')} of commit {done.snapshot_commit_id} to {out}",
             f"cursor: {done.resume_cursor}",
         ],
     )

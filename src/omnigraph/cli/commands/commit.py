@@ -1,15 +1,20 @@
 """`omnigraph commit`."""
 
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
-from omnigraph.cli import change_view, documents, texts
+from omnigraph import errors
+from omnigraph.cli import change_view, commit_view
 from omnigraph.cli.change_flags import Filters, filter_options, page_options, read_pages
 from omnigraph.cli.command import command
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.opening import open_to_read
 from omnigraph.cli.params import branch_option, json_option
+
+if TYPE_CHECKING:
+    from omnigraph.graph import Graph
+    from omnigraph.manifest.commits import Commit
 
 
 @command("commit list", examples=("omnigraph commit list art.omni --limit 5",))
@@ -20,30 +25,47 @@ from omnigraph.cli.params import branch_option, json_option
 def commit_list(invocation: Invocation, *, branch: str, merged: bool, limit: int | None) -> None:
     """List the commits of a branch, newest first.
 
-    The order comes from the parents, never from times or ids.
+    The order comes from the parents, never from times or ids. A write that was interrupted and completed or undone
+    later says when that was, and by which process.
     """
     graph = open_to_read(invocation)
-    commits = graph.commits(branch, limit=limit, merged=merged)
-    invocation.output.show(commits, document=documents.commits_document, text=texts.commits_text)
+    shown = _with_recoveries(invocation, graph, graph.commits(branch, limit=limit, merged=merged))
+    invocation.output.show(shown, document=commit_view.history_document, text=commit_view.history_text)
 
 
 @command(
     "commit show",
-    examples=('omnigraph commit show --store art.omni "$(omnigraph commit list art.omni --limit 1 | cut -d" " -f1)"',),
+    examples=("omnigraph commit show main --store art.omni", "omnigraph commit show main~1 --store art.omni --json"),
 )
-@click.argument("commit_id", metavar="COMMIT_ID")
+@click.argument("commit_id", metavar="COMMIT")
 @json_option
 def commit_show(invocation: Invocation, *, commit_id: str) -> None:
-    """Show one commit, on whichever branch it was made."""
+    """Show one commit, on whichever branch it was made.
+
+    COMMIT is an id, the beginning of one that no other commit shares, a branch, branch~N, branch@N or branch@TIME.
+    """
     graph = open_to_read(invocation)
-    invocation.output.show(graph.commit(commit_id), document=documents.commit_document, text=texts.commit_text)
+    shown = _with_recoveries(invocation, graph, [graph.commit(commit_id)])
+    invocation.output.show(shown, document=commit_view.one_document, text=commit_view.one_text)
+
+
+def _with_recoveries(invocation: Invocation, graph: "Graph", commits: "list[Commit]") -> commit_view.ShownCommits:
+    try:
+        recoveries = graph.recoveries()
+    except errors.StorageError as error:
+        invocation.notices.warn(f"which of these commits were recovered cannot be told: {error}")
+        recoveries = []
+    return commit_view.ShownCommits(
+        commits=commits,
+        recovery_by_commit={found.graph_commit_id: found for found in recoveries if found.graph_commit_id is not None},
+    )
 
 
 @command(
     "commit changes",
-    examples=('omnigraph commit changes "$(omnigraph commit list art.omni --limit 1 | cut -d" " -f1)" art.omni',),
+    examples=("omnigraph commit changes main art.omni",),
 )
-@click.argument("commit_id", metavar="COMMIT_ID")
+@click.argument("commit_id", metavar="COMMIT")
 @page_options
 @filter_options
 @json_option
@@ -57,6 +79,7 @@ def commit_changes(
 ) -> None:
     """Show what one commit changed, entity by entity.
 
+    COMMIT is an id, the beginning of one that no other commit shares, a branch, branch~N, branch@N or branch@TIME.
     The commit is compared with its first parent, so a merge shows what it brought in. A commit that only moved things
     physically, such as `optimize`, changed nothing.
     """

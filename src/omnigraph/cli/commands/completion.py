@@ -15,7 +15,8 @@ SHELLS: dict[str, type[ShellComplete]] = {"bash": BashComplete, "zsh": ZshComple
 def completion(invocation: Invocation, *, shell: str) -> None:
     """Print the completion script of a shell.
 
-    It completes commands, flags and their fixed values. Source the script in the start-up file of the shell.
+    It completes commands, flags and their fixed values, and branches and types of the graph that the line addresses.
+    Source the script in the start-up file of the shell.
     """
     program = click.get_current_context().find_root().command
     completer = SHELLS[shell](program, {}, PROGRAM, COMPLETION_VARIABLE)

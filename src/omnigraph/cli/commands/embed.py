@@ -11,7 +11,7 @@ from omnigraph.cli.command import command
 from omnigraph.cli.engine_choice import resolve_engine
 from omnigraph.cli.guard import refuse_foreign_flags
 from omnigraph.cli.invocation import Invocation
-from omnigraph.cli.params import branch_option, json_option
+from omnigraph.cli.params import branch_option, json_option, message_option
 from omnigraph.cli.progress import follow_progress
 from omnigraph.cli.scope import echo_target, resolve_storage
 from omnigraph.engine.choice import EngineChoice
@@ -45,6 +45,7 @@ _SPEC_EXAMPLE = (
 @click.option("--reembed_all", "reembed_all_old", is_flag=True, hidden=True)
 @click.option("--clean", is_flag=True, help="Over files: remove the vectors instead; needs no provider.")
 @branch_option
+@message_option
 @json_option
 def embed(
     invocation: Invocation,
@@ -59,6 +60,7 @@ def embed(
     reembed_all_old: bool,
     clean: bool,
     branch: str,
+    message: str | None,
 ) -> None:
     """Fill in the vectors that texts stand for.
 
@@ -72,6 +74,8 @@ def embed(
     reembed_all = reembed_all or reembed_all_old
     choice = resolve_engine(invocation)
     if seed is not None or source is not None:
+        if message is not None:
+            raise errors.Usage("--message is for a commit, and `embed` over files makes none.", flag="--message")
         _over_files(
             invocation,
             seed=seed,
@@ -94,7 +98,13 @@ def embed(
     with follow_progress(invocation) as events:
         graph = omnigraph.open(target.uri, events=events)
         result = graph.embed(
-            types=types, branch=branch, reembed_all=reembed_all, actor=actor, engine=choice, events=events
+            types=types,
+            branch=branch,
+            reembed_all=reembed_all,
+            actor=actor,
+            message=message,
+            engine=choice,
+            events=events,
         )
     shown = replace(result, input=target.uri, output=target.uri)
     invocation.output.show(shown, document=documents.embed_document, text=texts.embed_text)

@@ -7,6 +7,7 @@ from typing import Literal, cast, get_args
 import click
 
 from omnigraph import errors
+from omnigraph.base.units import counted
 from omnigraph.cli import documents
 from omnigraph.cli.command import command
 from omnigraph.cli.engine_choice import resolve_engine
@@ -81,4 +82,5 @@ def export(
         shown = replace(result, uri=target.uri)
         invocation.output.show(shown, document=documents.export_document, text=lambda _: ())
     else:
-        invocation.notices.note(f"exported {result.total_rows} rows in {len(result.tables)} tables to {out}")
+        rows, tables = counted(result.total_rows, "row"), counted(len(result.tables), "table")
+        invocation.notices.note(f"exported {rows} in {tables} to {out}")

@@ -37,7 +37,7 @@ def health(invocation: Invocation, *, html: Path | None) -> None:
         report = omnigraph.open(target.uri, read_only=True).health()
     if html is not None:
         _write(html, report)
-    invocation.output.show(report, document=health_document, text=health_text)
+    invocation.output.show(report, document=lambda seen: health_document(seen, uri=target.uri), text=health_text)
     raise click.exceptions.Exit(EXIT_CODES[report.status.value])
 
 

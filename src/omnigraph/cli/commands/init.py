@@ -8,15 +8,16 @@ from omnigraph.cli.command import command
 from omnigraph.cli.consent import require_consent
 from omnigraph.cli.files import read_text_file
 from omnigraph.cli.invocation import Invocation
-from omnigraph.cli.params import json_option
+from omnigraph.cli.params import json_option, message_option
 from omnigraph.cli.scope import storage_at
 
 
 @command("init", examples=("omnigraph init --schema art.pg new.omni",))
 @click.option("--schema", metavar="FILE", help="The schema of the new graph (required).")
 @click.option("--force", is_flag=True, help="Clear what an interrupted init left; never an existing graph.")
+@message_option
 @json_option
-def init(invocation: Invocation, *, schema: str | None, force: bool) -> None:
+def init(invocation: Invocation, *, schema: str | None, force: bool, message: str | None) -> None:
     """Create an empty graph from a schema.
 
     Fails when there is a graph already, or the remains of one.
@@ -34,7 +35,13 @@ def init(invocation: Invocation, *, schema: str | None, force: bool) -> None:
 
     source = read_text_file(schema, what="schema file")
     omnigraph.init(
-        target.uri, source, schema_source=schema, force=force, consent=force, events=invocation.notices.event
+        target.uri,
+        source,
+        schema_source=schema,
+        force=force,
+        consent=force,
+        message=message,
+        events=invocation.notices.event,
     )
     invocation.output.show(
         target,

@@ -12,7 +12,7 @@ from omnigraph.cli.command import command
 from omnigraph.cli.consent import require_consent
 from omnigraph.cli.engine_choice import resolve_engine
 from omnigraph.cli.invocation import Invocation
-from omnigraph.cli.params import branch_option, json_option
+from omnigraph.cli.params import branch_option, json_option, message_option
 from omnigraph.cli.progress import follow_progress
 from omnigraph.cli.scope import echo_target, resolve_storage
 
@@ -42,6 +42,7 @@ MODE_MEANINGS = (
 )
 @branch_option
 @click.option("--from", "from_branch", metavar="BASE", help="Create the branch from this one if it does not exist.")
+@message_option
 @json_option
 def load(
     invocation: Invocation,
@@ -52,6 +53,7 @@ def load(
     pairs: tuple[str, ...],
     branch: str,
     from_branch: str | None,
+    message: str | None,
 ) -> None:
     """Load records as one atomic commit.
 
@@ -83,6 +85,7 @@ def load(
             branch=branch,
             from_branch=from_branch,
             actor=actor,
+            message=message,
             engine=choice,
             events=events,
         )

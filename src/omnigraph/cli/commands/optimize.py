@@ -13,7 +13,7 @@ from omnigraph.cli import optimize_view
 from omnigraph.cli.command import command
 from omnigraph.cli.engine_choice import resolve_engine
 from omnigraph.cli.invocation import Invocation
-from omnigraph.cli.params import json_option, size_option, wait_option
+from omnigraph.cli.params import json_option, message_option, size_option, wait_option
 from omnigraph.cli.progress import follow_progress
 from omnigraph.cli.scope import echo_target, resolve_storage
 
@@ -46,6 +46,7 @@ _Number = TypeVar("_Number", int, float)
 @size_option("--max-bytes", help_text="Rewrite at most this much; the rest is left to the next run.")
 @size_option("--max-memory", default="1GiB", help_text="Memory of one worker for the rows it rewrites; default 1GiB.")
 @click.option("--dry-run", is_flag=True, help="Show what would be done; changes nothing.")
+@message_option
 @wait_option
 @json_option
 def optimize(
@@ -63,6 +64,7 @@ def optimize(
     max_bytes: int | None,
     max_memory: int,
     dry_run: bool,
+    message: str | None,
     wait: timedelta,
 ) -> None:
     """Make a graph fast again: fewer, larger files and complete indexes.
@@ -94,6 +96,7 @@ def optimize(
                 max_bytes=_rest(max_bytes, rewritten) if results else max_bytes,
                 max_memory=max_memory,
                 dry_run=dry_run,
+                message=message,
                 wait_seconds=wait.total_seconds(),
                 engine=choice,
                 events=events,

@@ -51,7 +51,11 @@ def recover(invocation: Invocation, *, lists: bool, show: str | None, abandon: s
         require_consent(invocation, target)
     with follow_progress(invocation) as events:
         graph = omnigraph.open(target.uri, recover=False)
-        swept = graph.abandon(abandon) if abandon else graph.recover(wait_seconds=_WAIT_SECONDS, events=events)
+        swept = (
+            graph.abandon(abandon, events=events)
+            if abandon
+            else graph.recover(wait_seconds=_WAIT_SECONDS, events=events)
+        )
     if swept.recovered:
         invocation.notices.done(f"the end of {', '.join(settled.operation_id for settled in swept.recovered)}")
     invocation.output.show(

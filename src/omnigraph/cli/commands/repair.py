@@ -11,7 +11,7 @@ from omnigraph.cli import repair_view
 from omnigraph.cli.command import command
 from omnigraph.cli.consent import require_consent
 from omnigraph.cli.invocation import Invocation
-from omnigraph.cli.params import json_option, wait_option
+from omnigraph.cli.params import json_option, message_option, wait_option
 from omnigraph.cli.progress import follow_progress
 from omnigraph.cli.scope import echo_target, resolve_storage
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 @click.option("--limit", type=click.IntRange(min=0), default=20, metavar="N", help="Samples per table; default 20.")
 @click.option("--branch", metavar="BRANCH", help="Look at one branch only; default: all of them.")
 @click.option("--table", "tables", metavar="KEY", multiple=True, help="Look at one table only; repeatable.")
+@message_option
 @wait_option
 @json_option
 def repair(
@@ -48,6 +49,7 @@ def repair(
     limit: int,
     branch: str | None,
     tables: tuple[str, ...],
+    message: str | None,
     wait: timedelta,
 ) -> None:
     """Heal tables whose newest version is not the one that the graph pins.
@@ -77,6 +79,7 @@ def repair(
             tables=tables,
             review_limit=limit if diff else None,
             sample_limit=limit,
+            message=message,
             wait_seconds=wait.total_seconds(),
             events=events,
         )

@@ -9,7 +9,7 @@ from omnigraph.cli.consent import require_consent
 from omnigraph.cli.files import read_text_file
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.opening import open_to_read
-from omnigraph.cli.params import json_option
+from omnigraph.cli.params import json_option, message_option
 from omnigraph.cli.progress import follow_progress
 from omnigraph.cli.scope import echo_target, resolve_storage
 
@@ -58,8 +58,9 @@ def schema_plan(invocation: Invocation, *, schema: str | None, allow_data_loss: 
 @click.option(
     "--allow-data-loss", is_flag=True, help="Remove dropped data from the past as well, at once and for good."
 )
+@message_option
 @json_option
-def schema_apply(invocation: Invocation, *, schema: str | None, allow_data_loss: bool) -> None:
+def schema_apply(invocation: Invocation, *, schema: str | None, allow_data_loss: bool, message: str | None) -> None:
     """Give the graph another schema, as one atomic commit.
 
     Data of what stays is kept, also under a new name (@rename_from). What is dropped remains readable in earlier
@@ -77,7 +78,12 @@ def schema_apply(invocation: Invocation, *, schema: str | None, allow_data_loss:
     with follow_progress(invocation) as events:
         graph = omnigraph.open(target.uri, events=events)
         result = graph.apply_schema(
-            text, schema_source=source, allow_data_loss=allow_data_loss, actor=actor, events=events
+            text,
+            schema_source=source,
+            allow_data_loss=allow_data_loss,
+            actor=actor,
+            message=message,
+            events=events,
         )
     invocation.output.show(
         result,

@@ -1,7 +1,7 @@
 """Tasks and relational steps on a Spark session. DataFrame API only, so that a Spark Connect session serves too."""
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, cast
@@ -11,6 +11,7 @@ import pyarrow as pa
 from omnigraph.base import ids
 from omnigraph.engine.interface import Kept, Outcome, Produced, Relation, Relations, Task, Watch
 from omnigraph.engine.local import worker_engine
+from omnigraph.engine.meter import Meter
 from omnigraph.engine.spark.broadcasts import no_broadcasts
 from omnigraph.engine.spark.interrupts import JobGroup, plain_interrupts
 from omnigraph.engine.spark.progress import watching
@@ -92,28 +93,45 @@ class SparkEngine:
         return Kept(self._run_statement(run))
 
     def map(
-        self, function: Callable[[Task], Outcome], tasks: Iterable[Task], *, watch: Watch | None = None
+        self,
+        function: Callable[[Task], Outcome],
+        tasks: Iterable[Task],
+        *,
+        weights: Sequence[int] | None = None,
+        watch: Watch | None = None,
     ) -> Iterator[Outcome]:
         """Run one Spark task per task; outcomes arrive when all of them are done."""
         packed = tuple(pickle.dumps(task) for task in tasks)
         if not packed:
             return
-        runner = TaskRunner(function=function, tasks=packed)
-        with watching(self._session, watch):
-            outcomes = self._run(lambda: self._places(len(packed)).mapInArrow(runner, OUTCOME_TYPE).toArrow())
+        group = JobGroup(self._session)
+        meter = Meter.of(watch, weights, tasks=len(packed))
+        with watching(self._session, group, meter, is_one_process=self._is_one_process) as reports:
+            runner = TaskRunner(function=function, tasks=packed, reports=reports)
+            outcomes = self._run(lambda: self._places(len(packed)).mapInArrow(runner, OUTCOME_TYPE).toArrow(), group)
         for outcome in outcomes[OUTCOME].to_pylist():
             yield unpack(outcome)
 
     def map_groups(
-        self, relations: Relations, statement: str, *, by: str, function: Callable[[int, pa.Table], Outcome]
+        self,
+        relations: Relations,
+        statement: str,
+        *,
+        by: str,
+        function: Callable[[int, pa.Table], Outcome],
+        watch: Watch | None = None,
     ) -> Iterator[Outcome]:
         """Shuffle the result of the statement by the column and run each group where it lands."""
+        group = JobGroup(self._session)
+        meter = Meter(watch, None) if watch is not None else None
+        with watching(self._session, group, meter, is_one_process=self._is_one_process) as reports:
 
-        def run() -> pa.Table:
-            with self._query(relations, statement) as frame:
-                return frame.groupBy(by).applyInArrow(group_runner(function), OUTCOME_TYPE).toArrow()
+            def run() -> pa.Table:
+                with self._query(relations, statement) as frame:
+                    return frame.groupBy(by).applyInArrow(group_runner(function, reports), OUTCOME_TYPE).toArrow()
 
-        for outcome in self._run_statement(run)[OUTCOME].to_pylist():
+            outcomes = self._run_statement(run, group)
+        for outcome in outcomes[OUTCOME].to_pylist():
             yield unpack(outcome)
 
     def map_partitions(self, frame: Any, function: Callable[[int, Iterator[pa.RecordBatch]], Outcome]) -> list[Outcome]:
@@ -191,16 +209,16 @@ class SparkEngine:
         """Return the numbers below `count`, one per partition, so that every task is one Spark task."""
         return self._session.range(0, count, 1, count)
 
-    def _run_statement(self, work: Callable[[], Any]) -> Any:
+    def _run_statement(self, work: Callable[[], Any], group: JobGroup | None = None) -> Any:
         """Run the joins of a statement of ours; a frame of the caller's keeps the settings that it was made for."""
 
         def run() -> Any:
             with no_broadcasts(self._session):
                 return work()
 
-        return self._run(run)
+        return self._run(run, group)
 
-    def _run(self, work: Callable[[], Any]) -> Any:
+    def _run(self, work: Callable[[], Any], group: JobGroup | None = None) -> Any:
         """Run Spark work, cancel it when the caller is interrupted, and translate Spark's failures.
 
         The work has a thread of its own: an interrupt in the middle of a call to Java would leave this thread's
@@ -209,7 +227,7 @@ class SparkEngine:
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
-        group = JobGroup(self._session)
+        group = group or JobGroup(self._session)
         with plain_interrupts(), ThreadPoolExecutor(max_workers=1, thread_name_prefix="omnigraph-spark") as pool:
             running = pool.submit(group.run, work)
             try:

@@ -17,27 +17,27 @@ class JobGroup:
     def __init__(self, session: Any) -> None:
         self._session = session
         self._context = getattr(session, "_sc", None)
-        self._name = f"omnigraph-{ids.new_ulid()}"
+        self.name = f"omnigraph-{ids.new_ulid()}"
 
     def run(self, work: Callable[[], Result]) -> Result:
         """Do the work; the calling thread is its own and ends with it."""
         if self._context is not None:
             # Tags would not do: results are collected by another thread of the JVM, which inherits a group only. And
             # tasks must be interrupted, or a cancelled job would wait for them.
-            self._context.setJobGroup(self._name, "omnigraph", interruptOnCancel=True)
+            self._context.setJobGroup(self.name, "omnigraph", interruptOnCancel=True)
             return work()
-        self._session.addTag(self._name)
+        self._session.addTag(self.name)
         try:
             return work()
         finally:
-            self._session.removeTag(self._name)
+            self._session.removeTag(self.name)
 
     def cancel(self) -> None:
         """Stop what the work started."""
         if self._context is not None:
-            self._context.cancelJobGroup(self._name)
+            self._context.cancelJobGroup(self.name)
         else:
-            self._session.interruptTag(self._name)
+            self._session.interruptTag(self.name)
 
 
 @contextmanager

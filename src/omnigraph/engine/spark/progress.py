@@ -1,40 +1,46 @@
-"""How many tasks of a Spark job are done, asked while another thread waits for its result."""
+"""How far a Spark job is, found out while another thread waits for its result."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
 from typing import Any
 
-from omnigraph.engine.interface import Watch
+from omnigraph.engine.meter import Meter
+from omnigraph.engine.spark.interrupts import JobGroup
+from omnigraph.engine.spark.reports import ReportAddress, listening
 
 _PAUSE_SECONDS = 0.5
 
 
 @contextmanager
-def watching(session: Any, watch: Watch | None) -> Iterator[None]:
-    """Tell `watch` how many tasks have finished until the block ends."""
+def watching(
+    session: Any, group: JobGroup, meter: Meter | None, *, is_one_process: bool
+) -> Iterator[ReportAddress | None]:
+    """Tell `meter` how far the jobs of `group` are until the block ends; yield where tasks may report to, if any."""
     context = getattr(session, "_sc", None)
-    if watch is None:
-        yield
+    if meter is None:
+        yield None
+    elif is_one_process:
+        with listening(meter) as address:
+            yield address
     elif context is not None:
-        with _polling(context, watch):
-            yield
+        with _polling(context, group, meter):
+            yield None
     else:
-        with _handling(session, watch):
-            yield
+        with _handling(session, meter):
+            yield None
 
 
 @contextmanager
-def _polling(context: Any, watch: Watch) -> Iterator[None]:
+def _polling(context: Any, group: JobGroup, meter: Meter) -> Iterator[None]:
     ended = Event()
 
     def poll() -> None:
         tracker = context.statusTracker()
         while not ended.wait(_PAUSE_SECONDS):
-            stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
-            done = sum(stage.numCompletedTasks for stage in stages if stage is not None)
-            if done:
-                watch(done)
+            jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group.name)]
+            stages = [tracker.getStageInfo(stage) for job in jobs if job is not None for stage in job.stageIds]
+            meter.finish_some(sum(stage.numCompletedTasks for stage in stages if stage is not None))
 
     thread = Thread(target=poll, name="omnigraph-progress", daemon=True)
     thread.start()
@@ -46,9 +52,9 @@ def _polling(context: Any, watch: Watch) -> Iterator[None]:
 
 
 @contextmanager
-def _handling(session: Any, watch: Watch) -> Iterator[None]:
+def _handling(session: Any, meter: Meter) -> Iterator[None]:
     def handle(stages: Any, **_: Any) -> None:
-        watch(sum(stage.num_completed_tasks for stage in stages))
+        meter.finish_some(sum(stage.num_completed_tasks for stage in stages))
 
     session.registerProgressHandler(handle)
     try:

@@ -6,13 +6,16 @@ imports it, in the worker.
 
 import pickle
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from omnigraph.base import work
 from omnigraph.engine.interface import Produced
 from omnigraph.engine.local import worker_engine
+from omnigraph.engine.spark.reports import ALL, ReportAddress
 from omnigraph.errors import OmniError
 
 OUTCOME = "outcome"
@@ -27,11 +30,15 @@ class TaskRunner:
 
     function: Callable[[Any], Any]
     tasks: tuple[bytes, ...]
+    reports: ReportAddress | None = None
+    """Where to say how far a task is, if anywhere."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run what Spark put into this partition."""
         for place in _places(batches):
-            yield pa.RecordBatch.from_pydict({OUTCOME: [_packed(self.function, self.tasks[place])]})
+            with self.reports.reporting(place, at_end=ALL) if self.reports is not None else nullcontext():
+                packed = _packed(self.function, self.tasks[place])
+            yield pa.RecordBatch.from_pydict({OUTCOME: [packed]})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,12 +104,15 @@ class PartitionRunner:
 
 
 def group_runner(
-    function: Callable[[int, pa.Table], Any],
+    function: Callable[[int, pa.Table], Any], reports: ReportAddress | None
 ) -> Callable[[tuple[pa.Scalar, ...], pa.Table], pa.Table]:
     """Return what Spark calls for a group; it counts the parameters, so this is no object with a call."""
 
     def run(key: tuple[pa.Scalar, ...], rows: pa.Table) -> pa.Table:
-        packed = _packed(lambda _: function(key[0].as_py(), rows), pickle.dumps(None))
+        place = key[0].as_py()
+        with reports.reporting(place) if reports is not None else nullcontext():
+            packed = _packed(lambda _: function(place, rows), pickle.dumps(None))
+            work.did(rows.num_rows)
         return pa.table({OUTCOME: pa.array([packed], pa.binary())})
 
     return run

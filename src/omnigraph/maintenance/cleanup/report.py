@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from omnigraph.base.showing import Shown
 from omnigraph.maintenance.cleanup.policy import CleanupPolicy
 from omnigraph.manifest.commits import CommitId
 from omnigraph.storage.retention import Removal
@@ -30,8 +31,8 @@ class CleanupRow:
         return self.table_key if self.branch is None else f"{self.table_key} on {self.branch}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CleanupReport:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class CleanupReport(Shown):
     """All rows of one run."""
 
     policy: CleanupPolicy

@@ -20,6 +20,10 @@ class Commands:
         """Merge fragments and build indexes."""
         return _spell("optimize", self.uri, *_on(branch))
 
+    def optimize_all_branches(self) -> str:
+        """Merge fragments and build indexes everywhere."""
+        return _spell("optimize", self.uri, "--all-branches")
+
     def repair(self, branch: str | None) -> str:
         """Look at drift; repairing itself needs the consent of whoever has seen it."""
         return _spell("repair", self.uri, *_on(branch))
@@ -32,6 +36,10 @@ class Commands:
         """Fill missing vectors of one type, or of all of them."""
         chosen = ("--type", type_name) if type_name is not None else ()
         return _spell("embed", self.uri, *chosen, *_on(branch))
+
+    def export(self, table_key: str, branch: str | None) -> str:
+        """Write out the rows of one table, for somebody to correct."""
+        return _spell("export", self.uri, "--type", table_key, *_on(branch))
 
     def preview_cleanup(self) -> str:
         """Show what can be removed and what keeps it from being told."""

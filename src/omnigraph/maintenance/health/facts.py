@@ -12,6 +12,7 @@ from omnigraph.base import clock
 from omnigraph.errors import BranchNotFound, OmniError, StorageError
 from omnigraph.maintenance.health.branches import BranchHealth, LiveBranch, observe_branches
 from omnigraph.maintenance.health.damage import Damage, DamagedPart, DamageLog
+from omnigraph.maintenance.health.rules import BrokenTable, forced_tables, observe_rules
 from omnigraph.maintenance.health.runs import MaintenanceRun, maintenance_runs
 from omnigraph.maintenance.health.space import Leftover, observe_space
 from omnigraph.maintenance.health.tables import TableHealth, observe_tables_of
@@ -65,6 +66,8 @@ class GraphHealth:
     runs: tuple[MaintenanceRun, ...]
     """Known runs of maintenance, oldest first."""
     damages: tuple[Damage, ...]
+    broken: tuple[BrokenTable, ...] = ()
+    """Tables that a forced repair published and whose rows break declared rules."""
 
     @property
     def reclaimable_bytes(self) -> int:
@@ -82,6 +85,7 @@ def observe_health(context: GraphContext) -> GraphHealth:
     tables = [table for branch in live.values() for table in observe_tables_of(branch.capture, space.by_table, damages)]
     internal = list(_internal(context, live, damages))
     branches = _branches(context, live, history, damages)
+    broken = _broken_rules(live, history, damages)
     gone = _gone_meanwhile(context, live)
     return GraphHealth(
         uri=context.store.uri,
@@ -95,6 +99,7 @@ def observe_health(context: GraphContext) -> GraphHealth:
         last_maintenance=_last_maintenance(live, history),
         runs=_runs(context, history, damages),
         damages=damages.without_branches(gone),
+        broken=tuple(table for table in broken if table.branch not in gone),
     )
 
 
@@ -186,6 +191,22 @@ def _branches(
         part=DamagedPart.INTERNAL,
         where=f"{MANIFEST.location}/_refs/branches",
     )
+
+
+def _broken_rules(live: Mapping[str, LiveBranch], history: History | None, damages: DamageLog) -> list[BrokenTable]:
+    forced = forced_tables(history)
+    nothing: list[BrokenTable] = []
+    return [
+        table
+        for name, branch in live.items()
+        for table in damages.attempt(
+            partial(observe_rules, branch.capture, forced),
+            otherwise=nothing,
+            part=DamagedPart.BRANCH,
+            where=None,
+            branch=_unless_main(name),
+        )
+    ]
 
 
 def _pending(context: GraphContext, damages: DamageLog) -> tuple[PendingOperation, ...]:

@@ -62,6 +62,18 @@ class Finding:
     members: "tuple[Finding, ...]" = ()
 
     @property
+    def place(self) -> str:
+        """What it is about, by itself: a table, a branch, or a table of a branch; nothing for the whole graph."""
+        return " on ".join(part for part in (self.table_key, self.branch) if part)
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """The tables it is about, each with its branch if they are of several."""
+        if len({member.branch for member in self.members}) > 1:
+            return tuple(dict.fromkeys(member.place for member in self.members if member.table_key is not None))
+        return self.tables
+
+    @property
     def tables(self) -> tuple[str, ...]:
         """The tables it is about, the most urgent first."""
         if self.members:

@@ -1,6 +1,7 @@
 """Decide: which facts deserve attention, how urgent they are, and the command that settles each. Pure."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from omnigraph.base.units import counted, spell_bytes
 from omnigraph.maintenance.health.branches import BranchHealth
@@ -9,6 +10,7 @@ from omnigraph.maintenance.health.damage import Damage, DamagedPart
 from omnigraph.maintenance.health.facts import GraphHealth, InternalHealth
 from omnigraph.maintenance.health.finding import Finding, Severity, Status, most_urgent_first, status_of
 from omnigraph.maintenance.health.grouping import group_findings
+from omnigraph.maintenance.health.rules import BrokenTable
 from omnigraph.maintenance.health.runs import RepeatedFailure, repeated_failures
 from omnigraph.maintenance.health.table_findings import AUTO_CLEANUP, find_in_tables
 from omnigraph.manifest.commits import MAIN_BRANCH
@@ -19,6 +21,9 @@ INTERNAL_FRAGMENTS_MAX = 50
 STALE_BRANCH_DAYS = 30
 RECLAIMABLE_BYTES_MIN = 64 << 20
 _DAY_US = 86_400 * 1_000_000
+_BRANCHES_APART_MAX = 3
+"""Up to so many branches are told one by one, each with its own command."""
+_BROKEN_SHOWN = 3
 _FAILURES_MAX = 3
 """So often in a row is no bad luck any more: what maintenance leaves undone piles up until the disk is full."""
 
@@ -30,12 +35,34 @@ def find(health: GraphHealth) -> list[Finding]:
         *_damages(commands, health.damages),
         *_recoveries(commands, health),
         *find_in_tables(commands, health.tables),
+        *(_broken(commands, table) for table in health.broken),
         *(finding for internal in health.internal for finding in _internal(commands, internal)),
         *(finding for branch in health.branches for finding in _branch(commands, health, branch)),
         *(_failure(commands, failure) for failure in repeated_failures(health.runs) if _concerns(health, failure)),
         *_reclaimable(commands, health),
     ]
-    return most_urgent_first(group_findings(findings, never_optimized=_never_optimized(health)))
+    for_all = commands.optimize_all_branches()
+    grouped = group_findings(
+        _with_one_remedy(commands, findings, for_all),
+        never_optimized=_never_optimized(health),
+        fix_for_all_branches=for_all,
+    )
+    return most_urgent_first(grouped)
+
+
+def _with_one_remedy(commands: Commands, findings: list[Finding], for_all: str) -> list[Finding]:
+    """Give what `optimize` settles on many branches the one command that does all of them."""
+    waiting = {
+        finding.branch
+        for finding in findings
+        if finding.needs_something and finding.fix == commands.optimize(finding.branch)
+    }
+    if len(waiting) <= _BRANCHES_APART_MAX:
+        return findings
+    return [
+        replace(finding, fix=for_all) if finding.fix == commands.optimize(finding.branch) else finding
+        for finding in findings
+    ]
 
 
 def _never_optimized(health: GraphHealth) -> list[str | None]:
@@ -81,6 +108,22 @@ def _damage(commands: Commands, damage: Damage) -> Finding:
         fix=fix,
         table_key=damage.table_key,
         branch=damage.branch,
+    )
+
+
+def _broken(commands: Commands, table: BrokenTable) -> Finding:
+    found = table.findings
+    counts = ", ".join(f"{count:,} {code.value.replace('_', ' ')}" for code, count in found.by_code.items())
+    first = "; ".join(finding.message for finding in found.first[:_BROKEN_SHOWN])
+    more = f"; and {found.total - _BROKEN_SHOWN:,} more" if found.total > _BROKEN_SHOWN else ""
+    return Finding(
+        severity=Severity.ACTION,
+        code="rules_broken",
+        message=f"a forced repair published rows that break declared rules ({counts}): {first}{more}. Export the rows, "
+        "correct them and load them with --mode overwrite",
+        fix=commands.export(table.table_key, table.branch),
+        table_key=table.table_key,
+        branch=None if table.branch == MAIN_BRANCH else table.branch,
     )
 
 

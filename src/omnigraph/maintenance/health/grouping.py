@@ -16,20 +16,26 @@ _FIRST_RUN_SETTLES = frozenset({"fragmented", "index_missing", "index_stale"})
 _NAMED_MAX = 3
 
 
-def group_findings(findings: Iterable[Finding], *, never_optimized: Iterable[str | None] = ()) -> list[Finding]:
-    """Put together what belongs together; on branches that were never optimized, all that a first run settles."""
+def group_findings(
+    findings: Iterable[Finding], *, never_optimized: Iterable[str | None] = (), fix_for_all_branches: str | None = None
+) -> list[Finding]:
+    """Put together what belongs together; on branches that were never optimized, all that a first run settles.
+
+    Branches stay apart, because each has a command of its own, except under the command that is for all of them.
+    """
     fresh = frozenset(never_optimized)
     groups: dict[object, list[Finding]] = {}
     for finding in findings:
-        groups.setdefault(_key(finding, fresh), []).append(finding)
+        branch = None if finding.fix == fix_for_all_branches else finding.branch
+        groups.setdefault((branch, *_kind(finding, fresh)), []).append(finding)
     return [_as_one(members, fresh) for members in groups.values()]
 
 
-def _key(finding: Finding, fresh: frozenset[str | None]) -> object:
+def _kind(finding: Finding, fresh: frozenset[str | None]) -> tuple[str | None, ...]:
     code = NEVER_OPTIMIZED if _is_first_run(finding, fresh) else finding.code
     # What has no rows yet and what has too few vectors wait for different things, under one code.
     waits_for = finding.figures.waits_for if finding.figures is not None else None
-    return code, finding.branch, finding.fix, waits_for
+    return code, finding.fix, waits_for
 
 
 def _is_first_run(finding: Finding, fresh: frozenset[str | None]) -> bool:
@@ -44,12 +50,14 @@ def _as_one(found: Sequence[Finding], fresh: frozenset[str | None]) -> Finding:
     else:
         code = first.code
         message = first.message if len(members) == 1 else _TOGETHER.get(code, _side_by_side)(members)
-    tables = {member.table_key for member in members}
+    places = {(member.table_key, member.branch) for member in members}
+    branches = {member.branch for member in members}
     return replace(
         first,
         code=code,
         message=message,
-        table_key=first.table_key if len(tables) == 1 else None,
+        table_key=first.table_key if len(places) == 1 else None,
+        branch=first.branch if len(branches) == 1 else None,
         members=tuple(members) if len(members) > 1 else (),
     )
 
@@ -116,8 +124,7 @@ def _side_by_side(members: Sequence[Finding]) -> str:
     if len(messages) == 1:
         return members[0].message
     shown = "; ".join(
-        f"{member.table_key}: {member.message}" if member.table_key else member.message
-        for member in members[:_NAMED_MAX]
+        f"{member.place}: {member.message}" if member.table_key else member.message for member in members[:_NAMED_MAX]
     )
     more = len(members) - _NAMED_MAX
     return f"{shown}; and {more} more" if more > 0 else shown

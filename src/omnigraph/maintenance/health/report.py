@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass
 
+from omnigraph.base.showing import Shown
 from omnigraph.maintenance.health.facts import GraphHealth, observe_health
 from omnigraph.maintenance.health.findings import Finding, Status, find, status_of
 from omnigraph.writes.context import GraphContext
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HealthReport:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class HealthReport(Shown):
     """What was seen, and what follows from it."""
 
     health: GraphHealth

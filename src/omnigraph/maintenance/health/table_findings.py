@@ -34,6 +34,9 @@ def find_in_tables(commands: Commands, tables: Iterable[TableHealth]) -> Iterato
 def _table(commands: Commands, table: TableHealth, *, is_alone: bool) -> Iterator[Finding]:
     if table.drift.classification is not Classification.NO_DRIFT:
         yield _drift(commands, table)
+    elif table.plan is not None and table.plan.facts.problem is not None:
+        message = _damaged(table, table.plan.facts.problem)
+        yield _about(table, Severity.ACTION, "table_damaged", message, commands.look_again())
     elif table.plan is not None:
         optimize = commands.optimize(table.branch)
         yield from _layout(table, table.plan, optimize)
@@ -79,6 +82,13 @@ def _behind(table: TableHealth) -> str:
     )
 
 
+def _damaged(table: TableHealth, problem: str) -> str:
+    return (
+        f"files of its rows are lost: {problem}. Restore {table.drift.pin.address.path} from a backup and look again; "
+        "this does not affect other tables"
+    )
+
+
 def _layout(table: TableHealth, plan: TablePlan, optimize: str) -> Iterator[Finding]:
     layout = plan.facts.layout
     if layout.has_auto_cleanup:
@@ -96,6 +106,10 @@ def _layout(table: TableHealth, plan: TablePlan, optimize: str) -> Iterator[Find
 
 
 def _indexes(table: TableHealth, plan: TablePlan, optimize: str) -> Iterator[Finding]:
+    lost = dict.fromkeys(column for index in plan.facts.lost_indexes for column in index.columns)
+    if lost:
+        message = f"files of the index on {', '.join(lost)} are lost, so that lookups read the whole table"
+        yield _about(table, Severity.ACTION, "index_lost", message, optimize)
     missing = {build.name for build in plan.builds if build.is_new}
     if missing:
         intents = [intent for intent in plan.facts.intents if intent.name in missing]
@@ -105,7 +119,7 @@ def _indexes(table: TableHealth, plan: TablePlan, optimize: str) -> Iterator[Fin
             declared=tuple(f"{type_name}.{intent.column}" for intent in intents if not intent.is_built_in),
         )
         yield _about(table, Severity.ATTENTION, "index_missing", spell_missing_indexes(figures), optimize, figures)
-    elif plan.folds or plan.builds:
+    elif not lost and (plan.folds or plan.builds):
         coverage = plan.facts.coverage()
         severity = Severity.ACTION if coverage < _STALE_COVERAGE else Severity.ATTENTION
         # Rounded down: an index that misses one row of a million does not know all of them.

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from omnigraph.base.events import Events, phase
 from omnigraph.engine.interface import Engine
 from omnigraph.maintenance.optimize.table_plan import IndexBuild
 from omnigraph.storage.access import TableAccess
@@ -96,7 +97,9 @@ def cut(build: IndexBuild, fragments: Sequence[FragmentLayout], *, slots: int) -
     return tuple(tuple(piece) for piece in pieces if piece)
 
 
-def train(engine: Engine, jobs: Iterable[IndexJob], *, not_after_us: int | None) -> Mapping[str, TrainOutcome]:
+def train(
+    engine: Engine, jobs: Iterable[IndexJob], *, not_after_us: int | None, events: Events
+) -> Mapping[str, TrainOutcome]:
     """Train the models of all jobs that need one, as one piece of work; starts nothing when none does."""
     tasks = [
         TrainTask(
@@ -109,4 +112,7 @@ def train(engine: Engine, jobs: Iterable[IndexJob], *, not_after_us: int | None)
         for job in jobs
         if job.needs_training
     ]
-    return {outcome.key: outcome for outcome in engine.map(run_training, tasks)} if tasks else {}
+    if not tasks:
+        return {}
+    with phase(events, "training indexes", total=len(tasks), unit="indexes") as training:
+        return {outcome.key: outcome for outcome in engine.map(run_training, tasks, watch=training.reach)}

@@ -2,19 +2,25 @@
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from omnigraph.base.events import Events, ignore_events, phase
+from omnigraph.base.units import counted
 from omnigraph.catalog.indexes import IndexIntent, IndexKind, index_intents
 from omnigraph.catalog.model import EntityType, TableKey
-from omnigraph.errors import GraphCorrupt, HistoricalVersionReclaimed
+from omnigraph.errors import GraphCorrupt, HistoricalVersionReclaimed, OmniError
+from omnigraph.maintenance.unreadable import UNREADABLE, problem_of, refuse_unreachable
 from omnigraph.manifest.snapshot import TablePin
+from omnigraph.storage.file_references import FileKind, LostFile, lost_files_of
 from omnigraph.storage.filters import Comparison
-from omnigraph.storage.layout import TableLayout, read_layout
+from omnigraph.storage.layout import IndexLayout, TableLayout, read_layout, unreadable_indexes
 from omnigraph.storage.tables import Table
 from omnigraph.writes.authority import Capture
 
-UNREADABLE = TableLayout(version=0, fragments=(), indexes=(), column_count=0, has_blobs=False, has_auto_cleanup=False)
-"""Stands for the layout of a state that is gone."""
+UNREADABLE_LAYOUT = TableLayout(
+    version=0, fragments=(), indexes=(), column_count=0, has_blobs=False, has_auto_cleanup=False
+)
+"""Stands for the layout of a state that is gone or cannot be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +36,10 @@ class TableFacts:
     """Usable vectors of each column whose vector index is missing."""
     dimensions: Mapping[str, int] = field(default_factory=dict)
     """Width of each vector column that should have an index."""
+    lost_indexes: tuple[IndexLayout, ...] = ()
+    """Indexes whose files are gone or cannot be read; `layout` is without them."""
+    problem: str | None = None
+    """What is wrong with the table itself: it cannot be read, or files of its rows are lost."""
 
     @property
     def table_key(self) -> TableKey:
@@ -49,7 +59,7 @@ class TableFacts:
     @property
     def is_readable(self) -> bool:
         """Whether the pinned state is still there."""
-        return self.layout is not UNREADABLE
+        return self.layout is not UNREADABLE_LAYOUT
 
     @property
     def is_behind(self) -> bool:
@@ -69,32 +79,58 @@ def _share(layout: TableLayout, intent: IndexIntent) -> float:
     return 0.0 if index is None else layout.coverage(index)
 
 
-def observe_tables(capture: Capture, table_keys: tuple[TableKey, ...], *, concurrency: int) -> tuple[TableFacts, ...]:
+def observe_tables(
+    capture: Capture, table_keys: tuple[TableKey, ...], *, concurrency: int, events: Events = ignore_events
+) -> tuple[TableFacts, ...]:
     """Read the facts of the given tables that the branch owns, in the order given."""
     owned = [key for key in table_keys if capture.snapshot.pins[key].ref == capture.snapshot.own_ref]
-    with ThreadPoolExecutor(max_workers=concurrency, thread_name_prefix="optimize") as pool:
-        return tuple(pool.map(lambda key: _observe_or_set_aside(capture, key), owned))
+    with (
+        phase(events, "looking at the tables", total=len(owned), unit="tables") as looking,
+        ThreadPoolExecutor(max_workers=concurrency, thread_name_prefix="optimize") as pool,
+    ):
+        found = []
+        for facts in pool.map(lambda key: _observe_or_set_aside(capture, key), owned):
+            found.append(facts)
+            looking.advance()
+        return tuple(found)
 
 
 def _observe_or_set_aside(capture: Capture, table_key: TableKey) -> TableFacts:
-    """Read the facts of one table; of one whose pinned state is gone only its versions, so that the others go on."""
-    pin = capture.snapshot.pins[table_key]
+    """Read the facts of one table; of one that cannot be read only why, so that the others go on."""
     try:
-        return observe_table(capture, table_key)
-    except (GraphCorrupt, HistoricalVersionReclaimed):
-        head = capture.context.store.tables.head(pin.address)
-        if head is not None and head.version == pin.version:
-            raise
-        return TableFacts(
-            pin=pin,
-            layout=UNREADABLE,
-            head_version=None if head is None else head.version,
-            intents=index_intents(capture.catalog.type_by_table_key[table_key]),
-        )
+        return observe_table(capture, table_key, opens_indexes=True)
+    except (GraphCorrupt, HistoricalVersionReclaimed) as error:
+        return _without_pinned_state(capture, table_key, error)
+    except UNREADABLE as error:
+        refuse_unreachable(error)
+        return _set_aside(capture, table_key, problem_of(str(error)))
 
 
-def observe_table(capture: Capture, table_key: TableKey) -> TableFacts:
-    """Read the facts of one table."""
+def _without_pinned_state(capture: Capture, table_key: TableKey, error: OmniError) -> TableFacts:
+    """Tell of a table whose pinned state is gone which versions there are."""
+    try:
+        head = capture.context.store.tables.head(capture.snapshot.pins[table_key].address)
+    except UNREADABLE as unreadable:
+        refuse_unreachable(unreadable)
+        return _set_aside(capture, table_key, problem_of(str(unreadable)))
+    found = _set_aside(capture, table_key, None)
+    if head is not None and head.version == found.pin.version:
+        return replace(found, problem=problem_of(str(error)))
+    return replace(found, head_version=None if head is None else head.version)
+
+
+def _set_aside(capture: Capture, table_key: TableKey, problem: str | None) -> TableFacts:
+    return TableFacts(
+        pin=capture.snapshot.pins[table_key],
+        layout=UNREADABLE_LAYOUT,
+        head_version=None,
+        intents=index_intents(capture.catalog.type_by_table_key[table_key]),
+        problem=problem,
+    )
+
+
+def observe_table(capture: Capture, table_key: TableKey, *, opens_indexes: bool = False) -> TableFacts:
+    """Read the facts of one table; whether index files are there is always told, whether they can be read if asked."""
     pin = capture.snapshot.pins[table_key]
     entity = capture.catalog.type_by_table_key[table_key]
     head = capture.context.store.tables.head(pin.address)
@@ -103,15 +139,35 @@ def observe_table(capture: Capture, table_key: TableKey) -> TableFacts:
         raise GraphCorrupt(f"Table {table_key} is pinned at version {pin.version} but {found}.")
     table = head if head.version == pin.version else capture.table(table_key)
     layout = read_layout(table)
+    # Lance opens a table without its files, and says so only to whoever reads them.
+    files = lost_files_of(capture.context.store.objects, table.address, table.version)
+    lost_rows = [str(file) for file in files if file.kind is not FileKind.INDEX]
+    there = layout.index_by_name
+    lost = {name for name, index in there.items() if _has_lost(index, files)}
     intents = index_intents(entity)
+    if opens_indexes and not lost_rows:
+        lost |= unreadable_indexes(table, {intent.name for intent in intents if intent.name in there} - lost)
+    usable = replace(layout, indexes=tuple(index for index in layout.indexes if index.name not in lost))
     return TableFacts(
         pin=pin,
-        layout=layout,
+        layout=usable,
         head_version=head.version,
         intents=intents,
-        vectors=_usable_vectors(table, layout, intents),
+        vectors={} if lost_rows else _usable_vectors(table, usable, intents),
         dimensions=_dimensions(entity, intents),
+        lost_indexes=tuple(index for index in layout.indexes if index.name in lost),
+        problem=_described(lost_rows) if lost_rows else None,
     )
+
+
+def _has_lost(index: IndexLayout, files: tuple[LostFile, ...]) -> bool:
+    uuids = {segment.uuid for segment in index.segments}
+    return any(file.kind is FileKind.INDEX and not uuids.isdisjoint(file.path.split("/")) for file in files)
+
+
+def _described(lost: list[str]) -> str:
+    also = f" and {counted(len(lost) - 1, 'other file')} it needs are lost" if len(lost) > 1 else ""
+    return f"{lost[0]}{also}"
 
 
 def _usable_vectors(table: Table, layout: TableLayout, intents: tuple[IndexIntent, ...]) -> dict[str, int]:

@@ -11,6 +11,7 @@ from omnigraph.engine.interface import Engine
 from omnigraph.maintenance.optimize.grouping import RewriteGroup, group_fragments
 from omnigraph.maintenance.optimize.options import OptimizeOptions
 from omnigraph.maintenance.optimize.report import Contention, TableReport
+from omnigraph.maintenance.optimize.table_plan import CONTENDED
 from omnigraph.maintenance.optimize.work import drop_rewrite, rewrite_task
 from omnigraph.manifest.log import ACTORS, COMMITS
 from omnigraph.storage.access import TableAccess
@@ -63,7 +64,7 @@ def compact_internal(
             return InternalOutcome(report=replace(report, duration_ms=_milliseconds_since(started)))
     lost = _untouched(address, read_layout(store.tables.fresh_head(address)))
     return InternalOutcome(
-        report=replace(lost, duration_ms=_milliseconds_since(started)),
+        report=replace(lost, skipped=CONTENDED, duration_ms=_milliseconds_since(started)),
         contention=Contention(table=address.location, attempts=INTERNAL_RETRY_BUDGET),
     )
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from omnigraph.errors import Usage
+from omnigraph.manifest.commits import check_message
 
 CONCURRENCY_VARIABLE = "OMNIGRAPH_MAINTENANCE_CONCURRENCY"
 _CONCURRENCY_DEFAULT = 8
@@ -28,10 +29,13 @@ class OptimizeOptions:
     max_memory: int = 1 << 30
     """Bytes that one worker may use for the rows it rewrites."""
     dry_run: bool = False
+    message: str | None = None
+    """What the commit is to say about itself."""
     wait_seconds: float = 0.0
 
     def check(self) -> None:
         """Raise `Usage` for a value that could not work."""
+        check_message(self.message)
         if self.target_rows < 1:
             raise Usage("--target-rows must be at least 1.", flag="--target-rows")
         if self.max_bytes_per_file < 1:

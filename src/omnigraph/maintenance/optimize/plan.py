@@ -13,7 +13,7 @@ from omnigraph.maintenance.optimize.budget import admit
 from omnigraph.maintenance.optimize.facts import TableFacts
 from omnigraph.maintenance.optimize.grouping import RewriteGroup, group_fragments
 from omnigraph.maintenance.optimize.options import OptimizeOptions
-from omnigraph.maintenance.optimize.table_plan import BEHIND, BLOBS, DRIFT, IndexBuild, PendingIndex, TablePlan
+from omnigraph.maintenance.optimize.table_plan import BEHIND, BLOBS, DAMAGED, DRIFT, IndexBuild, PendingIndex, TablePlan
 from omnigraph.storage.compaction import LANCE_SUPPORTS_BLOB_COMPACTION
 from omnigraph.storage.indexing import (
     VECTORS_TO_TRAIN_MIN,
@@ -39,6 +39,8 @@ def plan_table(facts: TableFacts, options: OptimizeOptions) -> TablePlan:
 
 def _wished(facts: TableFacts, options: OptimizeOptions) -> TablePlan:
     """Choose the rewrites and index work that bring one table to its target layout, whatever they cost."""
+    if facts.problem is not None:
+        return TablePlan(facts=facts, skipped=DAMAGED)
     if facts.is_behind:
         return TablePlan(facts=facts, skipped=BEHIND)
     if facts.is_drifted:
@@ -98,12 +100,13 @@ def _inherited_btree_fragments(layout: TableLayout) -> frozenset[int]:
 def _missing_indexes(facts: TableFacts) -> tuple[tuple[IndexBuild, ...], tuple[PendingIndex, ...]]:
     builds: list[IndexBuild] = []
     pending: list[PendingIndex] = []
+    lost = {index.name for index in facts.lost_indexes}
     for intent in facts.intents:
         if intent.name in facts.layout.index_by_name:
             continue
         reason = _cannot_be_built(facts, intent)
         if reason is None:
-            builds.append(_build(facts, intent, is_new=True))
+            builds.append(_build(facts, intent, is_new=intent.name not in lost))
         else:
             pending.append(PendingIndex(column=intent.column, reason=reason))
     return tuple(builds), tuple(pending)

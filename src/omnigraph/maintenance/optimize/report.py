@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from omnigraph.base.showing import Shown
 from omnigraph.catalog.indexes import IndexIntent
 from omnigraph.errors import Effect, MaintenanceContention, OmniError, OptimizePartial
 from omnigraph.maintenance.optimize.costs import live_rows
@@ -48,8 +49,8 @@ class Contention:
     attempts: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OptimizeResult:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class OptimizeResult(Shown):
     """One run over one branch."""
 
     uri: str
@@ -136,6 +137,7 @@ def report_preview(plan: TablePlan, *, publish_seconds: float) -> TableReport:
         fragments_removed=sum(len(group.fragments) for group in plan.groups),
         fragments_added=len(plan.groups),
         skipped=plan.skipped,
+        error=_damage(plan),
         manifest_version=facts.pin.version,
         lance_head_version=facts.head_version,
         pending_indexes=(*plan.pending, *plan.postponed),
@@ -157,6 +159,7 @@ def report_untouched(plan: TablePlan) -> TableReport:
     return TableReport(
         table_key=plan.table_key,
         skipped=plan.skipped,
+        error=_damage(plan),
         manifest_version=facts.pin.version,
         lance_head_version=facts.head_version,
         pending_indexes=(*plan.pending, *plan.postponed),
@@ -210,6 +213,12 @@ def report_committed(found: TableCommit) -> TableReport:
         pause_ms=_milliseconds(found.pause_seconds),
         duration_ms=_milliseconds(work.seconds + found.pause_seconds),
     )
+
+
+def _damage(plan: TablePlan) -> str | None:
+    if plan.facts.problem is None:
+        return None
+    return f"{plan.facts.problem}; restore {plan.facts.pin.address.path} from a backup"
 
 
 def _coverage_to_come(plan: TablePlan, before: float) -> float:

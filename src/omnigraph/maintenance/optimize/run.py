@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from omnigraph.base import clock, faults
-from omnigraph.base.events import Events, Noted, ignore_events
+from omnigraph.base.events import Events, Noted, Warned, ignore_events
 from omnigraph.catalog.model import TableKey
 from omnigraph.catalog.type_names import find_types
 from omnigraph.engine.choice import EngineChoice
@@ -35,10 +35,11 @@ from omnigraph.maintenance.optimize.report import (
     report_uncommitted,
     report_untouched,
 )
-from omnigraph.maintenance.optimize.table_plan import BEHIND, DRIFT, TablePlan
+from omnigraph.maintenance.optimize.table_plan import BEHIND, BLOBS, DRIFT, TablePlan
 from omnigraph.maintenance.optimize.tail import Tail, run_tail
 from omnigraph.maintenance.optimize.work import TableWork, carry_out_tasks, drop_files
 from omnigraph.maintenance.repair.drift import find_lasting_drift
+from omnigraph.maintenance.unreadable import UNREADABLE, problem_of, refuse_unreachable
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.storage.access import ANY_OPERATION
 from omnigraph.storage.tables import TableAddress
@@ -110,7 +111,11 @@ class _Run:
         share = PUBLISH_SECONDS / max(1, sum(plan.has_work for plan in plans))
         reports = [report_preview(plan, publish_seconds=share) for plan in plans]
         for address in self._internal_tables():
-            previewed = preview_internal(self._context.store.tables, address, self._options)
+            try:
+                previewed = preview_internal(self._context.store.tables, address, self._options)
+            except UNREADABLE as failure:
+                refuse_unreachable(failure)
+                previewed = report_failed_internal(address, failure)
             if previewed is not None:
                 reports.append(previewed)
         decision = self._choice.decide(_work_bytes(plans))
@@ -170,7 +175,9 @@ class _Run:
         """
         for _ in range(_LOOKS_MAX):
             capture = capture_branch(self._context, self._branch)
-            facts = observe_tables(capture, self._table_keys(capture), concurrency=self._looked_at_once)
+            facts = observe_tables(
+                capture, self._table_keys(capture), concurrency=self._looked_at_once, events=self._events
+            )
             in_doubt = self._in_doubt(facts)
             if not in_doubt:
                 break
@@ -222,6 +229,13 @@ class _Run:
                     f"{plan.table_key} {found} but the graph pins version {pinned}: skipped. Its newest rows are lost; "
                     "restore it from a backup."
                 )
+            elif plan.skipped == BLOBS:
+                self._events(
+                    Warned(
+                        message=f"{plan.table_key} has blob columns, which this version of Lance cannot compact: "
+                        "skipped, and its indexes were not updated either. Reads and writes are not affected."
+                    )
+                )
         pause = PUBLISH_SECONDS + sum(plan.tail_seconds for plan in plans)
         if pause > TAIL_SECONDS_MAX:
             self._note(
@@ -265,6 +279,7 @@ class _Run:
                 concurrency=self._concurrency,
                 may_replan=attempt < ATTEMPTS,
                 started=self._started,
+                message=self._options.message,
                 events=self._events,
             )
             if not tail.stale or attempt == ATTEMPTS:
@@ -273,10 +288,17 @@ class _Run:
             same_schema = former.snapshot.schema == capture.snapshot.schema
             for work in works:
                 if work.plan.table_key in tail.stale:
-                    plan_again(capture, work, self._options, same_schema=same_schema)
+                    self._plan_again(capture, work, same_schema=same_schema)
         for work in works:
             work.is_contended = work.plan.table_key in tail.stale
         return tail
+
+    def _plan_again(self, capture: Capture, work: TableWork, *, same_schema: bool) -> None:
+        try:
+            plan_again(capture, work, self._options, same_schema=same_schema)
+        except UNREADABLE as failure:
+            refuse_unreachable(failure)
+            work.error = problem_of(str(failure))
 
     def _reports(self, plans: Sequence[TablePlan], works: list[TableWork], tail: Tail) -> list[TableReport]:
         committed = {found.work.plan.table_key: report_committed(found) for found in tail.commits}

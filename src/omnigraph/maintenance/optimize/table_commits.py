@@ -100,10 +100,12 @@ class _Steps:
             faults.reach("optimize.after_index_fold")
 
     def _replace(self) -> None:
-        builds = self._found.builds
-        if builds:
-            names = {made.build.name for made in builds}
-            replaced = [index for index in self._layout().indexes if index.name in names]
+        """Put in what was built, and take out what it replaces and what cannot be read."""
+        builds, lost = self._found.builds, self._found.work.plan.drops
+        if builds or lost:
+            there = {index.name: index for index in (*lost, *self._layout().indexes)}
+            names = {*(made.build.name for made in builds), *(index.name for index in lost)}
+            replaced = [index for name, index in sorted(there.items()) if name in names]
             segments = [made.segment for made in builds]
             self._commit(stage_indexes(self._head, segments, replaced, properties=self._properties))
             self._found.built = builds

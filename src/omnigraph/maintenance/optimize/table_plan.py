@@ -12,6 +12,7 @@ from omnigraph.storage.layout import FragmentLayout, IndexLayout
 
 DRIFT = "DriftNeedsRepair"
 BEHIND = "BehindNeedsRestore"
+DAMAGED = "DamagedNeedsRestore"
 BLOBS = "BlobColumnsUnsupportedByLance"
 CONTENDED = "Contended"
 
@@ -77,7 +78,12 @@ class TablePlan:
     @property
     def has_index_work(self) -> bool:
         """Whether something would be committed besides rewrites."""
-        return bool(self.folds or self.builds or self.facts.layout.needs_upkeep)
+        return bool(self.folds or self.builds or self.drops or self.facts.layout.needs_upkeep)
+
+    @property
+    def drops(self) -> tuple[IndexLayout, ...]:
+        """Indexes to take out because they cannot be read; what is declared of them is among `builds`."""
+        return self.facts.lost_indexes
 
     @property
     def bytes_read(self) -> int:

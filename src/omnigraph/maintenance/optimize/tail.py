@@ -6,17 +6,19 @@ This is the only part that writers wait for. Nothing is read or computed here th
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from omnigraph.base import clock, faults, ids
-from omnigraph.base.events import Events
+from omnigraph.base.events import Events, Phase, phase
 from omnigraph.branches.gates import hold_branches
 from omnigraph.catalog.model import TableKey
 from omnigraph.maintenance.admission import refuse_pending_on
 from omnigraph.maintenance.optimize.costs import PUBLISH_SECONDS, TAIL_SECONDS_MAX
 from omnigraph.maintenance.optimize.table_commits import TableCommit, commit_table
 from omnigraph.maintenance.optimize.work import FinishedRewrite, TableWork
-from omnigraph.manifest.commits import Commit, CommitKind
+from omnigraph.maintenance.unreadable import UNREADABLE, problem_of, refuse_unreachable
+from omnigraph.manifest.commits import MESSAGE, Commit, CommitKind
 from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
 from omnigraph.storage.checksums import for_sidecar
@@ -62,6 +64,7 @@ def run_tail(
     concurrency: int,
     may_replan: bool,
     started: float,
+    message: str | None,
     events: Events,
 ) -> Tail:
     """Take the gates once for all tables, check what writers did meanwhile, commit and publish.
@@ -86,8 +89,9 @@ def run_tail(
         _share_spare_time(ready)
         tail.commits = ready
         effects = tuple(found.effect for found in ready)
+        said = {} if message is None else {MESSAGE: message}
         sidecar = describe_operation(
-            snapshot, identity, effects, {"tables": {found.pin.table_key: {} for found in ready}}
+            snapshot, identity, effects, {"tables": {found.pin.table_key: {} for found in ready}, **said}
         )
         preconditions = Preconditions(
             incarnation=snapshot.incarnation,
@@ -95,14 +99,11 @@ def run_tail(
             ir_hash=snapshot.schema.ir_hash,
             expected_pins={found.pin.identity: (found.pin.ref, found.pin.version) for found in ready},
         )
-        tail.commit = carry_out(
-            context,
-            sidecar,
-            lock,
-            lambda: _commit_tables(context, ready, lock, identity.transaction_properties, concurrency, started),
-            preconditions,
-            events,
-        )
+        with phase(events, "publishing", total=len(ready), unit="tables") as publishing:
+            commit_ready = partial(
+                _commit_tables, context, ready, lock, identity.transaction_properties, concurrency, started, publishing
+            )
+            tail.commit = carry_out(context, sidecar, lock, commit_ready, preconditions, events)
     tail.closed_seconds = clock.monotonic_seconds() - closed_at
     tail.share_pause()
     return tail
@@ -119,10 +120,12 @@ def _check_tables(
 ) -> list[TableCommit]:
     """Look at every table as it is now; return what can be committed, and note in `tail` what writers overtook."""
     with ThreadPoolExecutor(max_workers=concurrency, thread_name_prefix="optimize") as pool:
-        heads = list(pool.map(lambda work: context.store.tables.head(work.pinned.address), works))
+        heads = list(pool.map(lambda work: _head_of(context, work), works))
     tail.stale += _set_lost_files_aside(context, works)
     ready = []
     for work, head in zip(works, heads, strict=True):
+        if work.error is not None:
+            continue
         pin = snapshot.pin_of(work.plan.facts.pin.identity)
         if pin is None or pin.address != work.pinned.address or not same_schema:
             tail.stale.append(work.plan.table_key)
@@ -151,6 +154,16 @@ def _set_lost_files_aside(context: GraphContext, works: Sequence[TableWork]) -> 
             work.make_again(lost)
             stale.append(work.plan.table_key)
     return stale
+
+
+def _head_of(context: GraphContext, work: TableWork) -> Table | None:
+    """Open a table as it is now; one that broke meanwhile is given up, and the others are committed."""
+    try:
+        return context.store.tables.head(work.pinned.address)
+    except UNREADABLE as error:
+        refuse_unreachable(error)
+        work.error = problem_of(str(error))
+        return None
 
 
 def _still_good(work: TableWork, pin: TablePin, head: Table) -> TableCommit:
@@ -194,7 +207,7 @@ def _share_spare_time(ready: Sequence[TableCommit]) -> None:
 
 def _has_work(found: TableCommit) -> bool:
     plan = found.work.plan
-    return bool(found.rewrites or found.builds or plan.folds or plan.facts.layout.needs_upkeep)
+    return bool(found.rewrites or found.builds or plan.folds or plan.drops or plan.facts.layout.needs_upkeep)
 
 
 def _commit_tables(
@@ -204,10 +217,12 @@ def _commit_tables(
     properties: Mapping[str, str],
     concurrency: int,
     started: float,
+    publishing: Phase,
 ) -> Achieved | None:
     """Commit every table, several at a time; one that fails half-way is published where it stands, with the others."""
     with ThreadPoolExecutor(max_workers=concurrency, thread_name_prefix="optimize") as pool:
-        list(pool.map(lambda found: commit_table(context, found, lock, properties), ready))
+        for _ in pool.map(lambda found: commit_table(context, found, lock, properties), ready):
+            publishing.advance()
     faults.reach("optimize.before_publish")
     moved = [found for found in ready if found.reached is not None]
     if not moved:

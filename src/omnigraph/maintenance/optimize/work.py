@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from omnigraph.base import faults
-from omnigraph.base.events import Advanced, Events
+from omnigraph.base.events import Events, phase
 from omnigraph.engine.interface import Engine
 from omnigraph.maintenance.optimize.builds import IndexJob, cut, job_key, train
 from omnigraph.maintenance.optimize.grouping import RewriteGroup
@@ -120,7 +120,7 @@ def carry_out_tasks(
     What a worker did not get to before the deadline stays to be made; what failed its check fails its table.
     """
     jobs = {job.key: (work, job) for work in works for job in _index_jobs(store, work, slots=engine.slots)}
-    models = train(engine, [job for _, job in jobs.values()], not_after_us=not_after_us)
+    models = train(engine, [job for _, job in jobs.values()], not_after_us=not_after_us, events=events)
     tasks: list[tuple[int, OptimizeTask]] = []
     groups: dict[str, tuple[TableWork, RewriteGroup]] = {}
     for work in works:
@@ -135,16 +135,19 @@ def carry_out_tasks(
             continue
         size = sum(fragment.bytes for fragment in work.plan.facts.layout.fragments) // len(job.pieces)
         tasks += [(size, task) for task in job.tasks(trained.model if trained is not None else None, not_after_us)]
-    ordered = [task for _, task in sorted(tasks, key=lambda sized: -sized[0])]
-    for done, outcome in enumerate(engine.map(run_task, ordered), start=1):
-        if isinstance(outcome, RewriteOutcome):
-            _take_rewrite(outcome, *groups[outcome.key])
-        else:
-            built.setdefault(job_key(outcome.key), []).append(outcome)
-        events(Advanced(phase="rewrite", done=done, total=len(ordered), unit="tasks"))
-    for key, outcomes in built.items():
-        work, job = jobs[key]
-        _take_build(job.finish(outcomes), work, job.build)
+    tasks.sort(key=lambda sized: -sized[0])
+    weights = [size for size, _ in tasks]
+    with phase(events, "rewriting and indexing", total=sum(weights), unit="bytes") as rewriting:
+        for outcome in engine.map(run_task, [task for _, task in tasks], weights=weights, watch=rewriting.reach):
+            if isinstance(outcome, RewriteOutcome):
+                _take_rewrite(outcome, *groups[outcome.key])
+            else:
+                built.setdefault(job_key(outcome.key), []).append(outcome)
+    with phase(events, "finishing indexes", total=len(built), unit="indexes") as finishing:
+        for key, outcomes in built.items():
+            work, job = jobs[key]
+            _take_build(job.finish(outcomes), work, job.build)
+            finishing.advance()
 
 
 def _index_jobs(store: GraphStore, work: TableWork, *, slots: int) -> Iterator[IndexJob]:

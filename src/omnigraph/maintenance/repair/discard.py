@@ -6,7 +6,7 @@ from omnigraph.base import faults, ids
 from omnigraph.base.events import Events
 from omnigraph.errors import GraphCorrupt
 from omnigraph.maintenance.repair.drift import TableDrift
-from omnigraph.manifest.commits import Commit, CommitKind
+from omnigraph.manifest.commits import MESSAGE, Commit, CommitKind
 from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions
 from omnigraph.manifest.snapshot import GraphSnapshot
 from omnigraph.storage.locks import HeldLock
@@ -24,6 +24,7 @@ def discard(
     lock: HeldLock,
     *,
     actor: str,
+    message: str | None,
     events: Events,
 ) -> Commit | None:
     """Restore every drifted table to its pin and publish all of them as one commit; the caller holds the gates.
@@ -41,6 +42,8 @@ def discard(
     described = {
         drift.pin.table_key: {"restored": drift.pin.version, "discarded_up_to": drift.head_version} for drift in drifted
     }
+
+    said = {} if message is None else {MESSAGE: message}
 
     def restore() -> Achieved:
         moves = []
@@ -61,7 +64,7 @@ def discard(
 
     return carry_out(
         context,
-        describe_operation(snapshot, identity, tuple(effects.values()), {"discarded": described}),
+        describe_operation(snapshot, identity, tuple(effects.values()), {"discarded": described, **said}),
         lock,
         restore,
         Preconditions(

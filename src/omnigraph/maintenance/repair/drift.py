@@ -1,6 +1,6 @@
 """Where a table's HEAD is not its pin, and what made the versions in between."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -141,7 +141,7 @@ def branches_to_examine(context: GraphContext, branch: str | None) -> list[str]:
     return [branch] if branch is not None else [MAIN_BRANCH, *context.manifest.branch_names()]
 
 
-def check_table_keys(snapshots: Iterator[GraphSnapshot], table_keys: Sequence[str]) -> tuple[TableKey, ...]:
+def check_table_keys(snapshots: Iterable[GraphSnapshot], table_keys: Sequence[str]) -> tuple[TableKey, ...]:
     """Return the keys of the named tables, or raise for the first that no examined branch has."""
     return find_types(table_keys, {key for snapshot in snapshots for key in snapshot.pins}, what="table")
 

@@ -4,15 +4,17 @@ Publishing moves pins to existing versions; no row is rewritten. What is publish
 branch is closed to writers while HEAD and its transactions are read once more.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from omnigraph.base import clock, faults, ids
 from omnigraph.base.events import Events, ignore_events
+from omnigraph.base.showing import Shown
 from omnigraph.branches.gates import hold_branches
 from omnigraph.catalog.model import TableKey
+from omnigraph.errors import OmniError
 from omnigraph.maintenance.admission import refuse_pending_on, require_settled, sole_maintainer
 from omnigraph.maintenance.repair.consequences import BrokenRules, broken_rules
 from omnigraph.maintenance.repair.discard import discard
@@ -26,7 +28,7 @@ from omnigraph.maintenance.repair.drift import (
 )
 from omnigraph.maintenance.repair.review import DriftReview, review_drift
 from omnigraph.maintenance.unreadable import UNREADABLE, problem_of, refuse_unreachable
-from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId, CommitKind
+from omnigraph.manifest.commits import MAIN_BRANCH, MESSAGE, Commit, CommitId, CommitKind, check_message
 from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions
 from omnigraph.manifest.rows import MANIFEST
 from omnigraph.manifest.snapshot import GraphSnapshot
@@ -84,8 +86,8 @@ class RepairRow:
     """Whether it could not be looked at; it stays as it is, whatever the consent."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RepairReport:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class RepairReport(Shown):
     """All rows of one run, and the commits it made."""
 
     consent: Consent
@@ -106,6 +108,7 @@ def run_repair(
     branch: str | None = None,
     tables: Sequence[str] = (),
     review_limit: int | None = None,
+    message: str | None = None,
     sample_limit: int = SAMPLES_SHOWN,
     wait_seconds: float = 0.0,
     events: Events = ignore_events,
@@ -115,17 +118,22 @@ def run_repair(
     With `review_limit`, rows say what publishing changes and which rules that breaks, with up to that many samples.
     What is published although nobody can vouch for it is judged by the rules in any case, with `sample_limit` samples.
     """
+    check_message(message)
     require_settled(context, "repair")
     branches, unreadable = _readable_branches(context, branch)
-    keys = check_table_keys((context.manifest.load(name).snapshot for name in branches), tables)
+    seen = _of_each_that_lives(context, branches, branch, lambda name: context.manifest.load(name).snapshot)
+    keys = check_table_keys(seen, tables)
     looking = _Looking(consent=consent, keys=keys, review_limit=review_limit, sample_limit=sample_limit)
     if consent is Consent.PREVIEW:
-        rows = [row for name in branches for row in _preview_branch(context, name, looking)]
+        found = _of_each_that_lives(context, branches, branch, lambda name: _preview_branch(context, name, looking))
+        rows = [row for rows in found for row in rows]
         return RepairReport(consent=consent, rows=(*rows, *unreadable), commits=())
     with sole_maintainer(context, "repair", wait_seconds=wait_seconds, events=events):
         # Once more under the lock: what another run was doing meanwhile is over now.
         require_settled(context, "repair")
-        outcomes = [_repair_branch(context, name, looking, events) for name in branches]
+        outcomes = _of_each_that_lives(
+            context, branches, branch, lambda name: _repair_branch(context, name, looking, message, events)
+        )
     return RepairReport(
         consent=consent,
         rows=(*(row for rows, _ in outcomes for row in rows), *unreadable),
@@ -167,6 +175,23 @@ def _readable_branches(context: GraphContext, branch: str | None) -> tuple[list[
     return names, unreadable
 
 
+Outcome = TypeVar("Outcome")
+
+
+def _of_each_that_lives(
+    context: GraphContext, names: Sequence[str], asked_for: str | None, act: Callable[[str], Outcome]
+) -> list[Outcome]:
+    """Return what comes of every branch; one that somebody deletes meanwhile is left out, unless it was asked for."""
+    outcomes = []
+    for name in names:
+        try:
+            outcomes.append(act(name))
+        except OmniError:
+            if name == asked_for or name in context.manifest.incarnations():
+                raise
+    return outcomes
+
+
 def _unreadable_branch(name: str, error: BaseException) -> RepairRow:
     return RepairRow(
         table_key=TableKey(MANIFEST.location),
@@ -189,7 +214,7 @@ def _preview_branch(context: GraphContext, branch: str, looking: _Looking) -> li
 
 
 def _repair_branch(
-    context: GraphContext, branch: str, looking: _Looking, events: Events
+    context: GraphContext, branch: str, looking: _Looking, message: str | None, events: Events
 ) -> tuple[list[RepairRow], Commit | None]:
     bring_up_to_date(context, branch)
     keys, consent = looking.keys, looking.consent
@@ -205,13 +230,13 @@ def _repair_branch(
         if not chosen:
             return rows, None
         if consent is Consent.DISCARD:
-            return rows, discard(context, snapshot, chosen, lock, actor=REPAIR_ACTOR, events=events)
+            return rows, discard(context, snapshot, chosen, lock, actor=REPAIR_ACTOR, message=message, events=events)
         faults.reach("repair.before_publish")
         lock.ensure_seconds_left()
         commit = context.publisher.publish(
             branch,
             ManifestChanges(pins=tuple(_pin_move(drift) for drift in chosen)),
-            _commit(branch, chosen, rows),
+            _commit(branch, chosen, rows, message),
             _preconditions(snapshot, chosen),
         )
         finish_published(context, commit, events)
@@ -318,7 +343,7 @@ def _pin_move(drift: TableDrift) -> PinMove:
     )
 
 
-def _commit(branch: str, chosen: Sequence[TableDrift], rows: Sequence[RepairRow]) -> Commit:
+def _commit(branch: str, chosen: Sequence[TableDrift], rows: Sequence[RepairRow], message: str | None) -> Commit:
     broken = {row.table_key: dict(row.broken.by_code) for row in rows if row.broken is not None and row.broken.total}
     repaired: dict[str, Any] = {
         drift.pin.table_key: {
@@ -339,7 +364,7 @@ def _commit(branch: str, chosen: Sequence[TableDrift], rows: Sequence[RepairRow]
         kind=CommitKind.REPAIR,
         actor_id=REPAIR_ACTOR,
         created_at_us=clock.now_us(),
-        metadata={"repaired": repaired},
+        metadata={"repaired": repaired, **({} if message is None else {MESSAGE: message})},
     )
 
 

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from omnigraph.base import ids
-from omnigraph.base.events import Advanced, Events
+from omnigraph.base.events import Events, phase
 from omnigraph.embedding.config import EmbedConfig
 from omnigraph.engine.interface import Engine
 from omnigraph.pipeline.embed.chunks import CHUNK_BYTES, embed_chunk
 from omnigraph.pipeline.embed.destination import Destination, Write, make_directory
 from omnigraph.pipeline.embed.records import EmbedJob
+from omnigraph.pipeline.embed.workers import EMBEDDING
 from omnigraph.pipeline.load.bulk.pieces import Piece, plan_pieces
 from omnigraph.pipeline.load.sources import InputFile
 from omnigraph.pipeline.outputs import appearing_file
@@ -77,12 +78,10 @@ def rewrite_on_workers(
             )
             for worker in range(workers)
         ]
-
-        def watch(done: int) -> None:
-            events(Advanced(phase="embed", done=done, total=len(tasks), unit="tasks"))
-
-        for _ in engine.map(embed_pieces, tasks, watch=watch):
-            pass
+        weights = [sum(piece.stored_bytes for piece in task.pieces) for task in tasks]
+        with phase(events, EMBEDDING, total=sum(weights), unit="bytes") as embedding:
+            for _ in engine.map(embed_pieces, tasks, weights=weights, watch=embedding.reach):
+                pass
         with destination.appearing(files) as sinks:
             for file, write in sinks:
                 for piece in pieces:

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from omnigraph.base.events import Advanced, EngineChosen, Events, Warned
+from omnigraph.base import work
+from omnigraph.base.events import EngineChosen, Events, Warned, phase
 from omnigraph.base.units import spell_bytes
 from omnigraph.embedding.config import EmbedConfig
 from omnigraph.engine.choice import EngineChoice, EngineName
@@ -23,8 +24,17 @@ from omnigraph.pipeline.embed.records import EmbedJob, EmbedRecord
 from omnigraph.pipeline.embed.result import EmbedMode, EmbedResult
 from omnigraph.pipeline.embed.selection import Selection
 from omnigraph.pipeline.embed.spec import EmbedSpec
+from omnigraph.pipeline.embed.workers import EMBEDDING
 from omnigraph.pipeline.load.lines import Chunk, read_chunks
-from omnigraph.pipeline.load.sources import InputFile, InputReader, LocalInputs, find_inputs
+from omnigraph.pipeline.load.sources import (
+    READING_INPUT,
+    CountedInputs,
+    InputFile,
+    InputReader,
+    LocalInputs,
+    find_inputs,
+)
+from omnigraph.pipeline.paths import given_path
 from omnigraph.records.findings import Finding, FindingCollector, Rejected
 from omnigraph.records.report import rejected
 
@@ -60,15 +70,17 @@ def run_embed_files(
     job = EmbedJob(spec=spec, selection=Selection.of(spec, types=types, select=select), mode=mode)
     for warning in spec.warnings:
         events(Warned(message=warning))
-    files = find_inputs(str(input), store=LocalInputs())
-    counts = _look(files, job)
+    given_path(output, flag="--output")
+    files = find_inputs(given_path(input, flag="--input"), store=LocalInputs())
+    size = sum(file.size_bytes or 0 for file in files)
+    with phase(events, READING_INPUT, total=size, unit="bytes") as reading, work.reporting(reading.advance):
+        counts = _look(files, job)
     provider = config() if counts.embedded else None
     if provider is not None:
         for warning in provider.warnings:
             events(Warned(message=warning))
     is_directory = Path(input).is_dir()
     _refuse_foreign_directory(Path(output), is_directory=is_directory)
-    size = sum(file.size_bytes or 0 for file in files)
     destination = Destination(output=Path(output), is_directory=is_directory)
     in_process = LocalEngine()
     engine: Engine = in_process
@@ -135,21 +147,17 @@ def _rewrite(
     total: int,
     events: Events,
 ) -> None:
-    done = 0
-
-    def advance(count: int) -> None:
-        nonlocal done
-        done += count
-        events(Advanced(phase="embed", done=done, total=total, unit="records"))
-
-    with destination.appearing(files) as sinks:
+    with (
+        phase(events, EMBEDDING, total=total, unit="records") as embedding,
+        destination.appearing(files) as sinks,
+    ):
         for file, sink in sinks:
             for chunk in _chunks(file):
-                sink(embed_chunk(chunk, job, config, advance))
+                sink(embed_chunk(chunk, job, config, embedding.advance))
 
 
 def _chunks(file: InputFile) -> Iterator[Chunk]:
-    with InputReader(file, LocalInputs()) as reader:
+    with InputReader(file, CountedInputs(LocalInputs())) as reader:
         yield from read_chunks(reader, name=file.name, chunk_bytes=CHUNK_BYTES)
 
 

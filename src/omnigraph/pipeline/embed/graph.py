@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from omnigraph.base import ids
 from omnigraph.base.endings import tell
-from omnigraph.base.events import Advanced, EngineChosen, Events, Warned
+from omnigraph.base.events import EngineChosen, Events, Warned, phase
 from omnigraph.base.units import counted
 from omnigraph.catalog.model import NodeType, TableKey
 from omnigraph.embedding.config import EmbedConfig
@@ -21,10 +21,10 @@ from omnigraph.embedding.embedder import embed_texts
 from omnigraph.embedding.vectors import vector_column
 from omnigraph.engine.choice import EngineChoice, EngineName
 from omnigraph.engine.opening import close_at_end, open_engine
-from omnigraph.manifest.commits import CommitKind, check_actor
+from omnigraph.manifest.commits import CommitKind, check_actor, check_message
 from omnigraph.pipeline.embed.result import EmbedMode, EmbedResult
 from omnigraph.pipeline.embed.targets import Target, find_targets
-from omnigraph.pipeline.embed.workers import WorkersEmbedWriter, pending_texts
+from omnigraph.pipeline.embed.workers import EMBEDDING, WorkersEmbedWriter, pending_texts
 from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID
 from omnigraph.writes.aftermath import says_what_is_published
@@ -46,6 +46,7 @@ def run_embed(
     branch: str,
     reembed_all: bool,
     actor_id: str | None,
+    message: str | None,
     config: EmbedConfig,
     choice: EngineChoice,
     events: Events,
@@ -55,6 +56,7 @@ def run_embed(
     With `reembed_all`, vectors that exist are made again too.
     """
     check_actor(actor_id)
+    check_message(message)
     capture = capture_branch(context, branch)
     targets = find_targets(capture.catalog, types)
     for warning in config.warnings:
@@ -63,7 +65,7 @@ def run_embed(
         config.require_model(target.embed.model, where=target.spelled)
     with ExitStack() as ending:
         writer, engine, reason = _writer(capture, targets, ending, reembed_all, actor_id, config, choice, events)
-        commit = run_write(context, writer, events)
+        commit = run_write(context, writer, events, message=message)
     if engine is None:
         engine, reason = "local", f"{counted(writer.embedded, 'text')}, {config.provider} provider"
         tell(events, EngineChosen(engine=engine, reason=reason))
@@ -150,18 +152,12 @@ class EmbeddedTexts:
         places = self._place_by_text.setdefault(dimension, {})
         parts = self._parts.setdefault(dimension, [vector_column([], dimension)])
         missing = [text for text in dict.fromkeys(texts) if text not in places]
-        done = 0
-
-        def advance(count: int) -> None:
-            nonlocal done
-            done += count
-            self.events(Advanced(phase=f"embed {target.spelled}", done=done, total=len(missing), unit="texts"))
-
-        for start in range(0, len(missing), _TEXTS_AT_ONCE):
-            portion = missing[start : start + _TEXTS_AT_ONCE]
-            parts.append(embed_texts(self.config, portion, dimension=dimension, advance=advance))
-            for text in portion:
-                places[text] = len(places)
+        with phase(self.events, f"{EMBEDDING} {target.spelled}", total=len(missing), unit="texts") as embedding:
+            for start in range(0, len(missing), _TEXTS_AT_ONCE):
+                portion = missing[start : start + _TEXTS_AT_ONCE]
+                parts.append(embed_texts(self.config, portion, dimension=dimension, advance=embedding.advance))
+                for text in portion:
+                    places[text] = len(places)
         return pa.concat_arrays(parts).take(pa.array([places[text] for text in texts], pa.int64()))
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from omnigraph.base.showing import Shown
 from omnigraph.manifest.commits import Commit
 
 
@@ -15,8 +16,8 @@ class EmbedMode(StrEnum):
     CLEAN = "clean"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EmbedResult:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class EmbedResult(Shown):
     """Counts of one run; over a graph, records are the rows of the chosen types and the others count vectors."""
 
     input: str

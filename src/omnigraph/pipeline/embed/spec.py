@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from omnigraph.base.yaml_text import read_yaml
 from omnigraph.errors import Io, Usage
 
 _DEFAULT_OUTPUT = "build/seed.embedded.jsonl"
@@ -53,7 +54,7 @@ class EmbedSpec:
         """Read a spec file."""
         try:
             value = json.loads(_text(path))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise _wrong(str(path), f"not JSON: {error}") from error
         return cls.parse(value, source=str(path))
 
@@ -69,12 +70,11 @@ class SeedManifest:
     @classmethod
     def read(cls, path: str | Path) -> "SeedManifest":
         """Read a manifest; raise `Usage` naming what is missing."""
-        import yaml
-
         source = str(path)
+        text = _text(path)
         try:
-            value = yaml.safe_load(_text(path))
-        except yaml.YAMLError as error:
+            value = read_yaml(text)
+        except ValueError as error:
             raise _wrong(source, f"not YAML: {error}") from error
         if not isinstance(value, dict):
             raise _wrong(source, "a manifest has the members `sources` and `embeddings`")

@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.base.events import Advanced, Events
+from omnigraph.base import work
+from omnigraph.base.events import Events, phase
 from omnigraph.catalog.model import NodeType, TableKey
 from omnigraph.embedding.config import EmbedConfig
 from omnigraph.embedding.embedder import embed_texts
-from omnigraph.engine.interface import Engine, Watch
+from omnigraph.engine.interface import Engine
 from omnigraph.manifest.commits import CommitKind
 from omnigraph.pipeline.embed.targets import Target
 from omnigraph.pipeline.load.bulk.rewriting import Rewritten
@@ -32,6 +33,8 @@ from omnigraph.writes.delta import rows_without, with_strip
 from omnigraph.writes.protocol import PreparedTable, PreparedWrite, WriteIdentity
 from omnigraph.writes.sidecar import SidecarKind
 
+EMBEDDING = "embedding"
+"""What the phase is called in which texts become vectors, wherever that happens."""
 _TEXTS_AT_ONCE = 4_096
 _WRITE_BYTES = 64 << 20
 """How much a worker holds before it becomes a data file."""
@@ -158,8 +161,10 @@ class _KeptVectors:
         if len(asked) == 0:
             return rows
         self.given += len(asked)
+        asked_bytes = pc.sum(pc.binary_length(asked)).as_py()
         distinct = asked.unique()
         vectors = self._vectors(distinct, target.dimension)
+        work.did(asked_bytes)
         at = pc.index_in(texts, value_set=distinct)
         new = vectors.take(pc.if_else(wants, at, pa.scalar(None, at.type))).cast(old.type)
         column = pc.if_else(wants, new, old)
@@ -202,20 +207,22 @@ class WorkersEmbedWriter:
     def prepare(self, capture: Capture, identity: WriteIdentity) -> PreparedWrite | None:
         """Have workers fetch what is missing in the captured state, and plan the transactions of what they wrote."""
         capture.expect(ir_hash=self.ir_hash)
-        tasks = self._tasks(capture)
-        outcomes = self.engine.map(embed_tables, tasks, watch=self._watch(len(tasks)))
-        done = [part for parts in outcomes for part in parts]
+        with phase(self.events, "looking for texts"):
+            tasks, weights = self._tasks(capture)
+        with phase(self.events, EMBEDDING, total=sum(weights), unit="bytes") as embedding:
+            outcomes = self.engine.map(embed_tables, tasks, weights=weights, watch=embedding.reach)
+            done = [part for parts in outcomes for part in parts]
         self.embedded = sum(part.embedded for part in done)
         changed = [part.rewritten for part in done if part.rewritten.fragments]
         keys = sorted({part.table_key for part in changed})
         tables = tuple(self._prepared(capture, identity, key, changed) for key in keys)
         return PreparedWrite(tables=tables) if tables else None
 
-    def _watch(self, total: int) -> Watch:
-        return lambda done: self.events(Advanced(phase="embed", done=done, total=total, unit="tasks"))
+    def _tasks(self, capture: Capture) -> tuple[list[tuple[EmbedTask, ...]], list[int]]:
+        """Give each worker about as much text as the others, and say how much that is.
 
-    def _tasks(self, capture: Capture) -> list[tuple[EmbedTask, ...]]:
-        """Give each worker about as much text as the others; there are never more of them than requests at once."""
+        There are never more workers than requests at once.
+        """
         pending = pending_texts(capture, self.targets, reembed_all=self.reembed_all)
         parts = [
             (key, fragment, size)
@@ -225,15 +232,19 @@ class WorkersEmbedWriter:
         workers = min(self.engine.slots, self.config.requests_at_once, len(parts))
         share = pending.bytes / max(workers, 1)
         groups: dict[int, dict[TableKey, list[int]]] = defaultdict(lambda: defaultdict(list))
+        weights: dict[int, int] = defaultdict(int)
         before = 0
         for key, fragment, size in parts:
-            groups[min(int(before // max(share, 1)), workers - 1)][key].append(fragment)
+            worker = min(int(before // max(share, 1)), workers - 1)
+            groups[worker][key].append(fragment)
+            weights[worker] += size
             before += size
         config = self.config.shared_by(max(len(groups), 1))
-        return [
+        tasks = [
             tuple(self._task(capture, key, fragments, config) for key, fragments in tables.items())
             for tables in groups.values()
         ]
+        return tasks, list(weights.values())
 
     def _task(self, capture: Capture, key: TableKey, fragments: Sequence[int], config: EmbedConfig) -> EmbedTask:
         targets = tuple(target for target in self.targets if target.node.table_key == key)

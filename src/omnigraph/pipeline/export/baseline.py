@@ -12,10 +12,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from omnigraph.base.events import Events
+from omnigraph.base.showing import Shown
 from omnigraph.changes.feed import Feed
 from omnigraph.errors import Io, OutputReplaced
 from omnigraph.pipeline.export.run import run_export
 from omnigraph.pipeline.outputs import appearing_file
+from omnigraph.pipeline.paths import given_path
 from omnigraph.reads.snapshot import Snapshot
 from omnigraph.storage.flock import flock_within
 from omnigraph.writes.context import GraphContext
@@ -24,8 +26,8 @@ from omnigraph.writes.holding import hold_versions
 _TURN_SECONDS = 600.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BaselineResult:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class BaselineResult(Shown):
     """Which state was written, and where the feed goes on behind it."""
 
     snapshot_commit_id: str
@@ -49,7 +51,7 @@ def write_baseline(
     An existing file is replaced at the very end or not at all. `ops` select nothing in a state; the cursor remembers
     them for the feed.
     """
-    path = Path(out)
+    path = Path(given_path(out, flag="--out"))
     _check_place(path)
     with _turn(path):
         feed = Feed.of_branch(context, branch, kinds=kinds, types=types, ops=ops, exclude_types=exclude_types)

@@ -14,6 +14,7 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
+from omnigraph.base import work
 from omnigraph.catalog.arrow import table_schema
 from omnigraph.catalog.model import EdgeType, EntityType, TableKey
 from omnigraph.pipeline.outputs import appearing_file
@@ -41,6 +42,8 @@ class PartTask:
     address: TableAddress
     version: int
     fragments: tuple[int, ...]
+    rows: int
+    """How many rows the fragments hold, for whoever follows the progress."""
     entity: EntityType
     format: ExportFormat
     out: str
@@ -73,6 +76,7 @@ def _write_lines(table: Table, task: PartTask) -> int:
         for rows in table.in_id_order(fragment_ids=task.fragments):
             stream.write(render_lines(rows, task.entity))
             written += rows.num_rows
+            work.did(rows.num_rows)
     return written
 
 
@@ -85,6 +89,7 @@ def _write_parquet(table: Table, task: PartTask) -> int:
         for batch in _exported(table, task, schema):
             writer.write_batch(batch)
             written += batch.num_rows
+            work.did(batch.num_rows)
     return written
 
 
@@ -93,6 +98,7 @@ def _write_lance(table: Table, task: PartTask) -> int:
 
     written = 0
     schema = exported_schema(task.entity)
+    report = work.reporter()  # Lance asks for rows from a thread of its own
 
     def counted() -> Iterator[pa.RecordBatch]:
         nonlocal written
@@ -100,6 +106,7 @@ def _write_lance(table: Table, task: PartTask) -> int:
         for batch in _exported(table, task, schema):
             written += batch.num_rows
             yield batch
+            report(batch.num_rows)
 
     write_foreign_dataset(task.out, lambda: pa.RecordBatchReader.from_batches(schema, counted()))
     return written

@@ -10,13 +10,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
-from omnigraph.base.events import Advanced, EngineChosen, Events, Warned
+from omnigraph.base.events import EngineChosen, Events, Phase, Warned, phase
+from omnigraph.base.showing import Shown
+from omnigraph.base.units import counted
 from omnigraph.catalog.model import TableKey
 from omnigraph.engine.choice import EngineChoice, EngineName
 from omnigraph.errors import EngineUnavailable, NotConfirmed, Usage
 from omnigraph.pipeline.export.parts import ExportFormat
 from omnigraph.pipeline.export.side_by_side import PartsExport, TableExported
 from omnigraph.pipeline.outputs import appearing_file
+from omnigraph.pipeline.paths import given_path
 from omnigraph.reads.reclaimed import telling_reclaimed
 from omnigraph.reads.snapshot import Snapshot
 from omnigraph.records.rendering import render_lines
@@ -25,8 +28,8 @@ from omnigraph.writes.context import GraphContext
 from omnigraph.writes.holding import hold_if_possible
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExportResult:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ExportResult(Shown):
     """What an export wrote, and which commit it shows."""
 
     uri: str
@@ -74,6 +77,7 @@ def export_snapshot(
         _refuse_spark(choice)
         with holding:
             return _told(run_export(snapshot, out, uri=uri, types=types, events=events), events)
+    given_path(out, flag="--out")
     with holding:
         if form is ExportFormat.JSONL and not _means_directory(str(out)):
             _refuse_spark(choice)
@@ -122,7 +126,7 @@ def _refuse_spark(choice: EngineChoice) -> None:
 def run_export(snapshot: Snapshot, out: BinaryIO, *, uri: str, types: Sequence[str], events: Events) -> ExportResult:
     """Write the snapshot to a stream as NDJSON: nodes before edges, types by name, entities by id."""
     keys = snapshot.table_keys(types or [pin.table_key for pin in snapshot.tables])
-    tables = tuple(_write_table(snapshot, key, out, events) for key in keys)
+    tables = _write_tables(snapshot, keys, out, events)
     return _result(snapshot, tables, uri=uri, form=ExportFormat.JSONL, out=None)
 
 
@@ -137,7 +141,7 @@ def _result(
         out=out,
         tables=tables,
         engine="local",
-        engine_reason=f"{sum(table.rows for table in tables)} rows",
+        engine_reason=counted(sum(table.rows for table in tables), "row"),
     )
 
 
@@ -147,7 +151,7 @@ def _write_file(
     if path.exists() and not path.is_file():
         # A pipe or a device is not replaced by a file: it is written to.
         with path.open("wb") as stream:
-            return tuple(_write_table(snapshot, key, stream, events) for key in keys)
+            return _write_tables(snapshot, keys, stream, events)
     if path.exists() and not overwrite:
         raise NotConfirmed(
             f"{path} exists already and was left as it is; choose another name, or consent to replacing it with --yes "
@@ -156,16 +160,24 @@ def _write_file(
             target=str(path),
         )
     with appearing_file(path) as stream:
-        return tuple(_write_table(snapshot, key, stream, events) for key in keys)
+        return _write_tables(snapshot, keys, stream, events)
 
 
-def _write_table(snapshot: Snapshot, table_key: TableKey, stream: BinaryIO, events: Events) -> TableExported:
+def _write_tables(
+    snapshot: Snapshot, keys: Sequence[TableKey], stream: BinaryIO, events: Events
+) -> tuple[TableExported, ...]:
+    total = sum(snapshot.table(key).pin.row_count for key in keys)
+    with phase(events, "exporting", total=total, unit="rows") as exporting:
+        return tuple(_write_table(snapshot, key, stream, exporting) for key in keys)
+
+
+def _write_table(snapshot: Snapshot, table_key: TableKey, stream: BinaryIO, exporting: Phase) -> TableExported:
     table = snapshot.table(table_key)
     done = 0
     for chunk in table.in_id_order():
         stream.write(render_lines(chunk, table.entity))
         done += chunk.num_rows
-        events(Advanced(phase=f"export {table_key}", done=done, total=table.pin.row_count, unit="rows"))
+        exporting.advance(chunk.num_rows)
     return TableExported(table_key=table_key, rows=done)
 
 

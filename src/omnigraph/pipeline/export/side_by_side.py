@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from omnigraph.base import ids
-from omnigraph.base.events import Advanced, Events
+from omnigraph.base.events import Events, phase
 from omnigraph.catalog.model import TableKey
 from omnigraph.engine.choice import EngineChoice
 from omnigraph.engine.opening import open_engine
@@ -18,7 +18,7 @@ from omnigraph.errors import Io
 from omnigraph.pipeline.export.parts import ExportFormat, PartTask, write_part
 from omnigraph.pipeline.outputs import appearing_directory
 from omnigraph.reads.snapshot import Snapshot
-from omnigraph.storage.layout import TableLayout, read_layout
+from omnigraph.storage.layout import FragmentLayout, TableLayout, read_layout
 from omnigraph.storage.uris import is_bucket_uri
 from omnigraph.storage.worker_files import shared_with_workers
 from omnigraph.writes.context import GraphContext
@@ -71,7 +71,8 @@ class PartsExport:
                 operation_id=self._operation_id,
                 address=table.pin.address,
                 version=table.pin.version,
-                fragments=fragments,
+                fragments=tuple(fragment.fragment_id for fragment in fragments),
+                rows=sum(fragment.live_rows for fragment in fragments),
                 entity=table.entity,
                 format=self.form,
                 out=f"{directory}/{name}",
@@ -87,7 +88,6 @@ class PartsExport:
     def _run(self, tasks: Sequence[PartTask]) -> tuple[TableExported, ...]:
         store = self.context.store
         rows: dict[TableKey, int] = defaultdict(int)
-        total = sum(self.snapshot.table(key).pin.row_count for key in self.keys)
         with ExitStack() as ending:
             ending.enter_context(shared_with_workers(store, self._operation_id))
             engine, self.engine_reason = open_engine(
@@ -99,11 +99,10 @@ class PartsExport:
             )
             self.engine = engine.name
             ending.callback(engine.close)
-            done = 0
-            for part in engine.map(write_part, tasks):
-                rows[part.table_key] += part.rows
-                done += part.rows
-                self.events(Advanced(phase="export", done=done, total=total, unit="rows"))
+            weights = [task.rows for task in tasks]
+            with phase(self.events, "exporting", total=sum(weights), unit="rows") as exporting:
+                for part in engine.map(write_part, tasks, weights=weights, watch=exporting.reach):
+                    rows[part.table_key] += part.rows
         return tuple(TableExported(table_key=key, rows=rows[key]) for key in self.keys)
 
 
@@ -121,16 +120,18 @@ def _refuse_used_prefix(prefix: str) -> None:
         raise Io(f"The output prefix {prefix} is not empty: it holds {found.uri}. Choose another.", path=prefix)
 
 
-def _parts(layout: TableLayout, table_key: TableKey, form: ExportFormat) -> Iterator[tuple[str, tuple[int, ...]]]:
+def _parts(
+    layout: TableLayout, table_key: TableKey, form: ExportFormat
+) -> Iterator[tuple[str, tuple[FragmentLayout, ...]]]:
     """Yield the files of a table, each with the fragments it holds; a Lance dataset is one file."""
-    groups: list[list[int]] = [[]]
+    groups: list[list[FragmentLayout]] = [[]]
     rows = 0
     for fragment in layout.fragments:
         count = fragment.live_rows
         if form is not ExportFormat.LANCE and groups[-1] and rows + count > PART_ROWS_MAX:
             groups.append([])
             rows = 0
-        groups[-1].append(fragment.fragment_id)
+        groups[-1].append(fragment)
         rows += count
     kind, _, name = table_key.partition(":")
     for number, fragments in enumerate(groups):

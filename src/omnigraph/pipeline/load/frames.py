@@ -102,6 +102,7 @@ class FrameLoad:
                 seen_head=self.seen_head,
                 branch=self.branch,
                 actor_id=self.actor_id,
+                events=events,
             )
             if not writer.has_records:
                 return None

@@ -1,21 +1,32 @@
 """What a load reads: records or tables, found at a path or handed over, behind one small interface."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from omnigraph.base.events import Events
+from omnigraph.base import work
+from omnigraph.base.events import Events, phase
 from omnigraph.catalog.model import Catalog
 from omnigraph.errors import Io, Usage
 from omnigraph.pipeline.load.bulk.pieces import EXPANSION, InputPiece, Piece, plan_pieces, spool_pieces
 from omnigraph.pipeline.load.bulk.table_pieces import TablePiece, plan_table_pieces
 from omnigraph.pipeline.load.parse import ParsedInput, parse_input
 from omnigraph.pipeline.load.places import store_of
-from omnigraph.pipeline.load.sources import STDIN, InputFile, InputStore, LocalInputs, find_inputs
+from omnigraph.pipeline.load.sources import (
+    READING_INPUT,
+    STDIN,
+    CountedInputs,
+    InputFile,
+    InputStore,
+    LocalInputs,
+    find_inputs,
+)
 from omnigraph.pipeline.load.table_files import find_exported, find_tables, is_table_path
 from omnigraph.pipeline.load.tables import ColumnMap, TableFile, parse_tables
+from omnigraph.pipeline.paths import given_path
 from omnigraph.storage.scratch import Scratch
 
 IN_MEMORY_BYTES_MAX = 8 << 20
@@ -61,7 +72,8 @@ class RecordInput:
 
     def parse(self, catalog: Catalog, *, max_errors: int, events: Events) -> ParsedInput:
         """Read and check every record on its own, in this process."""
-        return parse_input(self.files, store=self.store, catalog=catalog, max_errors=max_errors, events=events)
+        with _reading(events, self.size_bytes):
+            return parse_input(self.files, store=CountedInputs(self.store), catalog=catalog, max_errors=max_errors)
 
     def fits_in_memory(self) -> bool:
         """Whether the input is so small that workers would cost more than they save."""
@@ -86,7 +98,8 @@ class StreamInput:
     def parse(self, catalog: Catalog, *, max_errors: int, events: Events) -> ParsedInput:
         """Read and check every record on its own, in this process."""
         store = LocalInputs(self._stream)
-        return parse_input(self._files, store=store, catalog=catalog, max_errors=max_errors, events=events)
+        with _reading(events, None):
+            return parse_input(self._files, store=CountedInputs(store), catalog=catalog, max_errors=max_errors)
 
     def fits_in_memory(self) -> bool:
         """Whether the stream ends soon; what was read to find out is read again later."""
@@ -141,6 +154,12 @@ class TableInput:
         return plan_table_pieces(self.files, self.columns, scratch, slots=slots)
 
 
+@contextmanager
+def _reading(events: Events, total: int | None) -> Iterator[None]:
+    with phase(events, READING_INPUT, total=total, unit="bytes") as reading, work.reporting(reading.advance):
+        yield
+
+
 AnyInput = RecordInput | StreamInput | TableInput
 
 
@@ -150,7 +169,7 @@ def find_input(data: str | Path | BinaryIO, *, type_name: str | None, columns: C
         if type_name is not None:
             raise Usage("A stream of bytes holds records; give the path of a table, or its rows.", flag="--type")
         return StreamInput(data)
-    path = str(data)
+    path = given_path(data, flag="--data")
     store = store_of(path)
     if type_name is not None:
         return TableInput(files=find_tables(path, type_name, store=store), columns=columns)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from omnigraph.base.events import Advanced, Events, ignore_events
 from omnigraph.catalog.model import Catalog, TableKey
 from omnigraph.pipeline.load.lines import read_chunks
 from omnigraph.pipeline.load.sources import InputFile, InputReader, InputStore
@@ -31,16 +30,12 @@ def parse_input(
     store: InputStore,
     catalog: Catalog,
     max_errors: int = FINDINGS_KEPT,
-    events: Events = ignore_events,
 ) -> ParsedInput:
     """Parse all files and hold their rows as Arrow tables; Python objects never exist for more than a chunk."""
     files = tuple(files)
     findings = FindingCollector(limit=max_errors)
     parts: dict[TableKey, list[pa.Table]] = defaultdict(list)
-    lines = 0
     for chunk in parse_files(files, store=store, catalog=catalog, max_errors=max_errors):
-        lines += chunk.line_count
-        events(Advanced(phase="read", done=lines, total=None, unit="lines"))
         findings.include(chunk.findings)
         if findings:
             parts.clear()  # nothing will be loaded; the rest is read to count what is wrong

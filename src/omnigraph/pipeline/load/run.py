@@ -1,13 +1,14 @@
 """Running a load: find the input, choose where it runs, hand it to the write protocol."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import get_args
 
-from omnigraph.base import ids
+from omnigraph.base import ids, work
 from omnigraph.base.endings import attempt
-from omnigraph.base.events import EngineChosen, Events
+from omnigraph.base.events import EngineChosen, Events, phase
+from omnigraph.base.showing import Shown
 from omnigraph.branches.create import create_branch
 from omnigraph.branches.delete import delete_branch
 from omnigraph.branches.names import check_branch_name
@@ -16,9 +17,10 @@ from omnigraph.engine.choice import EngineChoice
 from omnigraph.engine.interface import Engine
 from omnigraph.engine.opening import close_at_end, open_engine
 from omnigraph.errors import BranchNotFound, InvalidTarget
-from omnigraph.manifest.commits import Commit, CommitId, check_actor
+from omnigraph.manifest.commits import Commit, CommitId, check_actor, check_message
 from omnigraph.manifest.missing import no_such_branch
 from omnigraph.pipeline.load.bulk.buckets import Buckets
+from omnigraph.pipeline.load.bulk.pieces import InputPiece
 from omnigraph.pipeline.load.bulk.writer import BulkLoadWriter, load_task, read_pieces, stored_rows
 from omnigraph.pipeline.load.frames import FrameInput
 from omnigraph.pipeline.load.inputs import AnyInput, LoadInput, PieceableInput
@@ -40,8 +42,8 @@ class TableLoaded:
     rows_loaded: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadResult:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class LoadResult(Shown):
     """What a load did; `commit` is None when it changed nothing."""
 
     uri: str
@@ -71,6 +73,7 @@ def run_load(
     branch: str,
     from_branch: str | None,
     actor_id: str | None,
+    message: str | None,
     max_errors: int,
     choice: EngineChoice,
     events: Events,
@@ -82,6 +85,7 @@ def run_load(
     if mode not in get_args(LoadMode):
         raise InvalidTarget(f"{mode!r} is not a load mode; use one of {', '.join(get_args(LoadMode))}.")
     check_actor(actor_id)
+    check_message(message)
     created_at = _fork_if_missing(context, branch, from_branch)
     try:
         loaded = _load(
@@ -90,6 +94,7 @@ def run_load(
             mode=mode,
             branch=branch,
             actor_id=actor_id,
+            message=message,
             max_errors=max_errors,
             choice=choice,
             events=events,
@@ -152,6 +157,7 @@ def _load(
     mode: LoadMode,
     branch: str,
     actor_id: str | None,
+    message: str | None,
     max_errors: int,
     choice: EngineChoice,
     events: Events,
@@ -180,7 +186,7 @@ def _load(
             ending.callback(scratch.clear_at_end, events)
             ending.callback(close_at_end, engine, events)
             writer = _bulk_writer(capture, found, engine, scratch, mode, branch, actor_id, max_errors, events)
-        commit = run_write(context, writer, events) if writer.has_records else None
+        commit = run_write(context, writer, events, message=message) if writer.has_records else None
     return _Loaded(rows_loaded=writer.rows_loaded, commit=commit, engine=engine.name, reason=reason)
 
 
@@ -222,11 +228,15 @@ def _bulk_writer(
     events: Events,
 ) -> BulkLoadWriter:
     """Have workers read the input."""
-    pieces = () if isinstance(found, FrameInput) else found.pieces(scratch, slots=engine.slots)
+    pieces = () if isinstance(found, FrameInput) else _pieces(found, scratch, engine.slots, events)
     size_bytes = None if isinstance(found, FrameInput) else sum(piece.input_bytes for piece in pieces)
     buckets = Buckets.for_input(size_bytes, stored_rows=stored_rows(capture), slots=engine.slots)
     task = load_task(capture, scratch.operation_id, mode=mode, max_errors=max_errors, buckets=buckets)
-    kept = found.read(task) if isinstance(found, FrameInput) else read_pieces(engine, task, pieces, events)
+    if isinstance(found, FrameInput):
+        with phase(events, "computing the frame"):
+            kept = found.read(task)
+    else:
+        kept = read_pieces(engine, task, pieces, events)
     return BulkLoadWriter.of(
         engine,
         kept,
@@ -234,4 +244,11 @@ def _bulk_writer(
         seen_head=capture.snapshot.commit_id,
         branch=branch,
         actor_id=actor_id,
+        events=events,
     )
+
+
+def _pieces(found: PieceableInput, scratch: Scratch, slots: int, events: Events) -> Sequence[InputPiece]:
+    """Cut the input; what only this process can read, a stream or a large CSV file, is copied meanwhile."""
+    with phase(events, "looking at the input", unit="bytes") as looking, work.reporting(looking.advance):
+        return found.pieces(scratch, slots=slots)

@@ -8,13 +8,16 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from os import walk
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO, Protocol, Self
+from typing import Any, BinaryIO, Protocol, Self
 
 import pyarrow as pa
 
 from omnigraph import errors
+from omnigraph.base import work
 
 STDIN = "-"
+READING_INPUT = "reading the input"
+"""What the phase is called in which input becomes rows, wherever that happens."""
 _DATA_SUFFIXES = tuple(f"{name}{packed}" for name in (".jsonl", ".ndjson") for packed in ("", ".gz", ".zst"))
 _CODEC_BY_SUFFIX = {".gz": "gzip", ".zst": "zstd"}
 _MAGIC = frozenset("*?[")
@@ -84,6 +87,56 @@ class LocalInputs:
         if path == STDIN and self._stdin is not None:
             return self._stdin
         return Path(path).open("rb")
+
+
+class CountedInputs:
+    """Another store whose readers say how many of a file's bytes are dealt with (`base/work.py`)."""
+
+    def __init__(self, store: InputStore) -> None:
+        self._store = store
+
+    def list(self, prefix: str, *, depth: int | None = None) -> Iterable[StoredFile]:
+        """List what the other store lists."""
+        return self._store.list(prefix, depth=depth)
+
+    def open(self, path: str) -> BinaryIO:
+        """Open a file of the other store."""
+        return _Counted(self._store.open(path))  # type: ignore[return-value]  # the rest it has by name
+
+
+class _Counted:
+    """A file that is read from its beginning to its end, mostly; what was handed out counts with the next request."""
+
+    def __init__(self, raw: BinaryIO) -> None:
+        self._raw = raw
+        self._handed_out = 0
+        self._report = work.reporter()  # Arrow reads from a thread of its own
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    def read(self, size: int = -1) -> bytes:
+        """Return up to `size` bytes, none at the end."""
+        self._count()
+        block = self._raw.read(size)
+        self._handed_out = len(block)
+        return block
+
+    def close(self) -> None:
+        """Close the file."""
+        self._count()
+        self._raw.close()
+
+    def _count(self) -> None:
+        if self._handed_out:
+            self._report(self._handed_out)
+            self._handed_out = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._raw, name)
 
 
 class InputReader:

@@ -4,13 +4,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import Any, Protocol, TypeAlias
+from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.base.units import shorten
+from omnigraph.base.units import counted, shorten
 from omnigraph.errors import InvalidRecord, Io, Usage
 from omnigraph.pipeline.load.sources import InputStore, StoredFile, find_files
+from omnigraph.records.arrow_rows import ArrowRows, arrow_reader
 from omnigraph.storage.foreign import ForeignDataset
 
 _FORMAT_BY_SUFFIX = {
@@ -154,7 +155,7 @@ class StoredTable:
 
     def _ragged(self, row: Any) -> InvalidRecord:
         # The header is Arrow's first row, and the first row of data is ours.
-        message = f"the row has {row.actual_columns} cells, the header {row.expected_columns}"
+        message = f"the row has {counted(row.actual_columns, 'cell')}, the header {row.expected_columns}"
         entry = {"file": self.name, "line": row.number - 1, "code": "bad_envelope", "message": message}
         return InvalidRecord(
             f"load rejected: 1 error in 1 file; first: {self.name}:{row.number - 1}: {message}",
@@ -183,15 +184,6 @@ def _open_csv(stream: Any, *, names: Sequence[str], refuse: Callable[[Any], str]
     )
 
 
-class ArrowStream(Protocol):
-    """What frames of other libraries have that speak Arrow."""
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
-
-
-ArrowRows: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | ArrowStream
-
-
 class RowsInMemory:
     """A table that a Python program hands over; a stream can be read once."""
 
@@ -207,15 +199,8 @@ class RowsInMemory:
     @classmethod
     def of(cls, rows: ArrowRows, type_name: str) -> "RowsInMemory":
         """Take anything that speaks Arrow: tables, batches, readers, and the frames of other libraries."""
-        if isinstance(rows, pa.RecordBatch):
-            rows = pa.Table.from_batches([rows])
-        if isinstance(rows, pa.Table):
-            return cls(rows.to_reader(), type_name=type_name, size_bytes=rows.nbytes)
-        if isinstance(rows, pa.RecordBatchReader):
-            return cls(rows, type_name=type_name)
-        if hasattr(rows, "__arrow_c_stream__"):
-            return cls(pa.RecordBatchReader.from_stream(rows), type_name=type_name)
-        raise Usage(f"Rows must be an Arrow table, a reader or a frame that speaks Arrow, not {type(rows).__name__}.")
+        size_bytes = rows.nbytes if isinstance(rows, (pa.Table, pa.RecordBatch)) else None
+        return cls(arrow_reader(rows), type_name=type_name, size_bytes=size_bytes)
 
     def expanded_bytes(self, limit: int) -> int:
         """Return how large the rows are, as far as the limit; what was read to find out is read again later."""

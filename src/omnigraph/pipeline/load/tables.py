@@ -10,11 +10,12 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from omnigraph.base.events import Advanced, Events
+from omnigraph.base.events import Events, phase
 from omnigraph.catalog.model import Catalog, EntityType, TableKey
 from omnigraph.catalog.type_names import find_type
 from omnigraph.errors import Usage
 from omnigraph.pipeline.load.parse import ParsedInput
+from omnigraph.pipeline.load.sources import READING_INPUT
 from omnigraph.records.cells import CellRows
 from omnigraph.records.findings import FindingCollector
 from omnigraph.records.parse import ParsedChunk, check_rows, with_place
@@ -84,17 +85,16 @@ def parse_tables(
     entities = [find_entity(catalog, file.type_name) for file in files]
     findings = FindingCollector(limit=max_errors)
     parts: dict[TableKey, list[pa.Table]] = defaultdict(list)
-    done = 0
-    for index, (file, entity) in enumerate(zip(files, entities, strict=True)):
-        rows = RowsOfType(entity=entity, columns=columns, name=file.name, is_text=file.is_text)
-        for chunk in rows.parse(file.batches(), file_index=index, max_errors=max_errors):
-            done += chunk.line_count
-            events(Advanced(phase="read", done=done, total=None, unit="rows"))
-            findings.include(chunk.findings)
-            if findings:
-                parts.clear()  # nothing will be loaded; the rest is read to count what is wrong
-                continue
-            parts[entity.table_key].append(chunk.tables[entity.table_key])
+    with phase(events, READING_INPUT, unit="rows") as reading:
+        for index, (file, entity) in enumerate(zip(files, entities, strict=True)):
+            rows = RowsOfType(entity=entity, columns=columns, name=file.name, is_text=file.is_text)
+            for chunk in rows.parse(file.batches(), file_index=index, max_errors=max_errors):
+                reading.advance(chunk.line_count)
+                findings.include(chunk.findings)
+                if findings:
+                    parts.clear()  # nothing will be loaded; the rest is read to count what is wrong
+                    continue
+                parts[entity.table_key].append(chunk.tables[entity.table_key])
     return ParsedInput(
         tables={} if findings else {key: pa.concat_tables(parts[key]) for key in sorted(parts)},
         findings=findings.result(),

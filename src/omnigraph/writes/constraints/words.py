@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from omnigraph.base.units import shorten
+from omnigraph.base.units import counted, shorten
 from omnigraph.catalog.model import EdgeType, EntityType, NodeType, Unique
 from omnigraph.records.findings import Code, Finding
 
@@ -27,7 +27,7 @@ def unique_finding(entity: EntityType, rule: Unique, row: Row) -> Finding:
 def doubled_finding(entity: EntityType, row: Row) -> Finding:
     """Word an id that `n` stored rows have."""
     named = "key" if isinstance(entity, NodeType) and entity.key is not None else "id"
-    message = f"{entity.name} has {row['n']} rows with the {named} {shorten(row['id'])!r}"
+    message = f"{entity.name} has {counted(row['n'], 'row')} with the {named} {shorten(row['id'])!r}"
     return Finding(code=Code.DUPLICATE_ID, message=message, table_key=entity.table_key, row_id=row["id"])
 
 
@@ -50,7 +50,9 @@ def cardinality_finding(edge: EdgeType, row: Row) -> Finding:
     """Word a source, given as `id`, with `n` edges."""
     too_few = row["n"] < edge.cardinality.low
     bound = f"min {edge.cardinality.low}" if too_few else f"max {edge.cardinality.high}"
-    message = f"@card violation on edge {edge.name}: source {shorten(row['id'])!r} has {row['n']} edges, {bound}"
+    message = (
+        f"@card violation on edge {edge.name}: source {shorten(row['id'])!r} has {counted(row['n'], 'edge')}, {bound}"
+    )
     return _finding(Code.CARD_VIOLATION, edge, row, message)
 
 

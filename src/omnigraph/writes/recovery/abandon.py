@@ -1,7 +1,9 @@
 """Giving up an operation that cannot be settled: the operator's way out, never taken by the program itself."""
 
+from omnigraph.base.events import Events, Warned, ignore_events
+from omnigraph.base.plain_text import printable
 from omnigraph.errors import EntityNotFound
-from omnigraph.manifest.commits import MAIN_BRANCH
+from omnigraph.manifest.commits import MAIN_BRANCH, check_name
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.recovery.act import Settled
 from omnigraph.writes.recovery.audit import record_recovery, record_unreadable
@@ -10,11 +12,14 @@ from omnigraph.writes.sidecar import Sidecar, UnreadableSidecar
 _GATE_WAIT_SECONDS = 30.0
 
 
-def abandon_operation(context: GraphContext, operation_id: str) -> Settled:
+def abandon_operation(context: GraphContext, operation_id: str, events: Events = ignore_events) -> Settled:
     """Remove a sidecar and leave the tables as they are; what the operation committed is drift from then on.
 
-    Works on a sidecar that nobody can read, too. The audit row is written before the sidecar goes.
+    Works on a sidecar that nobody can read, too, and whatever the sidecar names: nothing of it is opened. The audit row
+    is written before the sidecar goes; one that cannot be written is reported and holds nobody up, because this is the
+    last way out.
     """
+    check_name(operation_id, what="The operation id")
     if operation_id not in context.sidecars.pending():
         raise EntityNotFound(f"No pending operation {operation_id} is in {context.store.uri}.", selector=operation_id)
     sidecar = _readable(context, operation_id)
@@ -22,10 +27,11 @@ def abandon_operation(context: GraphContext, operation_id: str) -> Settled:
     with context.store.locks.acquire(
         f"branch/{branch}", operation=f"abandon {operation_id}", wait_seconds=_GATE_WAIT_SECONDS
     ):
-        if sidecar is None:
-            record_unreadable(context.store.tables, operation_id, recovery_kind="abandoned")
-        else:
-            record_recovery(context.store.tables, sidecar, recovery_kind="abandoned", graph_commit_id=None, outcomes={})
+        try:
+            _audit(context, operation_id, sidecar)
+        except Exception as error:  # noqa: BLE001  # whatever it is, it must not keep the sidecar
+            reason = printable(str(error)) or type(error).__name__
+            events(Warned(message=f"{operation_id} was given up, but the audit does not say so: {reason}"))
         context.sidecars.forget(operation_id)
     return Settled(
         operation_id=operation_id,
@@ -34,6 +40,13 @@ def abandon_operation(context: GraphContext, operation_id: str) -> Settled:
         outcome="abandoned",
         commit=None,
     )
+
+
+def _audit(context: GraphContext, operation_id: str, sidecar: Sidecar | None) -> None:
+    if sidecar is None:
+        record_unreadable(context.store.tables, operation_id, recovery_kind="abandoned")
+    else:
+        record_recovery(context.store.tables, sidecar, recovery_kind="abandoned", graph_commit_id=None, outcomes={})
 
 
 def _readable(context: GraphContext, operation_id: str) -> Sidecar | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from omnigraph.base import clock, faults
 from omnigraph.errors import RecoveryRequired
@@ -34,6 +34,25 @@ class Settled:
     outcome: str
     commit: Commit | None
     """The operation's own commit, if it is visible now."""
+    whose: str = "an unknown writer"
+    """Who had begun the operation: its actor, or else its process."""
+
+    @property
+    def note(self) -> str:
+        """Say in one line what was done for whom: for whoever came to write something else and settled this first."""
+        which = f"the interrupted {self.kind} {self.operation_id} of {self.whose} on branch {self.branch}"
+        commit = "" if self.commit is None else f" as commit {self.commit.graph_commit_id}"
+        return _NOTES[self.outcome].format(which=which, commit=commit)
+
+
+_NOTES: Final = {
+    "rolled_forward": "completed {which}{commit}",
+    "finished": "tidied up after {which}, which was published{commit}",
+    "rolled_back": "undid {which}",
+    "dropped": "removed the announcement of {which}, which had changed nothing",
+    "orphaned_branch_discarded": "gave up {which}, which is gone",
+    "abandoned": "gave up {which}",
+}
 
 
 def act(context: GraphContext, facts: SidecarFacts, decision: Decision, lock: HeldLock) -> Settled:
@@ -362,7 +381,14 @@ def _settled(sidecar: Sidecar, outcome: str, commit: Commit | None) -> Settled:
         branch=sidecar.branch_name,
         outcome=outcome,
         commit=commit,
+        whose=whose(sidecar),
     )
+
+
+def whose(sidecar: Sidecar) -> str:
+    """Name who began an operation."""
+    writer = sidecar.writer
+    return sidecar.actor_id or f"process {writer.get('pid', '?')} on {writer.get('host', 'an unknown host')}"
 
 
 def _pin(snapshot: GraphSnapshot, effect: SidecarEffect) -> TablePin:

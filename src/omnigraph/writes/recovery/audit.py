@@ -8,6 +8,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from omnigraph.base import clock, faults
+from omnigraph.base.showing import Shown
 from omnigraph.manifest.rows import PRIMARY_KEY
 from omnigraph.storage.keyed import create_keyed_table, insert_missing
 from omnigraph.storage.tables import TableAddress, TableStore
@@ -30,8 +31,8 @@ RECOVERIES_SCHEMA: Final = pa.schema(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecoveryRecord:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class RecoveryRecord(Shown):
     """One completed recovery, as `omnigraph recover --list` shows it."""
 
     operation_id: str

@@ -1,11 +1,17 @@
 """When recovery runs, and over which sidecars."""
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from omnigraph.base import clock, faults
-from omnigraph.base.events import Events, ignore_events
-from omnigraph.errors import BranchBusy, OmniError, StaleView
+from omnigraph.base.endings import tell
+from omnigraph.base.events import Events, Noted, ignore_events
+from omnigraph.base.plain_text import printable
+from omnigraph.base.showing import Shown
+from omnigraph.base.units import shorten
+from omnigraph.errors import BranchBusy, OmniError, RecoveryRequired, StaleView, StorageError
 from omnigraph.manifest.commits import Commit
 from omnigraph.storage.locks import HeldLock
 from omnigraph.writes.context import GraphContext
@@ -16,6 +22,7 @@ from omnigraph.writes.sidecar import Sidecar, SidecarKind, UnreadableSidecar
 
 GATE_WAIT_SECONDS = 30.0
 _DECISIONS_MAX = 3
+_REASON_MAX = 600
 
 _log = logging.getLogger(__name__)
 
@@ -30,8 +37,8 @@ class BlockedOperation:
     reason: str
 
 
-@dataclass(slots=True, kw_only=True)
-class SweepResult:
+@dataclass(slots=True, kw_only=True, repr=False)
+class SweepResult(Shown):
     """What a sweep over all sidecars did."""
 
     recovered: list[Settled] = field(default_factory=list)
@@ -39,26 +46,63 @@ class SweepResult:
     blocked: list[BlockedOperation] = field(default_factory=list)
 
 
-def settle_branch(context: GraphContext, branch: str, *, lock: HeldLock | None = None) -> None:
-    """Settle every sidecar that concerns a branch, or raise `RecoveryRequired` for the first that cannot be.
+def settle_branch(
+    context: GraphContext, branch: str, *, lock: HeldLock | None = None, events: Events = ignore_events
+) -> None:
+    """Settle every sidecar that concerns a branch and say so, or raise `RecoveryRequired` for the first that cannot be.
 
     Costs one listing when nothing is pending, which is nearly always. Sidecars of other branches are left alone,
     unless they change the schema; one that cannot be read may belong to any branch and therefore blocks.
     """
     for operation_id in context.sidecars.pending():
-        sidecar = _readable(context, operation_id)
-        if sidecar is None or not _concerns(sidecar, branch):
-            continue
-        if lock is not None and sidecar.branch_name == branch:
-            _settle(context, operation_id, lock)
-            continue
-        if lock is not None:
-            # Its own gates cannot be had inside those of another branch: back out, and the next attempt settles it.
-            raise blocked(context, operation_id, sidecar.branch_name, "it appeared while another branch was held")
-        with context.store.locks.acquire(
-            f"branch/{sidecar.branch_name}", operation=f"recover {operation_id}", wait_seconds=GATE_WAIT_SECONDS
-        ) as taken:
-            _settle(context, operation_id, taken)
+        with _naming(context, operation_id):
+            sidecar = _readable(context, operation_id)
+            if sidecar is None or not _concerns(sidecar, branch):
+                continue
+            if lock is not None and sidecar.branch_name == branch:
+                _tell(_settle(context, operation_id, lock), events)
+                continue
+            if lock is not None:
+                # Its own gates cannot be had inside those of another branch: back out; the next attempt settles it.
+                raise blocked(context, operation_id, sidecar.branch_name, "it appeared while another branch was held")
+            with context.store.locks.acquire(
+                f"branch/{sidecar.branch_name}", operation=f"recover {operation_id}", wait_seconds=GATE_WAIT_SECONDS
+            ) as taken:
+                _tell(_settle(context, operation_id, taken), events)
+
+
+@contextmanager
+def _naming(context: GraphContext, operation_id: str) -> Iterator[None]:
+    """Report whatever goes wrong with one sidecar as that sidecar's, with its id and the ways out.
+
+    A lock that is taken and a store that does not answer pass by themselves, and need nobody to give anything up.
+    """
+    try:
+        yield
+    except (RecoveryRequired, BranchBusy):
+        raise
+    except StorageError as error:
+        if error.is_transient:
+            raise
+        raise _stuck(context, operation_id, error) from error
+    except Exception as error:
+        raise _stuck(context, operation_id, error) from error
+
+
+def _stuck(context: GraphContext, operation_id: str, error: Exception) -> RecoveryRequired:
+    reason = error.message if isinstance(error, OmniError) else f"{type(error).__name__}: {error}"
+    return blocked(context, operation_id, None, shorten(printable(reason.rstrip(".")), _REASON_MAX))
+
+
+def tell_settled(swept: SweepResult, events: Events) -> None:
+    """Say what a sweep did, for whoever came for something else."""
+    for settled in swept.recovered:
+        _tell(settled, events)
+
+
+def _tell(settled: Settled | None, events: Events) -> None:
+    if settled is not None:
+        tell(events, Noted(message=settled.note))
 
 
 def _concerns(sidecar: Sidecar, branch: str) -> bool:
@@ -81,16 +125,17 @@ def settle_all(context: GraphContext, *, wait_seconds: float = 0.0, events: Even
     for operation_id in context.sidecars.pending():
         faults.reach("recover.after_list")
         try:
-            sidecar = _readable(context, operation_id)
-            if sidecar is None:
-                continue
-            with context.store.locks.acquire(
-                f"branch/{sidecar.branch_name}",
-                operation=f"recover {operation_id}",
-                wait_seconds=wait_seconds,
-                events=events,
-            ) as lock:
-                settled = _settle(context, operation_id, lock)
+            with _naming(context, operation_id):
+                sidecar = _readable(context, operation_id)
+                if sidecar is None:
+                    continue
+                with context.store.locks.acquire(
+                    f"branch/{sidecar.branch_name}",
+                    operation=f"recover {operation_id}",
+                    wait_seconds=wait_seconds,
+                    events=events,
+                ) as lock:
+                    settled = _settle(context, operation_id, lock)
         except BranchBusy:
             result.in_use.append(operation_id)
         except OmniError as error:
@@ -141,7 +186,7 @@ def _readable(context: GraphContext, operation_id: str) -> Sidecar | None:
 def _blocked_operation(context: GraphContext, operation_id: str, error: OmniError) -> BlockedOperation:
     try:
         sidecar = context.sidecars.read(operation_id)
-    except (UnreadableSidecar, OmniError):
+    except Exception:  # noqa: BLE001  # why it cannot be read is what `error` says
         sidecar = None
     return BlockedOperation(
         operation_id=operation_id,

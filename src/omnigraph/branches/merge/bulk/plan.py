@@ -11,7 +11,7 @@ from functools import cached_property, partial
 
 import pyarrow as pa
 
-from omnigraph.base.events import Advanced, Events
+from omnigraph.base.events import Events, Phase, phase
 from omnigraph.branches.merge.bulk.merged_state import TAKEN, MergedState
 from omnigraph.branches.merge.bulk.resolving import Resolver
 from omnigraph.branches.merge.bulk.rows import StateAddress
@@ -39,6 +39,9 @@ from omnigraph.writes.constraints.set_checks import (
 )
 from omnigraph.writes.delta import with_strip
 from omnigraph.writes.protocol import PreparedTable, WriteIdentity
+
+COMPARING = "comparing the branches"
+MERGING = "merging"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,14 +113,14 @@ class _BulkMerge:
     events: Events
 
     def plan(self, routes: Mapping[TableKey, Route], *, writes_files: bool, show_values: bool) -> MergePlan:
-        self.events(Advanced(phase="compare", done=0, total=len(routes), unit="tables"))
-        tables = self._resolve(routes)
-        self.events(Advanced(phase="compare", done=len(routes), total=len(routes), unit="tables"))
+        with phase(self.events, COMPARING, total=len(routes), unit="tables") as comparing:
+            tables = self._resolve(routes, comparing)
         conflicts = ConflictList()
         for table in sorted(tables, key=lambda table: (table.entity.kind == "edge", table.entity.name)):
             self._add_conflicts(table, conflicts)
         findings = FindingCollector(limit=max(conflicts.room, 1))
-        self._check(tables, findings)
+        with phase(self.events, "checking"):
+            self._check(tables, findings)
         pointed = {table.entity.table_key for table in tables if table.route is Route.POINTER}
         is_clean = not conflicts and not findings
         fragments = self._take(tables, pointed, findings, writes_files=writes_files and is_clean)
@@ -153,14 +156,14 @@ class _BulkMerge:
         )
         return stored_keys(fragments, entity, has_content=False)
 
-    def _resolve(self, routes: Mapping[TableKey, Route]) -> list[_Resolved]:
+    def _resolve(self, routes: Mapping[TableKey, Route], comparing: Phase) -> list[_Resolved]:
         """Resolve all tables, and count what comes out in one statement; tables that do not change are left out."""
         resolver = Resolver(engine=self.engine, sides=self.sides, operation_id=self.operation_id)
         entities = [self._catalog.type_by_table_key[key] for key in sorted(routes)]
-        relations = {
-            f"resolved{number}": resolver.resolve(entity, routes[entity.table_key], self._stored(entity))
-            for number, entity in enumerate(entities)
-        }
+        relations = {}
+        for number, entity in enumerate(entities):
+            relations[f"resolved{number}"] = resolver.resolve(entity, routes[entity.table_key], self._stored(entity))
+            comparing.advance()
         queries = [
             f"SELECT {number} AS number, outcome, count(*) AS entities, count(row_id) AS images, "
             f"count(target_row) AS held FROM resolved{number} GROUP BY outcome"
@@ -239,17 +242,18 @@ class _BulkMerge:
             for number in range(len(taken))
         ]
         relations = {f"taken{number}": table.relation for number, table in enumerate(taken)}
-        parts = self.engine.map_groups(
-            relations, " UNION ALL ".join(queries), by="part", function=partial(take_part, task)
-        )
-        done = 0
         total = sum(table.counted(Outcome.TAKE, Outcome.DELETE_VS_UPDATE).images for table in taken)
-        self.events(Advanced(phase="take", done=done, total=total, unit="entities"))
-        for part in parts:
-            done += part.entities
-            self.events(Advanced(phase="take", done=done, total=total, unit="entities"))
-            fragments[part.table_key].extend(part.fragments)
-            findings.include(part.findings)
+        with phase(self.events, MERGING, total=total, unit="rows") as merging:
+            parts = self.engine.map_groups(
+                relations,
+                " UNION ALL ".join(queries),
+                by="part",
+                function=partial(take_part, task),
+                watch=merging.reach,
+            )
+            for part in parts:
+                fragments[part.table_key].extend(part.fragments)
+                findings.include(part.findings)
         return fragments
 
     def _removed_addresses(self, tables: list[_Resolved]) -> dict[TableKey, pa.Array]:

@@ -11,10 +11,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
+from omnigraph.base import work
 from omnigraph.catalog.model import Catalog
 from omnigraph.pipeline.load.lines import CHUNK_BYTES, LINE_BYTES_MAX, ByteStream, Chunk, read_chunks
 from omnigraph.pipeline.load.places import store_of
-from omnigraph.pipeline.load.sources import InputFile, InputReader, LocalInputs
+from omnigraph.pipeline.load.sources import CountedInputs, InputFile, InputReader, LocalInputs
 from omnigraph.records.findings import Finding, Findings
 from omnigraph.records.parse import ParsedChunk, parse_chunk
 from omnigraph.storage.scratch import Scratch
@@ -50,6 +51,11 @@ class InputPiece(PlacedPiece, Protocol):
         """How much it holds, as far as that is known; what is compressed is taken at a guess."""
         ...
 
+    @property
+    def stored_bytes(self) -> int:
+        """How much of its file it is, as that is stored."""
+        ...
+
     def parse(self, catalog: Catalog, scratch: Scratch, *, max_errors: int) -> Iterator[ParsedChunk]:
         """Yield its records; places are the ordinal, and numbers that begin with 1."""
         ...
@@ -68,6 +74,13 @@ class Piece:
     spooled_as: str | None = None
     input_bytes: int = 0
 
+    @property
+    def stored_bytes(self) -> int:
+        """How much of its file it is, as that is stored."""
+        if self.spooled_as is not None:
+            return self.input_bytes
+        return (self.file.size_bytes or 0) - self.start if self.end is None else self.end - self.start
+
     def parse(self, catalog: Catalog, scratch: Scratch, *, max_errors: int) -> Iterator[ParsedChunk]:
         """Yield the records of this piece."""
         for chunk in self.chunks(scratch):
@@ -83,7 +96,9 @@ class Piece:
         """Yield the lines of this piece; their numbers begin with 1."""
         if self.spooled_as is not None:
             stream = io.BytesIO(scratch.read(self.spooled_as))
-            yield from read_chunks(stream, name=self.file.name, is_file_start=self.ordinal == 0)
+            for chunk in read_chunks(stream, name=self.file.name, is_file_start=self.ordinal == 0):
+                yield chunk
+                work.did(len(chunk.text))
         else:
             yield from self.file_chunks()
 
@@ -91,7 +106,7 @@ class Piece:
         """Yield the lines of a piece of a file."""
         is_whole = self.start == 0 and self.end is None
         store = store_of(self.file.path) if is_whole else _Range(self.start, self.end)
-        with InputReader(self.file, store) as reader:
+        with InputReader(self.file, CountedInputs(store)) as reader:
             yield from read_chunks(reader, name=self.file.name, chunk_bytes=chunk_bytes, is_file_start=self.start == 0)
 
 
@@ -128,6 +143,7 @@ def spool_pieces(file: InputFile, stream: ByteStream, scratch: Scratch) -> tuple
     for ordinal, chunk in enumerate(read_chunks(stream, name=file.name, chunk_bytes=4 * PIECE_BYTES_MIN)):
         name = f"input-{ordinal}"
         scratch.write(name, chunk.text)
+        work.did(len(chunk.text))
         pieces.append(Piece(ordinal=ordinal, file=file, spooled_as=name, input_bytes=len(chunk.text)))
     return tuple(pieces)
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.catalog.model import EntityType, TableKey
-from omnigraph.engine.interface import Engine
+from omnigraph.engine.interface import Engine, Watch
 from omnigraph.pipeline.load.bulk.reading import LoadTask
 from omnigraph.pipeline.load.bulk.views import Views
 from omnigraph.pipeline.load.vectors import keep_vectors
@@ -41,7 +41,7 @@ class Rewritten:
 
 
 def rewrite_changed(
-    engine: Engine, views: Views, load: LoadTask, entities: Sequence[EntityType]
+    engine: Engine, views: Views, load: LoadTask, entities: Sequence[EntityType], *, watch: Watch
 ) -> Iterator[Rewritten]:
     """Join all records with the stored rows they replace, and have workers write what changed: one job for all types.
 
@@ -57,6 +57,7 @@ def rewrite_changed(
         views.statement(" UNION ALL ".join(queries)),
         by="part",
         function=partial(_rewrite_part, load, tuple(entities)),
+        watch=watch,
     )
 
 

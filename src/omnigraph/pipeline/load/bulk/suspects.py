@@ -5,10 +5,12 @@ The statement is the same for every bucket and on both engines.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 
 from omnigraph.base import ids
+from omnigraph.base.events import Events, Phase, phase
 from omnigraph.catalog.model import TableKey
 from omnigraph.engine.interface import Engine, Relations
 from omnigraph.engine.local import worker_engine
@@ -70,6 +72,8 @@ def count_all_suspects(
     *,
     incoming: Sequence[str],
     stored: Callable[[TableKey], Sequence[StoredFragments]],
+    incoming_rows: int,
+    events: Events,
 ) -> int:
     """Count the suspects of all buckets; `incoming` names what the readers of pieces kept."""
     tasks = [
@@ -77,7 +81,9 @@ def count_all_suspects(
         for key, facets in screening.stored_facets().items()
         for fragments in stored(key)
     ]
-    kept = (*incoming, *engine.map(keep_stored, tasks))
+    stored_rows = [task.fragments.rows for task in tasks]
+    with phase(events, "reading stored keys", total=sum(stored_rows), unit="rows") as reading:
+        kept = (*incoming, *engine.map(keep_stored, tasks, weights=stored_rows, watch=reading.reach))
     buckets = [
         BucketTask(
             load=load,
@@ -89,4 +95,12 @@ def count_all_suspects(
         )
         for bucket in range(load.buckets.count)
     ]
-    return sum(engine.map(count_suspects, buckets))
+    rows = incoming_rows + sum(stored_rows)
+    share = -(-rows // max(1, len(buckets)))
+    with phase(events, "checking", total=rows, unit="rows") as checking:
+        watch = partial(_reach_at_most, checking, rows)
+        return sum(engine.map(count_suspects, buckets, weights=[share] * len(buckets), watch=watch))
+
+
+def _reach_at_most(checking: Phase, rows: int, done: int) -> None:
+    checking.reach(min(done, rows))

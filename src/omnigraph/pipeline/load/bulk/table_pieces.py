@@ -13,7 +13,7 @@ import pyarrow as pa
 from omnigraph.catalog.model import Catalog
 from omnigraph.pipeline.load.bulk.pieces import PIECE_BYTES_MAX, piece_bytes
 from omnigraph.pipeline.load.places import store_of
-from omnigraph.pipeline.load.sources import InputFile
+from omnigraph.pipeline.load.sources import CountedInputs, InputFile
 from omnigraph.pipeline.load.table_files import StoredTable, TablePart
 from omnigraph.pipeline.load.tables import ColumnMap, RowsOfType, TableFile, find_entity
 from omnigraph.records.parse import ParsedChunk
@@ -35,6 +35,8 @@ class TablePiece:
     part: TablePart | None = None
     spooled_as: str | None = None
     input_bytes: int = 0
+    stored_bytes: int = 0
+    """How much of its file it is, as that is stored; every part of a file counts the same."""
 
     def parse(self, catalog: Catalog, scratch: Scratch, *, max_errors: int) -> Iterator[ParsedChunk]:
         """Yield the records that the rows mean."""
@@ -58,7 +60,7 @@ class TablePiece:
             type_name=self.type_name,
             format=self.format,
             size_bytes=self.file.size_bytes,
-            store=store_of(self.file.path),
+            store=CountedInputs(store_of(self.file.path)),
         )
         yield from table.batches(self.part)
 
@@ -70,8 +72,10 @@ def plan_table_pieces(
     size = piece_bytes(sum(table.expanded_bytes(PIECE_BYTES_MAX) for table in tables), slots=slots)
     pieces: list[TablePiece] = []
     for index, table in enumerate(tables):
-        for piece in _pieces_of(table, index, columns, scratch, size):
-            pieces.append(replace(piece, ordinal=len(pieces), input_bytes=size))
+        found = list(_pieces_of(table, index, columns, scratch, size))
+        share = size if table.size_bytes is None else table.size_bytes // max(1, len(found))
+        for piece in found:
+            pieces.append(replace(piece, ordinal=len(pieces), input_bytes=size, stored_bytes=share))
     return tuple(pieces)
 
 
@@ -94,7 +98,8 @@ def _pieces_of(table: TableFile, index: int, columns: ColumnMap, scratch: Scratc
     elif isinstance(table, StoredTable) and table.expanded_bytes(size) <= size:
         yield whole
     else:
-        for number, rows in enumerate(_spools(table.batches(), size)):
+        counted = replace(table, store=CountedInputs(table.store)) if isinstance(table, StoredTable) else table
+        for number, rows in enumerate(_spools(counted.batches(), size)):
             name = f"input-{index}-{number}"
             scratch.write_table(name, rows)
             yield replace(whole, spooled_as=name, is_start=number == 0)

@@ -5,12 +5,12 @@ append or an overwrite stay good when the head moves, because they belong to the
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from omnigraph.base.events import Advanced, Events
+from omnigraph.base.events import Events, phase
 from omnigraph.catalog.arrow import table_schema
 from omnigraph.catalog.model import EntityType, TableKey
 from omnigraph.engine.interface import Engine, Produced
@@ -32,6 +32,7 @@ from omnigraph.pipeline.load.bulk.rewriting import rewrite_changed
 from omnigraph.pipeline.load.bulk.screening import Screening
 from omnigraph.pipeline.load.bulk.suspects import count_all_suspects
 from omnigraph.pipeline.load.bulk.views import IncomingKeys, Views
+from omnigraph.pipeline.load.sources import READING_INPUT
 from omnigraph.pipeline.load.writer import LoadMode
 from omnigraph.records.findings import FindingCollector
 from omnigraph.records.report import rejected
@@ -72,12 +73,10 @@ def load_task(capture: Capture, operation_id: str, *, mode: LoadMode, max_errors
 
 def read_pieces(engine: Engine, load: LoadTask, pieces: Sequence[InputPiece], events: Events) -> KeptPieces:
     """Have workers read all pieces."""
-
-    def watch(done: int) -> None:
-        events(Advanced(phase="read", done=done, total=len(pieces), unit="pieces"))
-
     tasks = [PieceTask(load=load, piece=piece) for piece in pieces]
-    return KeptPieces.of(load, pieces, engine.map(read_piece, tasks, watch=watch))
+    weights = [piece.stored_bytes for piece in pieces]
+    with phase(events, READING_INPUT, total=sum(weights), unit="bytes") as reading:
+        return KeptPieces.of(load, pieces, engine.map(read_piece, tasks, weights=weights, watch=reading.reach))
 
 
 def _placed(kept: KeptPieces) -> Places:
@@ -104,6 +103,7 @@ class BulkLoadWriter:
     """The description of a bulk load for the write protocol."""
 
     engine: Engine
+    events: Events
     load: LoadTask
     pieces: Sequence[PlacedPiece]
     places: Places
@@ -120,11 +120,20 @@ class BulkLoadWriter:
 
     @classmethod
     def of(
-        cls, engine: Engine, kept: KeptPieces, *, ir_hash: str, seen_head: str, branch: str, actor_id: str | None
+        cls,
+        engine: Engine,
+        kept: KeptPieces,
+        *,
+        ir_hash: str,
+        seen_head: str,
+        branch: str,
+        actor_id: str | None,
+        events: Events,
     ) -> "BulkLoadWriter":
         """Describe a load of kept pieces; raise with every bad record counted and the first few shown."""
         return cls(
             engine=engine,
+            events=events,
             load=kept.load,
             pieces=kept.pieces,
             places=_placed(kept),
@@ -159,11 +168,14 @@ class BulkLoadWriter:
             spell_place=self.places.spell,
         )
         findings = FindingCollector(limit=load.max_errors)
-        counts = check.find(findings)
+        with phase(self.events, "checking"):
+            counts = check.find(findings)
         self.rows_loaded = dict(counts)
         if findings:
             raise rejected(self.places.located(findings.result()), files=_file_names(self.pieces))
-        tables = tuple(self._prepared(capture, load, self._changes(load, check.views(counts)), identity))
+        changes = self._changes(load, check.views(counts))
+        with phase(self.events, "preparing the commit", total=len(changes), unit="tables") as preparing:
+            tables = tuple(self._prepared(capture, load, changes, identity, preparing.advance))
         metadata = {"mode": load.mode, "rows_loaded": dict(self.rows_loaded)}
         return PreparedWrite(tables=tables, metadata=metadata) if tables else None
 
@@ -208,6 +220,8 @@ class BulkLoadWriter:
             screening,
             incoming=[load.facets_name(ordinal, part) for ordinal, part in sorted(parts)],
             stored=lambda key: self._fragments(capture, load, load.catalog.type_by_table_key[key], has_content=False),
+            incoming_rows=sum(table.rows for outcome in self.outcomes for table in outcome.tables),
+            events=self.events,
         )
 
     def _stored(self, capture: Capture, load: LoadTask, entity: EntityType) -> Produced:
@@ -231,7 +245,12 @@ class BulkLoadWriter:
         return {table.table_key for outcome in self.outcomes for table in outcome.tables}
 
     def _prepared(
-        self, capture: Capture, load: LoadTask, changes: Mapping[TableKey, _Change], identity: WriteIdentity
+        self,
+        capture: Capture,
+        load: LoadTask,
+        changes: Mapping[TableKey, _Change],
+        identity: WriteIdentity,
+        advance: Callable[[], None],
     ) -> Iterator[PreparedTable]:
         for key, change in sorted(changes.items()):
             staged = stage_written(
@@ -248,6 +267,7 @@ class BulkLoadWriter:
                 target=capture.target(key),
                 chain=with_strip(capture.table(key), staged, identity),
             )
+            advance()
 
     def _changes(self, load: LoadTask, views: Views) -> dict[TableKey, _Change]:
         """Return what workers wrote for each table; a merge has them write it now."""
@@ -257,10 +277,11 @@ class BulkLoadWriter:
                 changes[table.table_key].fragments.extend(table.fragments)
             return changes
         entities = [load.catalog.type_by_table_key[key] for key in sorted(self._types())]
-        for part in rewrite_changed(self.engine, views, load, entities):
-            if part.fragments:
-                changes[part.table_key].fragments.extend(part.fragments)
-                changes[part.table_key].removed.append(part.addresses())
+        with phase(self.events, "merging", total=sum(self.rows_loaded.values()), unit="rows") as merging:
+            for part in rewrite_changed(self.engine, views, load, entities, watch=merging.reach):
+                if part.fragments:
+                    changes[part.table_key].fragments.extend(part.fragments)
+                    changes[part.table_key].removed.append(part.addresses())
         return changes
 
 

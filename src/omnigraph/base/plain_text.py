@@ -1,0 +1,65 @@
+"""The one check of text that comes from outside: who writes, what a commit says, names, ids, addresses.
+
+Such text is stored, listed line by line and handed to libraries that want UTF-8. Half of a surrogate pair, which is
+how Python spells bytes of a command line that are no UTF-8, can be none of these; a line feed forges a line of a
+listing, an escape sequence a whole screen. Values of records are data and do not come through here.
+"""
+
+import re
+from collections.abc import Callable
+
+_SURROGATES = "\ud800-\udfff"
+# Control characters, separators of lines and paragraphs, and the marks that turn the direction of what follows.
+_UNPRINTABLE = re.compile(f"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069{_SURROGATES}]")
+_HALF_CHARACTER = re.compile(f"[{_SURROGATES}]")
+_SHOWN_MAX = 60
+
+NAME_BYTES_MAX = 1_024
+MESSAGE_BYTES_MAX = 65_536
+
+
+def plain_text(
+    text: object,
+    *,
+    what: str,
+    refusal: Callable[[str], Exception],
+    bytes_max: int = MESSAGE_BYTES_MAX,
+    is_shown: bool = True,
+) -> str:
+    """Return text that may be stored and listed; raise what `refusal` makes of the message otherwise.
+
+    `what` names the text at the start of a sentence, such as "The actor". Without `is_shown` the message does not
+    repeat the text.
+    """
+    if not isinstance(text, str):
+        raise refusal(f"{what} must be text, not {type(text).__name__}.")
+    named = f"{what} {_shown(text)}" if is_shown else what
+    # Nearly all text is printable throughout, and asking for that is one fast call.
+    wrong = None if text.isprintable() else _UNPRINTABLE.search(text)
+    if wrong is not None:
+        raise refusal(f"{named} {_problem(wrong)}.")
+    if len(text.encode()) > bytes_max:
+        raise refusal(f"{named} is longer than {bytes_max} bytes.")
+    return text
+
+
+def is_unicode(text: str) -> bool:
+    """Tell whether text can be stored at all: values of records may hold anything else, but no half characters."""
+    return text.isprintable() or not _HALF_CHARACTER.search(text)
+
+
+def printable(text: str) -> str:
+    """Spell text so that it can be stored and listed: what `plain_text` would refuse is written as an escape."""
+    return _UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def _problem(wrong: re.Match[str]) -> str:
+    character, place = wrong[0], wrong.start() + 1
+    if not is_unicode(character):
+        return f"is not valid Unicode (character {place}); write it in UTF-8"
+    return f"has the control character U+{ord(character):04X} in it (character {place}); leave it out"
+
+
+def _shown(text: str) -> str:
+    # The spelling of a literal escapes whatever a terminal cannot show.
+    return repr(text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}…")

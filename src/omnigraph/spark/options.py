@@ -1,0 +1,91 @@
+"""What `.option(…)` may say to the data source, and what users of other table formats say for the same.
+
+Spark hands every option on without a look, so that a misspelled one would be obeyed by nobody: the head would be read
+instead of the past, `main` be written instead of a branch. Here every name is known, or refused with the nearest one.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import partial
+
+from omnigraph.base.plain_text import plain_text
+from omnigraph.errors import Usage
+
+ADDRESS = ("graph", "type", "branch")
+READ = (*ADDRESS, "commit", "version", "timestampAsOf", "snapshot", "columns", "where")
+WRITE = (*ADDRESS, "loadMode", "actor", "maxErrors")
+STREAM = (*WRITE, "queryId", "batchIdentity")
+
+_MEANINGS = {
+    # What `load(path)`, `save(path)` and a table's LOCATION become.
+    "path": "graph",
+    "versionAsOf": "version",
+    "as-of-version": "version",
+    "as-of-timestamp": "timestampAsOf",
+    "snapshot-id": "snapshot",
+}
+"""How Delta and Iceberg call what has another name here."""
+
+_SPARKS_OWN = frozenset({"checkpointlocation", "queryname"})
+"""What Spark itself leaves among the options of a stream."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The options of one read or write, by the names that are used here."""
+
+    values: Mapping[str, str]
+
+    @classmethod
+    def of(cls, given: Mapping[str, str], known: tuple[str, ...]) -> "Options":
+        """Read options, whose names Spark compares without regard to case; refuse what is unknown or said twice."""
+        by_folded = {name.lower(): name for name in known}
+        by_folded |= {other.lower(): ours for other, ours in _MEANINGS.items() if ours in known}
+        values: dict[str, str] = {}
+        said_as: dict[str, str] = {}
+        for name, value in given.items():
+            if name.lower() in _SPARKS_OWN:
+                continue
+            plain_text(value, what=f"The option {name}", refusal=partial(Usage, flag=name))
+            ours = by_folded.get(name.lower())
+            if ours is None:
+                raise _unknown(name, [*known, *(other for other, means in _MEANINGS.items() if means in known)])
+            if ours in values and values[ours] != value:
+                raise Usage(f'The options "{said_as[ours]}" and "{name}" say the same thing differently; give one.')
+            values[ours], said_as[ours] = value, name
+        return cls(values=values)
+
+    def required(self, name: str) -> str:
+        """Return what must be given."""
+        value = self.get(name)
+        if value is None:
+            raise Usage(f'The omnigraph source needs .option("{name}", …).', flag=name)
+        return value
+
+    def get(self, name: str) -> str | None:
+        """Return an option; an empty one counts as not given."""
+        return self.values.get(name) or None
+
+    def number(self, name: str) -> int | None:
+        """Return an option that is a whole number."""
+        value = self.get(name)
+        if value is None:
+            return None
+        if not (value.isascii() and value.isdecimal()):
+            raise Usage(f'The option "{name}" is {value!r}; it is a whole number.', flag=name)
+        return int(value)
+
+    def only_one_of(self, *names: str) -> str | None:
+        """Return which of several options is given; refuse two of them."""
+        given = [name for name in names if self.get(name) is not None]
+        if len(given) > 1:
+            raise Usage(f'The options "{given[0]}" and "{given[1]}" name two states; give one of them.')
+        return given[0] if given else None
+
+
+def _unknown(name: str, known: list[str]) -> Usage:
+    by_folded = {other.lower(): other for other in known}
+    near = get_close_matches(name.lower(), list(by_folded), n=1, cutoff=0.6)
+    hint = f'did you mean "{by_folded[near[0]]}"?' if near else f"it takes {', '.join(known)}."
+    return Usage(f'The omnigraph source has no option "{name}"; {hint}', flag=name)

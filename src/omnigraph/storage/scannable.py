@@ -1,0 +1,67 @@
+"""A table state as the dataset that DuckDB scans: it asks for the columns and rows that a query needs."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as pads
+
+from omnigraph.errors import OmniError, StorageError
+from omnigraph.storage.tables import Table
+
+
+class ScannableTable(pads.Dataset):  # type: ignore[misc]  # pyarrow has no types
+    """Rows of one table, streamed batch by batch; blobs come as plain binary.
+
+    `reading` surrounds every read, and `failures` gets what it raised: DuckDB passes on only the text of an error.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        *,
+        reading: Callable[[], AbstractContextManager[None]],
+        failures: list[OmniError] | None = None,
+    ) -> None:
+        self._table = table
+        self._reading = reading
+        self._failures = failures if failures is not None else []
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns as they are read."""
+        return self._table.scan(where="false").schema
+
+    def scanner(self, columns: Sequence[str] | None = None, filter: Any = None, **_: Any) -> "_Scan":  # noqa: A002 — Arrow's word
+        """Plan a scan of some columns and of the rows that an Arrow expression lets through."""
+        return _Scan(self._scan(columns, filter))
+
+    def _scan(self, columns: Sequence[str] | None, condition: Any) -> pa.RecordBatchReader:
+        try:
+            rows = self._table.scan(columns, where=condition)
+        except StorageError:
+            if condition is None:
+                raise
+            # Lance does not know every expression; Arrow does, at the price of reading all rows.
+            rows = pads.Scanner.from_batches(self._table.scan(), columns=columns, filter=condition).to_reader()
+        return pa.RecordBatchReader.from_batches(rows.schema, self._batches(rows))
+
+    def _batches(self, rows: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+        try:
+            with self._reading():
+                yield from rows
+        except OmniError as error:
+            self._failures.append(error)
+            raise
+
+
+class _Scan:
+    """What DuckDB takes for an Arrow scanner."""
+
+    def __init__(self, rows: pa.RecordBatchReader) -> None:
+        self._rows = rows
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """Return the rows."""
+        return self._rows
