@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from omnigraph.maintenance.health.report import HealthReport
     from omnigraph.maintenance.optimize.report import OptimizeResult
     from omnigraph.maintenance.repair.run import RepairReport
+    from omnigraph.maintenance.verify.report import VerifyReport
     from omnigraph.pipeline.embed.result import EmbedResult
     from omnigraph.pipeline.embed.spec import EmbedSpec
     from omnigraph.pipeline.export.baseline import BaselineResult
@@ -258,7 +259,7 @@ class Graph:
 
     def load(
         self,
-        data: str | Path | BinaryIO,
+        data: "str | Path | BinaryIO | ArrowRows",
         *,
         mode: "LoadMode",
         type: str | None = None,  # noqa: A002 — the word of the command line
@@ -273,12 +274,12 @@ class Graph:
     ) -> "LoadResult":
         """Load a file, directory, glob or open stream as one commit, or raise and change nothing.
 
-        The input is graph NDJSON. With `type` it is a table of that type (Parquet, CSV, Arrow, Lance), whose columns
-        `map` renames; None leaves a column out. With `from_branch`, a branch that does not exist yet is created from
-        it; if the load fails, it does not remain. `engine` is auto, local or spark, by default what
-        `$OMNIGRAPH_ENGINE` says; Spark takes the active session.
+        The input is graph NDJSON. With `type` it is a table of that type (Parquet, CSV, Arrow, Lance, or rows in
+        memory, as `load_table` takes them), whose columns `map` renames; None leaves a column out. With `from_branch`,
+        a branch that does not exist yet is created from it; if the load fails, it does not remain. `engine` is auto,
+        local or spark, by default what `$OMNIGRAPH_ENGINE` says; Spark takes the active session.
         """
-        from omnigraph.pipeline.load.inputs import find_input
+        from omnigraph.pipeline.load.inputs import find_any_input
         from omnigraph.pipeline.load.run import run_load
         from omnigraph.pipeline.load.tables import ColumnMap
 
@@ -286,7 +287,7 @@ class Graph:
         columns = ColumnMap(property_by_column=map or {})
         return run_load(
             self._context,
-            lambda: find_input(data, type_name=type, columns=columns),
+            lambda: find_any_input(data, type_name=type, columns=columns),
             mode=mode,
             branch=branch,
             from_branch=from_branch,
@@ -643,6 +644,29 @@ class Graph:
         from omnigraph.maintenance.health.report import report_health
 
         return report_health(self._context)
+
+    def verify(
+        self,
+        *,
+        deep: bool = False,
+        branch: str | None = None,
+        all_branches: bool = False,
+        engine: "str | EngineChoice | None" = None,
+        events: Events = ignore_events,
+    ) -> "VerifyReport":
+        """Prove that what every readable graph version needs is there and agrees with itself; changes nothing.
+
+        Looks at `main`, at another `branch` or at all of them. With `deep` every byte is read, on the engine that is
+        asked for, every declared rule checked, and every index compared with a scan.
+        """
+        from omnigraph.maintenance.verify.run import run_verify
+
+        if branch is not None and all_branches:
+            raise InvalidTarget("branch names one branch and all_branches means all of them; choose one.")
+        manifest = self._context.manifest
+        names = [MAIN_BRANCH, *manifest.branch_names()] if all_branches else [branch or MAIN_BRANCH]
+        choice = EngineChoice.named(engine, os.environ)
+        return run_verify(self._context, branches=names, deep=deep, choice=choice, events=events)
 
     def cleanup(
         self,

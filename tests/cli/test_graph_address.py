@@ -28,6 +28,7 @@ LINES = {
     "repair": (),
     "cleanup": (),
     "health": (),
+    "verify": (),
     "recover": (),
     "embed": (),
 }
@@ -53,7 +54,7 @@ def test_a_graph_is_addressed_in_the_same_ways_by_every_command(command, form, r
 
 
 def test_every_command_that_addresses_a_graph_is_covered():
-    covered = {row.words for row in CAPABILITIES if row.takes_graph} - {"init", "verify"}
+    covered = {row.words for row in CAPABILITIES if row.takes_graph} - {"init"}
 
     assert covered == set(LINES)
 

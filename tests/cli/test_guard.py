@@ -31,6 +31,7 @@ ACCEPTED = {
     "branch delete": {*DATA_READ, "--as"},
     "repair": MAINTENANCE,
     "health": MAINTENANCE,
+    "verify": MAINTENANCE,
     "cleanup": MAINTENANCE,
     "branch merge": {*DATA_READ, "--as"},
     "optimize": MAINTENANCE,
@@ -42,9 +43,10 @@ ACCEPTED = {
     "completion": set(),
     "version": set(),
 }
-BULK = {"load", "export", "embed", "branch merge", "optimize", "cleanup"}
+BULK = {"load", "export", "embed", "branch merge", "optimize", "cleanup", "verify"}
 CLASS_PHRASE = dict.fromkeys(
-    ("init", "optimize", "repair", "health", "cleanup", "recover", "embed", "schema plan"), "direct (storage-native)"
+    ("init", "optimize", "repair", "health", "verify", "cleanup", "recover", "embed", "schema plan"),
+    "direct (storage-native)",
 ) | dict.fromkeys(
     (
         "load",
@@ -66,8 +68,8 @@ CLASS_PHRASE = dict.fromkeys(
     ),
     "data",
 )
-WRONG_INVOCATION = {"health": 64}
-"""Low exit codes of `health` speak of the graph."""
+WRONG_INVOCATION = {"health": 64, "verify": 64}
+"""Low exit codes of `health` and `verify` speak of the graph."""
 PURPOSE = {
     "--server": "a served graph",
     "--cluster": "a cluster-scoped command",

@@ -110,6 +110,7 @@ CAPABILITIES = (
     Capability(words="cleanup", command_class=CommandClass.DIRECT, accepts=_MAINTENANCE, is_bulk=True),
     Capability(words="optimize", command_class=CommandClass.DIRECT, accepts=_MAINTENANCE, is_bulk=True),
     Capability(words="health", command_class=CommandClass.DIRECT, accepts=_MAINTENANCE),
+    Capability(words="verify", command_class=CommandClass.DIRECT, accepts=_MAINTENANCE, is_bulk=True),
     Capability(words="recover", command_class=CommandClass.DIRECT, accepts=_MAINTENANCE),
     Capability(
         words="embed",

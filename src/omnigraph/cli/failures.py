@@ -57,8 +57,8 @@ def report_unprinted(failure: StdoutFailed, invocation: Invocation) -> int:
 
 
 def _exit_code(error: errors.OmniError, invocation: Invocation) -> int:
-    """Return the code of a failure; the low ones of `health` speak of the graph, so its failures have others."""
-    if not invocation.is_health:
+    """Return the code of a failure; where the low ones speak of the graph, failures have others."""
+    if not invocation.is_verdict:
         return error.exit_code
     return os.EX_USAGE if error.exit_code == errors.Usage.exit_code else os.EX_SOFTWARE
 

@@ -31,10 +31,13 @@ class Invocation:
         self.command: RunningCommand  # set by the parser as soon as it knows
 
     @property
-    def is_health(self) -> bool:
-        """Whether this run is `health`; guessed from the line when it failed before the parser got to the command."""
+    def is_verdict(self) -> bool:
+        """Whether the low exit codes of this run speak of the graph, as those of `health` and `verify` do.
+
+        Guessed from the line when it failed before the parser got to the command.
+        """
         known: RunningCommand | None = getattr(self, "command", None)
-        return (known.capability.words if known is not None else self._first_word) == "health"
+        return (known.capability.words if known is not None else self._first_word) in {"health", "verify"}
 
     @cached_property
     def config(self) -> OperatorConfig:

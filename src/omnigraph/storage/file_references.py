@@ -74,7 +74,7 @@ def files_of_version(objects: ControlStore, address: TableAddress, version: int)
     try:
         return (
             FileReference(path, FileKind.MANIFEST, len(stored.content)),
-            *_references(stored.content, address, version),
+            *references_in(stored.content, address, version),
         )
     except (DecodeError, ValueError) as error:
         raise _unreadable(objects, path, f"cannot be read: {error}", kind="permanent") from error
@@ -192,7 +192,8 @@ def _problem(reference: FileReference, present: Mapping[str, int], directories: 
     return "is empty" if found == 0 else None
 
 
-def _references(content: bytes, address: TableAddress, version: int) -> Iterator[FileReference]:
+def references_in(content: bytes, address: TableAddress, version: int) -> Iterator[FileReference]:
+    """Yield the files that the manifest with this content refers to; raise ValueError when it is none."""
     manifest = _Manifest.FromString(manifest_message(content))
     if manifest.version != version:
         raise ValueError(f"it is the manifest of version {manifest.version}")

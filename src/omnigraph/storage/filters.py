@@ -65,6 +65,15 @@ def in_values(column: str, values: pa.Array) -> str:
     return f"{quote_name(column)} IN ({', '.join(_literals(values))})"
 
 
+def in_range(column: str, low: pa.Array | None, high: pa.Array | None) -> str:
+    """Spell that a column is not null, at least `low` and below `high`; both are arrays of one value."""
+    parts = [f"{quote_name(column)} IS NOT NULL"]
+    for operator, bound in ((">=", low), ("<", high)):
+        if bound is not None:
+            parts.append(f"{quote_name(column)} {operator} {next(iter(_literals(bound)))}")
+    return " AND ".join(parts)
+
+
 def quote_name(name: str) -> str:
     """Back-quote a column name; the schema language admits no back-quote in names."""
     return f"`{name}`"

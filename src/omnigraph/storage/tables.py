@@ -231,6 +231,11 @@ class Table:
         for start in range(0, len(row_ids), chunk_rows):
             yield self.take(row_ids.slice(start, chunk_rows), names).select(names).sort_by("id")
 
+    def search(self, columns: Sequence[str], *, with_row_ids: bool = False, **options: Any) -> pa.Table:
+        """Read what a search of Lance's own finds (`nearest`, `full_text_query`)."""
+        with self._reading():
+            return self._dataset.scanner(columns=list(columns), with_row_id=with_row_ids, **options).to_table()
+
     def read_added_since(self, older: "Table") -> pa.Table:
         """Read the rows of the fragments that an older state of this table does not have."""
         known = {fragment.fragment_id for fragment in older.dataset.get_fragments()}

@@ -5,7 +5,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 
 from omnigraph.base import clock, faults
-from omnigraph.base.events import Events, Warned, ignore_events
+from omnigraph.base.events import Events, Warned, ignore_events, phase
 from omnigraph.base.units import spell_seconds
 from omnigraph.branches.gates import hold_branches
 from omnigraph.engine.choice import EngineChoice, EngineName
@@ -152,7 +152,7 @@ class _Run:
         rows = (
             *(
                 row
-                for location, group in by_location.items()
+                for location, group in self._followed(by_location)
                 for row in self._rows(location, group, orphans.get(location, Orphans()), choosing)
             ),
             *self._scratch_rows(),
@@ -167,6 +167,16 @@ class _Run:
             commits_lost=commits_lost(pasts, history, before=self._existed, after=self._exists_after),
             clock_skew_seconds=self._clock.skew_seconds,
         )
+
+    def _followed(
+        self, targets_by_location: Mapping[str, Sequence[CleanupTarget]]
+    ) -> Iterator[tuple[str, Sequence[CleanupTarget]]]:
+        """Yield one table after the other, and tell how many are done."""
+        name = "cleaning up" if self._executes else "looking at the tables"
+        with phase(self._events, name, total=len(targets_by_location), unit="tables") as cleaning:
+            for location, targets in targets_by_location.items():
+                yield location, targets
+                cleaning.advance()
 
     def _warn_of_skew(self) -> None:
         skew = self._clock.skew_seconds
