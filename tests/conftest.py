@@ -2,7 +2,6 @@
 
 import os
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import crash.report
 import merge.report
 from crash.report import pytest_addoption  # noqa: F401 — a hook that pytest finds by name
 from omnigraph.base import ids
+from sampling import leave_most_to_test_all
 from support.faulty_s3 import FaultyS3, faulty_s3
 from support.s3_process import BUCKET, client_environment, running_s3
 
@@ -27,19 +27,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "facts"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave most cases of a test that is marked `sampled` to `make test-all`.
-
-    Every n-th case, in the order of collection, stays in `make test`. So each run of both together is every case once.
-    """
-    seen: Counter[str] = Counter()
-    for item in items:
-        sampled = item.get_closest_marker("sampled")
-        if sampled is None or item.get_closest_marker("exhaustive"):
-            continue
-        test = item.nodeid.partition("[")[0]
-        if seen[test] % sampled.kwargs["every"]:
-            item.add_marker("exhaustive")
-        seen[test] += 1
+    leave_most_to_test_all(items)
 
 
 def pytest_configure(config: pytest.Config) -> None:

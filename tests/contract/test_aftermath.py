@@ -12,7 +12,7 @@ from omnigraph.manifest.log import CommitLog
 from omnigraph.pipeline.load import inputs
 from omnigraph.storage.locks.flock_locks import FlockGrip
 from support import harbor
-from support.failpoints import armed
+from support.failpoints import Died, armed
 from support.writer_child import EVOLVED
 
 
@@ -235,3 +235,29 @@ def test_a_commit_whose_acknowledgement_and_settling_failed_is_still_no_failure(
     assert graph.commits()[0] == commit
     assert any("is published" in message for message in heard.warnings)
     assert graph.pending_operations() == []
+
+
+def test_a_recovery_whose_traces_cannot_be_written_says_that_its_outcome_stands(local_root: str) -> None:
+    graph = harbor.new_graph(local_root)
+    with armed("write.after_effects:die"), pytest.raises(Died):
+        write(graph, Heard())
+
+    with armed("recover.audit_fails:error"):
+        swept = graph.recover()
+
+    (operation,) = swept.blocked
+    assert "is completed, and that is visible" in operation.reason
+    assert "Nothing was changed" not in operation.reason
+    assert "Kim" in harbor.content(graph)
+    assert [settled.outcome for settled in graph.recover().recovered] == ["finished"]
+
+
+def test_results_say_under_one_name_whether_anything_was_published(local_root: str) -> None:
+    graph = harbor.new_graph(local_root)
+
+    def kim() -> Effect:
+        return graph.load(harbor.lines([harbor.sailor("Kim")]), mode="merge").effect
+
+    assert (kim(), kim()) == (Effect.PUBLISHED, Effect.NONE)
+    assert graph.repair(confirm=True).effect is Effect.NONE
+    assert graph.optimize().effect is Effect.PUBLISHED

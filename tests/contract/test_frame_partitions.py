@@ -20,6 +20,8 @@ from omnigraph.pipeline.load.bulk import partitions
 from omnigraph.pipeline.load.bulk.partitions import PARTITIONS_MAX, PartitionKept, keep_partition
 from omnigraph.pipeline.load.frames import FrameLoad
 from omnigraph.pipeline.load.once import StreamBatch
+from omnigraph.spark.options import WRITE, Options
+from omnigraph.spark.writing import WriteOptions
 from omnigraph.storage.store import GraphStore
 from omnigraph.writes.context import GraphContext
 from support import batch_child
@@ -73,6 +75,18 @@ def test_only_the_attempts_that_are_committed_count(graph, mode):
     assert codes(graph) == ["a", "c", "d"]
     assert len(graph.commits()) == 2
     assert not Path(graph.uri, "__staging").exists()
+
+
+def test_a_message_stands_on_the_commit(graph):
+    options = WriteOptions.of(
+        Options.of({"graph": graph.uri, "type": "Port", "loadMode": "append", "message": "from Spark"}, WRITE),
+        overwrite=False,
+    )
+    load = options.begin(["code", "depth"])
+
+    made = commit(load, graph, keep_partition(load.task, 0, batches("a")))
+
+    assert made.message == "from Spark"
 
 
 @pytest.mark.parametrize("mode", ["append", "merge"])

@@ -21,7 +21,6 @@ def test_killed_writers_lose_nothing_and_every_version_reads_back() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("place", [local_place, s3_place])
 def test_all_verbs_together_lose_nothing(place) -> None:
     _expect_nothing_lost(soak(45, seed=4712, crews=(*CREWS, *SPECIALISTS), places=(place,)))

@@ -25,6 +25,11 @@ class Effect(StrEnum):
     PUBLISHED = "published"
     UNKNOWN = "unknown"
 
+    @classmethod
+    def of(cls, *commits: object) -> "Effect":
+        """Return the effect of an operation that ended with these commits, None standing for no commit."""
+        return cls.PUBLISHED if any(commit is not None for commit in commits) else cls.NONE
+
 
 class OmniError(Exception):
     """Base of all errors raised on purpose; `str(error)` is the message for people."""

@@ -7,7 +7,7 @@ from omnigraph.base.endings import tell
 from omnigraph.base.events import Events, Warned
 from omnigraph.base.showing import Shown
 from omnigraph.catalog.migration import MigrationStep
-from omnigraph.errors import BranchBusy, RecoveryRequired, SchemaApplyLocked, SchemaDrift
+from omnigraph.errors import BranchBusy, Effect, RecoveryRequired, SchemaApplyLocked, SchemaDrift
 from omnigraph.evolution.plan import FOREIGN_EDIT, SchemaText, has_foreign_edit
 from omnigraph.evolution.writer import SchemaWriter, refuse_other_branches
 from omnigraph.manifest.commits import MAIN_BRANCH, Commit, check_actor, check_message
@@ -31,6 +31,11 @@ class AppliedSchema(Shown):
     graph_version: int
     """The graph version that has the schema."""
     commit: Commit | None
+
+    @property
+    def effect(self) -> Effect:
+        """Whether anything was published; errors say the same under the same name."""
+        return Effect.of(self.commit)
 
     @property
     def applied(self) -> bool:

@@ -83,8 +83,9 @@ class Commit(Shown):
 
     @property
     def message(self) -> str | None:
-        """What its author said about it."""
-        return self.metadata.get(MESSAGE)
+        """What its author said about it, so that it can be listed: earlier programs took any text."""
+        said = self.metadata.get(MESSAGE)
+        return None if said is None else printable(str(said))
 
     def to_json(self) -> str:
         """Spell the record as it stands in the `graph_head` row."""

@@ -14,7 +14,7 @@ from omnigraph.errors import Usage
 
 ADDRESS = ("graph", "type", "branch")
 READ = (*ADDRESS, "commit", "version", "timestampAsOf", "snapshot", "columns", "where")
-WRITE = (*ADDRESS, "loadMode", "actor", "maxErrors")
+WRITE = (*ADDRESS, "loadMode", "actor", "message", "maxErrors")
 STREAM = (*WRITE, "queryId", "batchIdentity")
 
 _MEANINGS = {

@@ -36,6 +36,7 @@ class WriteOptions:
     mode: LoadMode
     branch: str
     actor_id: str | None
+    message: str | None
     max_errors: int
 
     @classmethod
@@ -48,6 +49,7 @@ class WriteOptions:
             mode=_mode(options.get("loadMode"), overwrite=overwrite),
             branch=options.get("branch") or MAIN_BRANCH,
             actor_id=options.get("actor"),
+            message=options.get("message"),
             max_errors=_MAX_ERRORS if max_errors is None else max_errors,
         )
 
@@ -64,6 +66,7 @@ class WriteOptions:
             mode=self.mode,
             branch=self.branch,
             actor_id=self.actor_id,
+            message=self.message,
             max_errors=self.max_errors,
         )
 

@@ -5,11 +5,14 @@ also at what lies beside it and directly in it.
 """
 
 import os
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from itertools import islice
 from pathlib import Path
 
+from omnigraph.errors import StorageError
 from omnigraph.storage.objects import open_objects
 from omnigraph.storage.settings import StoreSettings
 from omnigraph.storage.uris import GraphRoot
@@ -53,10 +56,10 @@ def look_at(root: GraphRoot, settings: StoreSettings) -> Whereabouts:
     if not root.is_local:
         return Whereabouts(place=Place.NOTHING, path=root.uri)
     path = root.local_path
-    if any((path / part).is_dir() for part in _PARTS):
+    if any(_is((path / part).is_dir) for part in _PARTS):
         return Whereabouts(place=Place.REMAINS, path=root.uri)
     return Whereabouts(
-        place=Place.DIRECTORY if path.is_dir() else Place.NOTHING,
+        place=Place.DIRECTORY if _is(path.is_dir) else Place.NOTHING,
         path=root.uri,
         graphs_within=_graphs_in(path),
         graphs_beside=_graphs_in(path.parent),
@@ -68,21 +71,31 @@ def blocking_file(root: GraphRoot) -> str | None:
     if not root.is_local:
         return None
     path = root.local_path
-    return next((str(found) for found in (path, *path.parents) if found.exists() and not found.is_dir()), None)
+    return next((str(found) for found in (path, *path.parents) if _is(found.exists) and not _is(found.is_dir)), None)
 
 
 def enclosing_graph(root: GraphRoot, settings: StoreSettings) -> str | None:
     """Return the graph that an address lies inside of."""
     if root.is_local:
         parents = root.local_path.parents
-        return next((str(parent) for parent in parents if (parent / _MANIFEST).is_dir()), None)
+        return next((str(parent) for parent in parents if _is((parent / _MANIFEST).is_dir)), None)
     above = root.key.split("/")[:-1]
     for end in range(len(above), 0, -1):
         parent = GraphRoot.parse(f"s3://{root.bucket}/{'/'.join(above[:end])}")
-        # Every graph has this copy for people, and asking for one small object lists nothing.
-        if open_objects(parent, settings).sizes_of([_SCHEMA_COPY]):
-            return parent.uri
+        # Every graph has this copy for people, and asking for one small object lists nothing. Whoever may only use
+        # the address itself is told nothing about what is above it.
+        with suppress(StorageError):
+            if open_objects(parent, settings).sizes_of([_SCHEMA_COPY]):
+                return parent.uri
     return None
+
+
+def _is(look: Callable[[], bool]) -> bool:
+    """Answer a question about a path; what may not be looked at is not there."""
+    try:
+        return look()
+    except OSError:
+        return False
 
 
 def _graphs_in(directory: Path) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from omnigraph.branches.merge.sides import MergeOutcome, observe_sides
 from omnigraph.branches.merge.writer import MergeWriter
 from omnigraph.branches.names import check_branch_name
 from omnigraph.engine.choice import EngineChoice
-from omnigraph.errors import HistoricalVersionReclaimed, InvalidTarget, OmniError, ReadSetConflict, StorageError
+from omnigraph.errors import Effect, HistoricalVersionReclaimed, InvalidTarget, OmniError, ReadSetConflict, StorageError
 from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId, check_actor, check_message
 from omnigraph.manifest.rows import MANIFEST
 from omnigraph.manifest.state import ManifestState
@@ -47,6 +47,11 @@ class MergeResult(Shown):
     branch_deleted: bool | None = None
     """Whether the source is gone; None when nobody asked for that."""
     branch_delete_error: str | None = None
+
+    @property
+    def effect(self) -> Effect:
+        """Whether anything was published; errors say the same under the same name."""
+        return Effect.of(self.commit)
 
 
 @says_what_is_published

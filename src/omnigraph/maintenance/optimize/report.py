@@ -68,6 +68,11 @@ class OptimizeResult(Shown):
     contentions: tuple[Contention, ...] = ()
 
     @property
+    def effect(self) -> Effect:
+        """Whether anything was published; errors say the same under the same name."""
+        return Effect.of(self.commit)
+
+    @property
     def bytes_rewritten(self) -> int:
         """Bytes of the tables' fragments that were rewritten, or would be; the graph's own tables are beside that."""
         return sum(table.bytes_read for table in self.tables if table.manifest_version is not None)
@@ -90,7 +95,7 @@ class OptimizeResult(Shown):
             return OptimizePartial(
                 f"{failed[0].table_key} was not optimized as planned: {failed[0].error}. Everything else is published; "
                 "run optimize again.",
-                effect=Effect.NONE if self.commit is None else Effect.PUBLISHED,
+                effect=self.effect,
                 tables=[table.table_key for table in failed],
             )
         if self.contentions:
@@ -98,7 +103,7 @@ class OptimizeResult(Shown):
             return MaintenanceContention(
                 f"The internal table {first.table} could not be compacted: other writers were faster "
                 f"{first.attempts} times. What was published stands; run optimize again when it is quieter.",
-                effect=Effect.NONE if self.commit is None else Effect.PUBLISHED,
+                effect=self.effect,
                 table=first.table,
                 attempts=first.attempts,
             )

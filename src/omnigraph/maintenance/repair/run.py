@@ -14,7 +14,7 @@ from omnigraph.base.events import Events, ignore_events
 from omnigraph.base.showing import Shown
 from omnigraph.branches.gates import hold_branches
 from omnigraph.catalog.model import TableKey
-from omnigraph.errors import OmniError
+from omnigraph.errors import Effect, OmniError
 from omnigraph.maintenance.admission import refuse_pending_on, require_settled, sole_maintainer
 from omnigraph.maintenance.repair.consequences import BrokenRules, broken_rules
 from omnigraph.maintenance.repair.discard import discard
@@ -93,6 +93,11 @@ class RepairReport(Shown):
     consent: Consent
     rows: tuple[RepairRow, ...]
     commits: tuple[Commit, ...]
+
+    @property
+    def effect(self) -> Effect:
+        """Whether anything was published; errors say the same under the same name."""
+        return Effect.of(*self.commits)
 
     @property
     def refused(self) -> tuple[RepairRow, ...]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from omnigraph.base.showing import Shown
+from omnigraph.errors import Effect
 from omnigraph.manifest.commits import Commit
 
 
@@ -35,3 +36,8 @@ class EmbedResult(Shown):
     is_graph: bool = False
     commit: Commit | None = None
     """Over a graph: the commit, None when there was nothing to embed."""
+
+    @property
+    def effect(self) -> Effect:
+        """Whether anything was published; errors say the same under the same name."""
+        return Effect.of(self.commit)

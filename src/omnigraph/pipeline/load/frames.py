@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from omnigraph.base import ids
 from omnigraph.base.events import Events
 from omnigraph.engine.interface import Engine
-from omnigraph.manifest.commits import Commit, check_actor
+from omnigraph.manifest.commits import Commit, check_actor, check_message
 from omnigraph.pipeline.load.bulk.buckets import Buckets
 from omnigraph.pipeline.load.bulk.partitions import FrameTask, PartitionKept, kept_frame
 from omnigraph.pipeline.load.bulk.reading import KeptPieces, LoadTask
@@ -54,6 +54,7 @@ class FrameLoad:
     seen_head: str
     branch: str
     actor_id: str | None
+    message: str | None = None
 
     @classmethod
     def begin(
@@ -66,6 +67,7 @@ class FrameLoad:
         branch: str,
         actor_id: str | None,
         max_errors: int,
+        message: str | None = None,
     ) -> "FrameLoad":
         """Look at the graph and at the frame's columns; raise before anything is computed if they do not fit."""
         capture = capture_branch(context, branch)
@@ -77,6 +79,7 @@ class FrameLoad:
             seen_head=capture.snapshot.commit_id,
             branch=branch,
             actor_id=check_actor(actor_id),
+            message=check_message(message),
         )
 
     def commit(
@@ -106,7 +109,9 @@ class FrameLoad:
             )
             if not writer.has_records:
                 return None
-            return run_write(context, OnceWriter.around(writer, batch) if batch else writer, events)
+            return run_write(
+                context, OnceWriter.around(writer, batch) if batch else writer, events, message=self.message
+            )
 
     def clear(self, store: GraphStore) -> None:
         """Remove what the partitions have kept."""

@@ -16,7 +16,7 @@ from omnigraph.catalog.model import TableKey
 from omnigraph.engine.choice import EngineChoice
 from omnigraph.engine.interface import Engine
 from omnigraph.engine.opening import close_at_end, open_engine
-from omnigraph.errors import BranchNotFound, InvalidTarget
+from omnigraph.errors import BranchNotFound, Effect, InvalidTarget
 from omnigraph.manifest.commits import Commit, CommitId, check_actor, check_message
 from omnigraph.manifest.missing import no_such_branch
 from omnigraph.pipeline.load.bulk.buckets import Buckets
@@ -57,6 +57,11 @@ class LoadResult(Shown):
     engine: str
     engine_reason: str
     commit: Commit | None
+
+    @property
+    def effect(self) -> Effect:
+        """Whether anything was published; errors say the same under the same name."""
+        return Effect.of(self.commit)
 
     @property
     def total_rows(self) -> int:

@@ -1,11 +1,12 @@
 """Act: carry out one decision. Every step is keyed or checked first, so repeating it is harmless."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from omnigraph.base import clock, faults
-from omnigraph.errors import RecoveryRequired
+from omnigraph.errors import Effect, OmniError, RecoveryRequired
 from omnigraph.manifest.commits import Commit, CommitId, CommitKind
 from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
@@ -59,19 +60,23 @@ def act(context: GraphContext, facts: SidecarFacts, decision: Decision, lock: He
     """Carry out a decision to the end, the sidecar's deletion included. A block is the caller's to report."""
     match decision.action:
         case Action.FINISH_FORWARD:
-            return _finish_forward(context, facts, decision)
+            with _visible_already(context, facts.sidecar, "completed"):
+                return _finish_forward(context, facts, decision)
         case Action.ROLL_FORWARD:
             faults.reach("recover.before_forward_publish")
             if not _roll_forward(context, facts, decision):
                 return _close(context, facts, decision, outcome="finished", commit=None, recovery_kind="rolled_forward")
             faults.reach("recover.after_forward_publish")
-            return _finish_forward(context, facts, decision, outcome="rolled_forward")
+            with _visible_already(context, facts.sidecar, "completed"):
+                return _finish_forward(context, facts, decision, outcome="rolled_forward")
         case Action.FINISH_BACK:
-            return _finish_back(context, facts, decision, has_commit=True)
+            with _visible_already(context, facts.sidecar, "undone"):
+                return _finish_back(context, facts, decision, has_commit=True)
         case Action.ROLL_BACK:
             published = _roll_back(context, facts, decision, lock)
             faults.reach("recover.after_rollback_publish")
-            return _finish_back(context, facts, decision, has_commit=published is not None)
+            with _visible_already(context, facts.sidecar, "undone"):
+                return _finish_back(context, facts, decision, has_commit=published is not None)
         case Action.DISCARD:
             return _close(context, facts, decision, outcome="orphaned_branch_discarded", commit=None)
         case Action.DROP:
@@ -93,6 +98,22 @@ def blocked(context: GraphContext, operation_id: str, branch: str | None, reason
         operation_id=operation_id,
         operation_ids=[operation_id],
     )
+
+
+@contextmanager
+def _visible_already(context: GraphContext, sidecar: Sidecar, done: str) -> Iterator[None]:
+    """Report what fails behind the publish of a recovery as what it is: the outcome stands, its traces are left."""
+    try:
+        yield
+    except (OmniError, OSError) as error:
+        raise RecoveryRequired(
+            f"The interrupted {sidecar.kind} {sidecar.operation_id} of {whose(sidecar)} on branch "
+            f"'{sidecar.branch_name}' is {done}, and that is visible, but what has to follow failed: {error}. Run "
+            f"`omnigraph recover {context.store.uri}` for the rest.",
+            effect=Effect.PUBLISHED,
+            operation_id=sidecar.operation_id,
+            operation_ids=[sidecar.operation_id],
+        ) from error
 
 
 def _roll_forward(context: GraphContext, facts: SidecarFacts, decision: Decision) -> bool:
