@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.units import counted
 from omnigraph.storage.filters import in_range
 from omnigraph.storage.layout import IndexLayout
 from omnigraph.storage.tables import ROW_ID, Table
@@ -68,7 +69,8 @@ def _btree(table: Table, column: str) -> str | None:
         for batch in table.scan([column], where=in_range(column, low, high), with_row_ids=True):
             answered.add(batch[ROW_ID])
         if answered != rows:
-            return f"gives {answered.count} rows for {in_range(column, low, high)}, and a scan gives {rows.count}"
+            given = counted(answered.count, "row")
+            return f"gives {given} for {in_range(column, low, high)}, and a scan gives {rows.count}"
     return None
 
 
