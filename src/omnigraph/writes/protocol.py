@@ -33,7 +33,7 @@ from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
 from omnigraph.storage.checksums import for_sidecar
 from omnigraph.storage.file_references import missing_or_short
 from omnigraph.storage.locks import Claim, HeldLock
-from omnigraph.storage.refs import create_ref, list_refs
+from omnigraph.storage.refs import create_ref, has_ref
 from omnigraph.storage.staging import CommitInterleaved, StagedCommit, commit_staged
 from omnigraph.storage.tables import Table, TableAddress
 from omnigraph.writes.aftermath import finish_published
@@ -408,7 +408,8 @@ def _fork(context: GraphContext, table: PreparedTable) -> None:
 
 
 def _expect_absent_ref(context: GraphContext, table: PreparedTable) -> None:
-    if table.target.ref in list_refs(context.store.tables, table.target.location):
+    assert table.target.ref is not None
+    if has_ref(context.store.objects, table.target.location, table.target.ref):
         raise DriftNeedsRepair(
             f"stale view of '{table.pin.table_key}': the branch's own {table.target.path} exists although the graph "
             "does not pin it, and no pending operation explains it. Nothing was written; run omnigraph repair.",

@@ -14,9 +14,12 @@ from omnigraph.base.hidden_modules import reveal_module
 from omnigraph.engine.choice import EngineChoice, EngineName
 from omnigraph.engine.spark.class_archive import archive_options
 from omnigraph.engine.spark.java import missing_java
+from omnigraph.engine.spark.reach import unreachable, within_seconds
 from omnigraph.errors import EngineUnavailable
 
 _LOCAL = "local[*]"
+_ANSWER_SECONDS = 10.0
+"""How long a Connect endpoint that accepts connections may take to say that it is one."""
 _QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xlog:disable", "-Xlog:all=off")
 """Short jobs never repay the second compiler or a concurrent collector, and their start-up costs cores."""
 
@@ -43,13 +46,14 @@ def _connect(choice: EngineChoice) -> Any:
     from pyspark.sql import SparkSession
 
     assert choice.session is not None
+    _expect_somebody(choice)
     builder = SparkSession.builder.remote(choice.session.url)
     for key, value in choice.conf.items():
         builder = builder.config(key, value)
     try:
-        return builder.getOrCreate()
+        return within_seconds(_ANSWER_SECONDS, builder.getOrCreate)
     except Exception as failure:
-        raise _unavailable(choice, f"the Spark Connect endpoint {choice.session.url}", failure) from failure
+        raise _unavailable(choice, f"the Spark Connect endpoint {_shown(choice.session.url)}", failure) from failure
 
 
 def _start(choice: EngineChoice, environ: Mapping[str, str]) -> Any:
@@ -66,6 +70,7 @@ def _start(choice: EngineChoice, environ: Mapping[str, str]) -> Any:
     # A session that pyspark made before this one, and that is active in no thread, still owns the process's context.
     if SparkContext._active_spark_context is not None:  # noqa: SLF001  # there is no public question
         return SparkSession.builder.getOrCreate()
+    _expect_somebody(choice)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     conf = _conf(choice, environ)
     try:
@@ -73,6 +78,17 @@ def _start(choice: EngineChoice, environ: Mapping[str, str]) -> Any:
         return SparkSession(context)
     except Exception as failure:
         raise _unavailable(choice, f"a Spark session at {conf.get('spark.master')}", failure) from failure
+
+
+def _expect_somebody(choice: EngineChoice) -> None:
+    reason = unreachable(choice.session.url) if choice.session is not None else None
+    if choice.session is not None and reason is not None:
+        missing = f"{_shown(choice.session.url)}, where nobody answers ({reason})"
+        raise EngineUnavailable(
+            f"{_asked_for(choice)} needs {missing}. Check the address and that it is running, or use --engine local.",
+            engine=EngineName.SPARK.value,
+            missing=missing,
+        )
 
 
 def _conf(choice: EngineChoice, environ: Mapping[str, str]) -> Any:
@@ -136,6 +152,11 @@ def _classic_context(session: Any) -> Any:
     from pyspark.sql import SparkSession
 
     return session.sparkContext if type(session) is SparkSession else None
+
+
+def _shown(url: str) -> str:
+    """Leave out what follows the address of an endpoint: it may be a token."""
+    return url.partition("/;")[0]
 
 
 def _asked_for(choice: EngineChoice) -> str:

@@ -174,7 +174,10 @@ def _internal_table(context: GraphContext, address: TableAddress) -> InternalHea
     if table is None:
         return None
     return InternalHealth(
-        name=address.location, branch=address.ref, layout=read_layout(table), versions=len(stored_versions(table))
+        name=address.location,
+        branch=address.ref,
+        layout=read_layout(table),
+        versions=len(stored_versions(context.store.objects, address)),
     )
 
 
