@@ -167,8 +167,8 @@ def _compare_files(seen: TableFiles, uri: str) -> None:
             beside = [size for name, size in seen.present.items() if name.startswith(blob_directory(path))]
             if (len(beside), sum(beside)) != (expected.blob_count, expected.blob_bytes):
                 problem = (
-                    f"the blobs in {blob_directory(path)} are {counted(len(beside), 'file')} of {sum(beside)} bytes, not "
-                    f"{expected.blob_count} of {expected.blob_bytes}"
+                    f"the blobs in {blob_directory(path)} are {counted(len(beside), 'file')} of {sum(beside)} bytes, "
+                    f"not {expected.blob_count} of {expected.blob_bytes}"
                 )
                 seen.harm(seen.places_needing(path), ProblemKind.FILE_LOST, problem, file=blob_directory(path))
 
