@@ -7,7 +7,7 @@ branch shows never is. Nothing is locked: what looks lost is looked for once mor
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from omnigraph.base.events import Phase
 from omnigraph.base.units import counted
@@ -116,6 +116,14 @@ def look_at_table(
     for place, facts in seen.facts.items():
         _compare_identity(seen, place, facts)
     return seen
+
+
+def told_with_what_is_left(seen: TableFiles) -> Iterator[Problem]:
+    """Add to each problem of a table what can still be read."""
+    readable = seen.still_readable()
+    for problem in seen.problems:
+        is_harm = seen.harmed and problem.remedy is None
+        yield replace(problem, lost=f"{problem.lost}; the table is whole in {readable}") if is_harm else problem
 
 
 def _read_all(objects: ControlStore, versions: Sequence[PinnedVersion]) -> Iterator[VersionFacts | ManifestUnreadable]:
