@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.units import counted
 from omnigraph.storage.filters import in_range
 from omnigraph.storage.layout import IndexLayout
 from omnigraph.storage.tables import ROW_ID, Table
@@ -69,7 +70,7 @@ def _btree(table: Table, column: str) -> str | None:
         for batch in table.scan([column], where=asked, with_row_ids=True, insists_on_index=True):
             answered.add(batch[ROW_ID])
         if answered != rows:
-            return f"gives {answered.count} rows for {asked}, and a scan gives {rows.count}"
+            return f"gives {counted(answered.count, 'row')} for {asked}, and a scan gives {rows.count}"
     return None
 
 
