@@ -128,6 +128,7 @@ class _Run:
         self._seen: object = None
         self._protections = self._gather()
         self._stored: dict[TableAddress, list[StoredVersion]] = {}
+        self._known: dict[TableAddress, set[int]] = {}
         self._gone: dict[TableAddress, set[int]] = {}
 
     def report(self) -> CleanupReport:
@@ -198,10 +199,12 @@ class _Run:
 
     def _look_at_versions(self, pasts: Sequence[BranchPast]) -> None:
         for address in dict.fromkeys(span.address for past in pasts for span in past.spans):
-            self._stored[address] = stored_versions(self._context.store.objects, address)
+            stored = stored_versions(self._context.store.objects, address)
+            self._stored[address] = stored
+            self._known[address] = {known.version for known in stored}
 
     def _existed(self, address: TableAddress, version: int) -> bool:
-        return any(stored.version == version for stored in self._stored.get(address, ()))
+        return version in self._known.get(address, ())
 
     def _exists_after(self, address: TableAddress, version: int) -> bool:
         return version not in self._gone.get(address, ()) and self._existed(address, version)

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from omnigraph.base.events import Phase
+from omnigraph.base.units import counted
 from omnigraph.maintenance.verify.pins import PinnedVersion, spell_shown
 from omnigraph.maintenance.verify.report import Problem, ProblemKind
 from omnigraph.manifest.snapshot import branch_of
@@ -174,8 +175,8 @@ def _compare_files(seen: TableFiles, uri: str) -> None:
             beside = [size for name, size in seen.present.items() if name.startswith(blob_directory(path))]
             if (len(beside), sum(beside)) != (expected.blob_count, expected.blob_bytes):
                 problem = (
-                    f"the blobs in {blob_directory(path)} are {len(beside)} files of {sum(beside)} bytes, not "
-                    f"{expected.blob_count} of {expected.blob_bytes}"
+                    f"the blobs in {blob_directory(path)} are {counted(len(beside), 'file')} of {sum(beside)} bytes, "
+                    f"not {expected.blob_count} of {expected.blob_bytes}"
                 )
                 seen.harm(seen.places_needing(path), ProblemKind.FILE_LOST, problem, file=blob_directory(path))
 
@@ -197,5 +198,5 @@ def _compare_identity(seen: TableFiles, place: int, facts: VersionFacts) -> None
         )
         seen.harm([place], ProblemKind.TABLE_REPLACED, problem, file=one.address.path)
     elif facts.rows != one.pin.row_count:
-        problem = f"{where} has {facts.rows} rows, and the graph recorded {one.pin.row_count}"
+        problem = f"{where} has {counted(facts.rows, 'row')}, and the graph recorded {one.pin.row_count}"
         seen.harm([place], ProblemKind.ROWS_DIFFER, problem)
