@@ -24,6 +24,8 @@ from omnigraph.writes.recovery.sweep import SweepResult, settle_all
 from omnigraph.writes.sidecar import PendingOperation, list_pending
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     from omnigraph.branches.verbs import Branches
     from omnigraph.changes.diff import Diff
     from omnigraph.changes.verbs import Changes
@@ -257,7 +259,7 @@ class Graph:
 
     def load(
         self,
-        data: str | Path | BinaryIO,
+        data: "str | Path | BinaryIO | ArrowRows",
         *,
         mode: "LoadMode",
         type: str | None = None,  # noqa: A002 — the word of the command line
@@ -272,12 +274,12 @@ class Graph:
     ) -> "LoadResult":
         """Load a file, directory, glob or open stream as one commit, or raise and change nothing.
 
-        The input is graph NDJSON. With `type` it is a table of that type (Parquet, CSV, Arrow, Lance), whose columns
-        `map` renames; None leaves a column out. With `from_branch`, a branch that does not exist yet is created from
-        it; if the load fails, it does not remain. `engine` is auto, local or spark, by default what
-        `$OMNIGRAPH_ENGINE` says; Spark takes the active session.
+        The input is graph NDJSON. With `type` it is a table of that type (Parquet, CSV, Arrow, Lance, or rows in
+        memory, as `load_table` takes them), whose columns `map` renames; None leaves a column out. With `from_branch`,
+        a branch that does not exist yet is created from it; if the load fails, it does not remain. `engine` is auto,
+        local or spark, by default what `$OMNIGRAPH_ENGINE` says; Spark takes the active session.
         """
-        from omnigraph.pipeline.load.inputs import find_input
+        from omnigraph.pipeline.load.inputs import find_any_input
         from omnigraph.pipeline.load.run import run_load
         from omnigraph.pipeline.load.tables import ColumnMap
 
@@ -285,7 +287,7 @@ class Graph:
         columns = ColumnMap(property_by_column=map or {})
         return run_load(
             self._context,
-            lambda: find_input(data, type_name=type, columns=columns),
+            lambda: find_any_input(data, type_name=type, columns=columns),
             mode=mode,
             branch=branch,
             from_branch=from_branch,
@@ -668,16 +670,27 @@ class Graph:
 
     def cleanup(
         self,
-        policy: "CleanupPolicy",
+        policy: "CleanupPolicy | None" = None,
         *,
+        keep: int | None = None,
+        older_than: "timedelta | str | None" = None,
         confirm: bool = False,
         wait_seconds: float = 0.0,
         engine: "str | EngineChoice | None" = None,
         events: Events = ignore_events,
     ) -> "CleanupReport":
-        """Remove old versions that nobody needs; without `confirm`, say exactly what would go and change nothing."""
+        """Remove old versions that nobody needs; without `confirm`, say exactly what would go and change nothing.
+
+        `keep=10` keeps the newest ten published versions of each table, `older_than="7d"` those younger than that;
+        with both, only what is outside both goes. A `CleanupPolicy` says the same in one value.
+        """
+        from omnigraph.maintenance.cleanup.policy import CleanupPolicy
         from omnigraph.maintenance.cleanup.run import run_cleanup
 
+        if policy is not None and (keep is not None or older_than is not None):
+            raise InvalidTarget("Give cleanup a policy or `keep` and `older_than`, not both.")
+        if policy is None:
+            policy = CleanupPolicy.of(keep=keep, older_than=older_than)
         if confirm:
             self._refuse_read_only()
         choice = EngineChoice.named(engine, os.environ)
