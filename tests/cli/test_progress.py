@@ -1,12 +1,14 @@
 """The progress line: what it says, when it is drawn, and what it leaves behind. Time is a number that tests set."""
 
 import io
+import json
 import os
 import pty
 import re
 import subprocess
 import sys
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -334,3 +336,28 @@ def on_terminal(script: str, *arguments: str, **environ: str) -> tuple[subproces
 def as_seen(written: str) -> list[str]:
     """Return what is on the screen in the end: a line that was erased is not."""
     return [re.split(r"\r\x1b\[K", line.removesuffix("\r"))[-1] for line in written.split("\n")]
+
+
+def test_a_recorded_load_begins_with_its_line_and_leaves_only_its_result(art, program):
+    """The real program on a terminal, through the recorder whose recordings the guide shows."""
+    script = Path(__file__).parents[2] / "scripts" / "record_terminal.py"
+    cast = Path("load.cast")
+
+    done = subprocess.run(
+        [sys.executable, script, cast, "--", program, "load", art, "--data", "more.jsonl", "--mode", "append"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+    header, *events = map(json.loads, cast.read_text(encoding="utf-8").splitlines())
+    written = "".join(text for _, _, text in events)
+    drawn = [line for text in written.split("\r\x1b[K") for line in text.splitlines()]
+    assert done.returncode == 0, done.stderr
+    assert "longest gap" in done.stdout
+    assert header["version"] == 2
+    assert [moment for moment, _, _ in events] == sorted(moment for moment, _, _ in events)
+    assert "[0:00] opening the graph" in written
+    assert max(map(len, drawn)) < header["width"]
+    assert as_seen(written)[0].startswith("loaded art.omni on branch main")
