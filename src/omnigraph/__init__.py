@@ -16,39 +16,158 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from omnigraph import errors as errors
+    from omnigraph.base.events import (
+        Advanced,
+        EngineChosen,
+        Event,
+        Events,
+        Noted,
+        PhaseFinished,
+        PhaseStarted,
+        Published,
+        Warned,
+    )
+    from omnigraph.branches.diff import BranchDiff
+    from omnigraph.branches.listing import BranchSummary
+    from omnigraph.branches.merge.run import MergeResult
+    from omnigraph.branches.verbs import Branches
+    from omnigraph.changes.commit import CommitChanges
+    from omnigraph.changes.diff import Diff
+    from omnigraph.changes.entities import EntityChange
+    from omnigraph.changes.feed import ChangeBlock, Feed, FeedPage
+    from omnigraph.changes.paging import ChangePage, PageLimits
+    from omnigraph.changes.verbs import Changes
     from omnigraph.embedding.config import EmbedConfig
+    from omnigraph.engine.choice import EngineChoice
+    from omnigraph.evolution.plan import SchemaPlan
+    from omnigraph.evolution.run import AppliedSchema
     from omnigraph.graph import Graph, embed_files, init
     from omnigraph.graph import open_graph as open  # noqa: A004 — the verb users look for
+    from omnigraph.maintenance.cleanup.policy import CleanupPolicy
+    from omnigraph.maintenance.cleanup.report import CleanupReport
+    from omnigraph.maintenance.health.report import HealthReport
+    from omnigraph.maintenance.optimize.report import OptimizeResult
+    from omnigraph.maintenance.repair.run import RepairReport
     from omnigraph.maintenance.verify.report import Problem, VerifyReport
     from omnigraph.manifest.commits import Commit
+    from omnigraph.manifest.snapshot import TablePin
     from omnigraph.manifest.stamp import INTERNAL_SCHEMA_VERSION
-    from omnigraph.reads.snapshot import Snapshot, SnapshotTable
+    from omnigraph.pipeline.embed.result import EmbedResult
+    from omnigraph.pipeline.export.baseline import BaselineResult
+    from omnigraph.pipeline.export.run import ExportResult
+    from omnigraph.pipeline.load.run import LoadResult
+    from omnigraph.reads.snapshot import Snapshot
+    from omnigraph.reads.sql import SqlResult
+    from omnigraph.reads.table import SnapshotTable
+    from omnigraph.writes.batch import WriteBatch, WriteResult
+    from omnigraph.writes.recovery.audit import RecoveryRecord
+    from omnigraph.writes.recovery.sweep import SweepResult
+    from omnigraph.writes.sidecar import PendingOperation
 
-_HOME = {
-    "Commit": ("omnigraph.manifest.commits", "Commit"),
-    "EmbedConfig": ("omnigraph.embedding.config", "EmbedConfig"),
-    "Graph": ("omnigraph.graph", "Graph"),
-    "INTERNAL_SCHEMA_VERSION": ("omnigraph.manifest.stamp", "INTERNAL_SCHEMA_VERSION"),
-    "Problem": ("omnigraph.maintenance.verify.report", "Problem"),
-    "Snapshot": ("omnigraph.reads.snapshot", "Snapshot"),
-    "SnapshotTable": ("omnigraph.reads.snapshot", "SnapshotTable"),
-    "VerifyReport": ("omnigraph.maintenance.verify.report", "VerifyReport"),
-    "embed_files": ("omnigraph.graph", "embed_files"),
-    "init": ("omnigraph.graph", "init"),
-    "open": ("omnigraph.graph", "open_graph"),
+_NAMES_BY_HOME = {
+    "omnigraph.base.events": (
+        "Advanced",
+        "EngineChosen",
+        "Event",
+        "Events",
+        "Noted",
+        "PhaseFinished",
+        "PhaseStarted",
+        "Published",
+        "Warned",
+    ),
+    "omnigraph.branches.diff": ("BranchDiff",),
+    "omnigraph.branches.listing": ("BranchSummary",),
+    "omnigraph.branches.merge.run": ("MergeResult",),
+    "omnigraph.branches.verbs": ("Branches",),
+    "omnigraph.changes.commit": ("CommitChanges",),
+    "omnigraph.changes.diff": ("Diff",),
+    "omnigraph.changes.entities": ("EntityChange",),
+    "omnigraph.changes.feed": ("ChangeBlock", "Feed", "FeedPage"),
+    "omnigraph.changes.paging": ("ChangePage", "PageLimits"),
+    "omnigraph.changes.verbs": ("Changes",),
+    "omnigraph.embedding.config": ("EmbedConfig",),
+    "omnigraph.engine.choice": ("EngineChoice",),
+    "omnigraph.evolution.plan": ("SchemaPlan",),
+    "omnigraph.evolution.run": ("AppliedSchema",),
+    "omnigraph.graph": ("Graph", "embed_files", "init"),
+    "omnigraph.maintenance.cleanup.policy": ("CleanupPolicy",),
+    "omnigraph.maintenance.cleanup.report": ("CleanupReport",),
+    "omnigraph.maintenance.health.report": ("HealthReport",),
+    "omnigraph.maintenance.optimize.report": ("OptimizeResult",),
+    "omnigraph.maintenance.repair.run": ("RepairReport",),
+    "omnigraph.maintenance.verify.report": ("Problem", "VerifyReport"),
+    "omnigraph.manifest.commits": ("Commit",),
+    "omnigraph.manifest.snapshot": ("TablePin",),
+    "omnigraph.manifest.stamp": ("INTERNAL_SCHEMA_VERSION",),
+    "omnigraph.pipeline.embed.result": ("EmbedResult",),
+    "omnigraph.pipeline.export.baseline": ("BaselineResult",),
+    "omnigraph.pipeline.export.run": ("ExportResult",),
+    "omnigraph.pipeline.load.run": ("LoadResult",),
+    "omnigraph.reads.snapshot": ("Snapshot",),
+    "omnigraph.reads.sql": ("SqlResult",),
+    "omnigraph.reads.table": ("SnapshotTable",),
+    "omnigraph.writes.batch": ("WriteBatch", "WriteResult"),
+    "omnigraph.writes.recovery.audit": ("RecoveryRecord",),
+    "omnigraph.writes.recovery.sweep": ("SweepResult",),
+    "omnigraph.writes.sidecar": ("PendingOperation",),
 }
+_HOME = {name: (module, name) for module, names in _NAMES_BY_HOME.items() for name in names}
+_HOME["open"] = ("omnigraph.graph", "open_graph")
 
 __all__ = [
     "INTERNAL_SCHEMA_VERSION",
+    "Advanced",
+    "AppliedSchema",
+    "BaselineResult",
+    "BranchDiff",
+    "BranchSummary",
+    "Branches",
+    "ChangeBlock",
+    "ChangePage",
+    "Changes",
+    "CleanupPolicy",
+    "CleanupReport",
     "Commit",
+    "CommitChanges",
+    "Diff",
     "EmbedConfig",
+    "EmbedResult",
+    "EngineChoice",
+    "EngineChosen",
+    "EntityChange",
+    "Event",
+    "Events",
+    "ExportResult",
+    "Feed",
+    "FeedPage",
     "Graph",
+    "HealthReport",
+    "LoadResult",
+    "MergeResult",
+    "Noted",
+    "OptimizeResult",
+    "PageLimits",
+    "PendingOperation",
+    "PhaseFinished",
+    "PhaseStarted",
     "Problem",
+    "Published",
+    "RecoveryRecord",
+    "RepairReport",
+    "SchemaPlan",
     "Snapshot",
     "SnapshotTable",
+    "SqlResult",
+    "SweepResult",
+    "TablePin",
     "VerifyReport",
+    "Warned",
+    "WriteBatch",
+    "WriteResult",
     "__version__",
     "embed_files",
+    "errors",
     "init",
     "open",
 ]
@@ -64,3 +183,7 @@ if not TYPE_CHECKING:
             raise AttributeError(f"module 'omnigraph' has no attribute {name!r}")
         module, attribute = _HOME[name]
         return getattr(import_module(module), attribute)
+
+    def __dir__() -> list[str]:
+        # What is imported on first use would otherwise be missing from completion until then.
+        return sorted(__all__)

@@ -257,7 +257,7 @@ class Graph:
 
     def load(
         self,
-        data: str | Path | BinaryIO,
+        data: "str | Path | BinaryIO | ArrowRows",
         *,
         mode: "LoadMode",
         type: str | None = None,  # noqa: A002 — the word of the command line
@@ -272,12 +272,12 @@ class Graph:
     ) -> "LoadResult":
         """Load a file, directory, glob or open stream as one commit, or raise and change nothing.
 
-        The input is graph NDJSON. With `type` it is a table of that type (Parquet, CSV, Arrow, Lance), whose columns
-        `map` renames; None leaves a column out. With `from_branch`, a branch that does not exist yet is created from
-        it; if the load fails, it does not remain. `engine` is auto, local or spark, by default what
-        `$OMNIGRAPH_ENGINE` says; Spark takes the active session.
+        The input is graph NDJSON. With `type` it is a table of that type (Parquet, CSV, Arrow, Lance, or rows in
+        memory, as `load_table` takes them), whose columns `map` renames; None leaves a column out. With `from_branch`,
+        a branch that does not exist yet is created from it; if the load fails, it does not remain. `engine` is auto,
+        local or spark, by default what `$OMNIGRAPH_ENGINE` says; Spark takes the active session.
         """
-        from omnigraph.pipeline.load.inputs import find_input
+        from omnigraph.pipeline.load.inputs import find_any_input
         from omnigraph.pipeline.load.run import run_load
         from omnigraph.pipeline.load.tables import ColumnMap
 
@@ -285,7 +285,7 @@ class Graph:
         columns = ColumnMap(property_by_column=map or {})
         return run_load(
             self._context,
-            lambda: find_input(data, type_name=type, columns=columns),
+            lambda: find_any_input(data, type_name=type, columns=columns),
             mode=mode,
             branch=branch,
             from_branch=from_branch,

@@ -1,6 +1,7 @@
 """The architecture can be read off the folders, and these tests keep it true."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -118,3 +119,32 @@ def test_public_names_are_those_documented() -> None:
     for name in omnigraph.__all__:
         assert getattr(omnigraph, name) is not None
         assert f"`omnigraph.{name}" in documented, f"docs/guide/python.md does not mention omnigraph.{name}"
+    named = set(re.findall(r"`omnigraph\.([A-Za-z_]+)", documented))
+    assert named == set(omnigraph.__all__), "docs/guide/python.md names what is not public"
+
+
+def test_completion_shows_the_public_names_before_anything_is_imported() -> None:
+    script = "import omnigraph; print(sorted(dir(omnigraph)) == sorted(omnigraph.__all__), 'open' in dir(omnigraph))"
+
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == "True True"
+
+
+def test_the_names_for_type_checkers_are_those_that_can_be_imported() -> None:
+    """`__init__` says where names live twice: for type checkers, and for whoever uses one first."""
+    import omnigraph
+
+    tree = ast.parse((SOURCE / "__init__.py").read_text())
+    (block,) = (node for node in tree.body if isinstance(node, ast.If) and isinstance(node.test, ast.Name))
+    imported = {
+        (alias.asname or alias.name): node.module
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+
+    assert {*imported, "__version__"} == set(omnigraph.__all__)
+    assert {name: module for name, module in imported.items() if name != "errors"} == {
+        name: home for name, (home, _) in omnigraph._HOME.items()
+    }

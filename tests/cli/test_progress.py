@@ -67,6 +67,7 @@ class TestTheText:
     def test_with_a_total_it_says_how_far_how_fast_and_how_long(self):
         line = ProgressLine("opening the graph", 0.0)
         line.receive(PhaseStarted(phase="reading the input", total=300 * MIB, unit="bytes"), 0.0)
+        line.receive(Advanced(phase="reading the input", done=20 * MIB, total=300 * MIB, unit="bytes"), 2.0)
         line.receive(Advanced(phase="reading the input", done=100 * MIB, total=300 * MIB, unit="bytes"), 10.0)
 
         assert line.text(10.0) == "[0:10] reading the input: 100 MiB of 300 MiB (33%), 10 MiB/s, 20 s left"
@@ -81,14 +82,14 @@ class TestTheText:
     def test_an_unknown_total_still_has_a_count_and_a_rate(self):
         line = ProgressLine("opening the graph", 0.0)
         line.receive(PhaseStarted(phase="reading the input", unit="bytes"), 0.0)
-        line.receive(Advanced(phase="reading the input", done=8 * MIB, total=None, unit="bytes"), 4.0)
+        line.receive(Advanced(phase="reading the input", done=8 * MIB, total=None, unit="bytes"), 2.0)
 
-        assert self.text(line, 4.0) == "reading the input: 8 MiB, 2 MiB/s"
+        assert self.text(line, 2.0) == "reading the input: 8 MiB, 4 MiB/s"
 
     def test_slow_work_has_a_rate_that_is_not_zero(self):
         line = ProgressLine("opening the graph", 0.0)
         line.receive(PhaseStarted(phase="publishing", total=4, unit="tables"), 0.0)
-        line.receive(Advanced(phase="publishing", done=1, total=4, unit="tables"), 4.0)
+        line.receive(Advanced(phase="publishing", done=1, total=4, unit="tables"), 2.0)
 
         assert self.text(line, 4.0) == "publishing: 1 of 4 tables (25%), 0.2 tables/s, 12 s left"
 
@@ -109,8 +110,18 @@ class TestTheText:
         line.receive(PhaseStarted(phase="exporting", total=200, unit="rows"), 0.0)
         line.receive(Advanced(phase="exporting", done=100, total=200, unit="rows"), 10.0)
 
-        assert self.text(line, 10.0).endswith("10 s left")
+        assert self.text(line, 20.0).endswith("20 s left")
         assert self.text(line, 40.0).endswith("40 s left")
+
+    def test_workers_that_begin_late_are_not_taken_for_slow_ones(self):
+        line = ProgressLine("opening the graph", 0.0)
+        line.receive(PhaseStarted(phase="exporting", total=1_000, unit="rows"), 0.0)
+        line.receive(Advanced(phase="exporting", done=100, total=1_000, unit="rows"), 20.0)
+        at_first = self.text(line, 20.0)
+        line.receive(Advanced(phase="exporting", done=400, total=1_000, unit="rows"), 23.0)
+
+        assert at_first == "exporting: 100 of 1,000 rows (10%)"
+        assert self.text(line, 23.0).endswith("100 rows/s, 6 s left")
 
     def test_the_phase_that_started_last_is_shown_and_the_one_around_it_comes_back(self):
         line = ProgressLine("opening the graph", 0.0)

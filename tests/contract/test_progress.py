@@ -13,6 +13,7 @@ from omnigraph.base.events import Advanced, EngineChosen, Event, PhaseFinished, 
 from omnigraph.cli.progress_line import ProgressLine
 from omnigraph.engine.choice import EngineChoice, EngineName
 from omnigraph.graph import Graph
+from omnigraph.maintenance.cleanup.policy import CleanupPolicy
 from omnigraph.pipeline.load import inputs, lines
 from omnigraph.pipeline.load.bulk import pieces
 
@@ -206,6 +207,22 @@ def test_a_merge_of_branches_tells_rows(harbor: Graph, crew: Path, engine: str) 
     told.assert_balanced()
     told.assert_whole("comparing the branches", total=2, unit="tables")
     told.assert_whole("merging", total=2 * SAILORS - 1, unit="rows")
+
+
+@pytest.mark.parametrize(("confirm", "name"), [(False, "looking at the tables"), (True, "cleaning up")])
+def test_cleanup_tells_the_tables_it_is_done_with(harbor: Graph, crew: Path, confirm: bool, name: str) -> None:
+    harbor.load(str(crew), mode="append", engine="local")
+    told = Told()
+
+    report = harbor.cleanup(CleanupPolicy(keep_versions=1), confirm=confirm, events=told)
+
+    told.assert_balanced()
+    total = told.started(name).total
+    assert total is not None
+    assert total >= 2
+    told.assert_whole(name, total=total, unit="tables")
+    assert len(told.steps(name)) == total, "one step per table"
+    assert report.executed == confirm
 
 
 def test_a_listener_that_fails_does_not_stop_the_work(harbor: Graph, crew: Path) -> None:

@@ -37,8 +37,13 @@ class _Running:
             self.samples.popleft()
 
     def rate(self, now: float) -> float:
-        """Return units per second, of the last seconds if anything moved in them, else since the phase began."""
+        """Return units per second, of the last seconds if anything moved in them, else since the phase began.
+
+        Zero for the first moments after a late start: workers that took long to begin are not slow workers.
+        """
         since, before = self.samples[0] if self.samples else (self.started_at, 0)
+        if now - since < _RATE_SECONDS_MIN < since - self.started_at:
+            return 0.0
         if now - since < _RATE_SECONDS_MIN or self.done == before:
             since, before = self.started_at, 0
         return (self.done - before) / (now - since) if now > since else 0.0

@@ -9,18 +9,18 @@ from omnigraph.storage.filters import Comparison, Operator, any_of
 from omnigraph.writes.comparisons import comparison_with
 
 Condition: TypeAlias = tuple[str, Operator, Any]
-Where: TypeAlias = str | Sequence[Condition] | Sequence[Sequence[Condition]]
+Where: TypeAlias = str | Sequence[Condition | Sequence[Condition]]
 """`[(column, operator, value), …]`, `[[…], […]]` for an or of ands, or the text of a SQL condition."""
 
 _FORM = "where is a list of (column, operator, value), a list of such lists for an or, or the text of a SQL condition"
 _PARTS = 3
 
 
-def filter_of(entity: EntityType, where: Sequence[Condition] | Sequence[Sequence[Condition]]) -> str | None:
+def filter_of(entity: EntityType, where: Sequence[Condition | Sequence[Condition]]) -> str | None:
     """Spell conditions for a scan, each checked against the type; None when there are none."""
     if isinstance(where, (str, bytes)) or not isinstance(where, Sequence):
         raise InvalidTarget(f"{_FORM}, not {where!r}.")
-    groups = [where] if all(_is_condition(given) for given in where) else where
+    groups: Sequence[Any] = [where] if all(_is_condition(given) for given in where) else where
     return any_of([_group(entity, group) for group in groups])
 
 

@@ -1,6 +1,6 @@
 """Rows as Python programs have them, as Arrow: tables, batches, readers, and the frames of pandas and polars."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
@@ -40,8 +40,8 @@ def not_rows(rows: object) -> Usage:
     hint = " A single row goes into a list." if isinstance(rows, Mapping) else ""
     named = "text" if isinstance(rows, (str, bytes)) else type(rows).__name__
     return Usage(
-        "Rows are an Arrow table, batch or reader, or a frame of pandas, polars or another library that speaks Arrow"
-        f"{'' if isinstance(rows, Iterable) else ', or a list of dictionaries in a write'}; this is {named}.{hint}"
+        "Rows are an Arrow table, batch or reader, a frame of pandas, polars or another library that speaks Arrow, or, "
+        f"in a write, a list of dictionaries; this is {named}.{hint}"
     )
 
 
@@ -53,10 +53,21 @@ def _is_pandas(rows: object) -> bool:
 def _from_pandas(frame: Any) -> pa.Table:
     """Take a frame without the index that only numbers its rows; one with a name is a column like any other.
 
-    NaN means "missing" in pandas, which has made floats of whole numbers beside it; Arrow takes it for null.
+    NaN means "missing" in pandas; Arrow takes it for null.
     """
     has_named_index = any(name is not None for name in frame.index.names)
     try:
-        return pa.Table.from_pandas(frame, preserve_index=has_named_index).replace_schema_metadata(None)
+        rows = pa.Table.from_pandas(frame, preserve_index=has_named_index).replace_schema_metadata(None)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise Usage(f"The frame has a column that is no column of one type: {error}.") from error
+    return pa.table([_whole_again(column) for column in rows.columns], names=rows.column_names)
+
+
+def _whole_again(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Undo what pandas does to whole numbers beside a missing one: it makes floats of them."""
+    if not (pa.types.is_float64(column.type) and column.null_count):
+        return column
+    try:
+        return column.cast(pa.int64())  # refused where a fraction would be lost
+    except pa.ArrowInvalid:
+        return column

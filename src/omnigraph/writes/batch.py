@@ -1,7 +1,7 @@
 """`graph.write()`: collecting statements in Python and committing them together."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self, TypeAlias
@@ -16,8 +16,9 @@ from omnigraph.base.showing import Shown
 from omnigraph.base.units import shorten
 from omnigraph.catalog.model import Catalog, EntityType, NodeType
 from omnigraph.catalog.type_names import find_type
-from omnigraph.errors import Effect, InvalidTarget
+from omnigraph.errors import Effect, InvalidTarget, Usage
 from omnigraph.manifest.commits import Commit, check_actor, check_message, check_name
+from omnigraph.records.arrow_rows import ArrowRows, arrow_reader, not_rows, speaks_arrow
 from omnigraph.records.findings import Code, Finding, Findings
 from omnigraph.records.parse import parse_chunk
 from omnigraph.records.rendering import render_lines
@@ -32,7 +33,7 @@ from omnigraph.writes.protocol import run_write
 from omnigraph.writes.spelling import spell_json
 
 Row: TypeAlias = Mapping[str, Any]
-Rows: TypeAlias = Sequence[Row] | pa.Table
+Rows: TypeAlias = Iterable[Row] | ArrowRows
 Where: TypeAlias = Sequence[tuple[str, Operator, Any]]
 _ROWS_SOURCE = ("<rows>",)
 
@@ -57,7 +58,8 @@ class WriteBatch:
     """Statements that become one commit when the `with` block ends; an exception inside discards them all.
 
     Statements apply in order, each on top of the ones before it. Rows are mappings of property names to values (edges
-    also have `from` and `to`) or Arrow tables with these columns; they pass the same checks as a load.
+    also have `from` and `to`), or a table with these columns: Arrow, a frame of pandas or polars. They pass the same
+    checks as a load.
     """
 
     def __init__(
@@ -149,7 +151,7 @@ class WriteBatch:
 
     def _upsert(self, type_name: str, rows: Rows, *, is_insert: bool) -> Self:
         entity = self._entity(type_name)
-        listed = _listed(rows) if isinstance(rows, pa.Table) else rows
+        listed = _listed(rows)
         if not listed:
             return self
         parsed = self._parse(entity, [_record(entity, row) for row in listed])
@@ -176,7 +178,17 @@ class WriteBatch:
         return types[find_type(type_name, types)]
 
 
-def _listed(rows: pa.Table) -> list[Row]:
+def _listed(given: Rows) -> list[Row]:
+    """Return rows as dictionaries, whatever they come as; raise `Usage` for what holds none."""
+    if not speaks_arrow(given):
+        if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
+            raise not_rows(given)
+        listed = list(given)
+        for number, row in enumerate(listed, start=1):
+            if not isinstance(row, Mapping):
+                raise Usage(f"A row is a dictionary of properties; row {number} is {shorten(repr(row), 60)}.")
+        return listed
+    rows = arrow_reader(given).read_all()
     try:
         return list(rows.to_pylist())
     except UnicodeDecodeError as error:

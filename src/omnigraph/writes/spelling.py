@@ -4,6 +4,9 @@ import base64
 import json
 from datetime import date, datetime
 
+from omnigraph.base.units import shorten
+from omnigraph.errors import Usage
+
 
 def spell_json(value: object) -> bytes:
     """Spell a value as one line of JSON, dates and bytes in the forms that records accept.
@@ -15,9 +18,17 @@ def spell_json(value: object) -> bytes:
 
 def _json_value(value: object) -> object:
     match value:
+        case _ if type(value).__name__ in {"NAType", "NaTType"}:
+            return None  # how pandas says that there is no value; its missing time calls itself a datetime
         case datetime() | date():
             return value.isoformat()
         case bytes():
             return "base64:" + base64.b64encode(value).decode()
+        case _ if callable(item := getattr(value, "item", None)) and getattr(value, "ndim", None) == 0:
+            plain: object = item()  # a single number of numpy
+            return plain
+        case _ if callable(listed := getattr(value, "tolist", None)):
+            values: object = listed()
+            return values
         case _:
-            raise TypeError(f"{type(value).__name__} is not a value that a property can hold")
+            raise Usage(f"{type(value).__name__} is not a value that a property can hold: {shorten(repr(value), 60)}.")

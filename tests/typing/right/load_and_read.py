@@ -29,6 +29,10 @@ def count(graph: Graph) -> dict[str, int]:
     snapshot: Snapshot = graph.snapshot(version=1)
     table: SnapshotTable = graph.snapshot_at("main~1").table("Artist")
     table.to_arrow(["name"], where=[("name", ">=", "a"), ("name", "!=", None)])
+    table.to_arrow(where=[[("name", "in", ["a", "b"])], [("name", "=", None)]], limit=5)
+    table.to_pandas(where="name like 'a%'")
+    with graph.snapshot("main~1") as held:
+        print(held.sql("select name from Artist where name > ?", params=["a"]).rows())
     return {pin.table_key: pin.row_count for pin in snapshot.tables}
 
 

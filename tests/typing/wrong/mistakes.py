@@ -11,6 +11,9 @@ def mistakes(graph: Graph) -> None:
     omnigraph.init("a.omni", schema=None)  # mistake: arg-type
     omnigraph.open("a.omni", readonly=True)  # mistake: call-arg
     graph.snapshot(version="3")  # mistake: arg-type
+    graph.snapshot(7)  # mistake: arg-type
+    graph.snapshot().table("Sailor").to_arrow(limit="5")  # mistake: arg-type
+    graph.sql("select 1", "main")  # mistake: call-arg
     with graph.write() as batch:
         batch.delete("Sailor", ["Di"])  # mistake: call-arg
         batch.update("Sailor", {"age": 1}, where=[("age", "==", 1)])  # mistake: list-item

@@ -1,10 +1,11 @@
 """Cleanup: look at everything first, then remove table by table; one table's failure does not stop the others."""
 
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 
 from omnigraph.base import clock, faults
-from omnigraph.base.events import Events, Warned, ignore_events
+from omnigraph.base.events import Events, Warned, ignore_events, phase
 from omnigraph.branches.gates import hold_branches
 from omnigraph.engine.choice import EngineChoice, EngineName
 from omnigraph.errors import DriftNeedsRepair
@@ -112,7 +113,7 @@ class _Run:
         }
         faults.reach("cleanup.after_plan")
         rows = (
-            *(self._row(target, orphans.get(target.address.location, Orphans())) for target in targets),
+            *(self._row(target, orphans.get(target.address.location, Orphans())) for target in self._followed(targets)),
             *self._scratch_rows(),
         )
         return CleanupReport(
@@ -122,6 +123,14 @@ class _Run:
             engine=self._place.engine_name,
             engine_reason=self._place.reason,
         )
+
+    def _followed(self, targets: Sequence[CleanupTarget]) -> Iterator[CleanupTarget]:
+        """Yield one target after the other, and tell how many are done."""
+        name = "cleaning up" if self._executes else "looking at the tables"
+        with phase(self._events, name, total=len(targets), unit="tables") as cleaning:
+            for target in targets:
+                yield target
+                cleaning.advance()
 
     def _row(self, target: CleanupTarget, orphans: Orphans) -> CleanupRow:
         tally = self._tally(target.name, branch=target.branch, dropped=target.is_dropped)

@@ -24,9 +24,10 @@ from omnigraph.pipeline.load.sources import (
     LocalInputs,
     find_inputs,
 )
-from omnigraph.pipeline.load.table_files import find_exported, find_tables, is_table_path
+from omnigraph.pipeline.load.table_files import RowsInMemory, find_exported, find_tables, is_table_path
 from omnigraph.pipeline.load.tables import ColumnMap, TableFile, parse_tables
 from omnigraph.pipeline.paths import given_path
+from omnigraph.records.arrow_rows import ArrowRows, not_rows, speaks_arrow
 from omnigraph.storage.scratch import Scratch
 
 IN_MEMORY_BYTES_MAX = 8 << 20
@@ -161,6 +162,17 @@ def _reading(events: Events, total: int | None) -> Iterator[None]:
 
 
 AnyInput = RecordInput | StreamInput | TableInput
+
+
+def find_any_input(data: "str | Path | BinaryIO | ArrowRows", *, type_name: str | None, columns: ColumnMap) -> AnyInput:
+    """Find what a path means, or take the rows that somebody has in memory."""
+    if not speaks_arrow(data):
+        if not isinstance(data, (str, Path)) and not hasattr(data, "read"):
+            raise not_rows(data)
+        return find_input(data, type_name=type_name, columns=columns)  # type: ignore[arg-type]  # not rows, so the rest
+    if type_name is None:
+        raise Usage("Rows in memory are of one type; say which with type=….", flag="--type")
+    return TableInput(files=(RowsInMemory.of(data, type_name),), columns=columns)
 
 
 def find_input(data: str | Path | BinaryIO, *, type_name: str | None, columns: ColumnMap) -> AnyInput:
