@@ -24,6 +24,8 @@ from omnigraph.writes.recovery.sweep import SweepResult, settle_all
 from omnigraph.writes.sidecar import PendingOperation, list_pending
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     from omnigraph.branches.verbs import Branches
     from omnigraph.changes.diff import Diff
     from omnigraph.changes.verbs import Changes
@@ -668,16 +670,27 @@ class Graph:
 
     def cleanup(
         self,
-        policy: "CleanupPolicy",
+        policy: "CleanupPolicy | None" = None,
         *,
+        keep: int | None = None,
+        older_than: "timedelta | str | None" = None,
         confirm: bool = False,
         wait_seconds: float = 0.0,
         engine: "str | EngineChoice | None" = None,
         events: Events = ignore_events,
     ) -> "CleanupReport":
-        """Remove old versions that nobody needs; without `confirm`, say exactly what would go and change nothing."""
+        """Remove old versions that nobody needs; without `confirm`, say exactly what would go and change nothing.
+
+        `keep=10` keeps the newest ten published versions of each table, `older_than="7d"` those younger than that;
+        with both, only what is outside both goes. A `CleanupPolicy` says the same in one value.
+        """
+        from omnigraph.maintenance.cleanup.policy import CleanupPolicy
         from omnigraph.maintenance.cleanup.run import run_cleanup
 
+        if policy is not None and (keep is not None or older_than is not None):
+            raise InvalidTarget("Give cleanup a policy or `keep` and `older_than`, not both.")
+        if policy is None:
+            policy = CleanupPolicy.of(keep=keep, older_than=older_than)
         if confirm:
             self._refuse_read_only()
         choice = EngineChoice.named(engine, os.environ)

@@ -114,6 +114,9 @@ def damage(graph_uri: str, *, branch: str | None = None) -> None:
 
 
 def test_a_table_that_fails_is_named_with_its_branch_and_the_document_is_printed(run: Any, graph_uri: str) -> None:
+    for number in range(4):
+        with omnigraph.open(graph_uri).write() as batch:
+            batch.upsert("Ship", [{"hull": "S1", "title": f"title {number}"}])
     damage(graph_uri, branch="review")
 
     ran = run("cleanup", graph_uri, "--keep", "3", "--confirm", "--json")
@@ -122,7 +125,9 @@ def test_a_table_that_fails_is_named_with_its_branch_and_the_document_is_printed
     assert [(row["table_key"], row["branch"]) for row in ran.document["tables"] if row["error"]] == [
         ("node:Sailor", "review")
     ]
-    assert sum(row["old_versions_removed"] for row in ran.document["tables"]) > 0
+    removed = {(row["table_key"], row["branch"]): row["old_versions_removed"] for row in ran.document["tables"]}
+    assert removed["node:Ship", None] > 0
+    assert removed["node:Sailor", None] == removed["node:Sailor", "review"] == 0, "its refs share files"
     warning, error = (line for line in ran.err.splitlines() if not line.startswith(("omnigraph cleanup", "engine:")))
     assert warning.startswith("warning: cleaning node:Sailor on review failed: ")
     assert error.startswith("error: node:Sailor on review could not be cleaned, or not as a whole; the rest was.")

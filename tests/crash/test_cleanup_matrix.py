@@ -1,5 +1,6 @@
 """Crash matrix rows of cleanup: it reclaims what killed branch operations left, and may itself be killed anywhere."""
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,9 @@ from omnigraph.errors import RecoveryRequired
 from omnigraph.graph import Graph
 from omnigraph.maintenance.cleanup.policy import CleanupPolicy
 from omnigraph.maintenance.cleanup.report import CleanupReport
+from omnigraph.storage.file_references import files_of_version, lost_files
+from omnigraph.storage.retention import stored_versions
+from omnigraph.storage.tables import TableAddress
 from support import harbor
 from support.ages import age
 from support.writer_child import BRANCH_KINDS
@@ -103,6 +107,38 @@ def test_row_60_a_cleanup_that_dies_inside_a_tree_is_finished_by_the_next(
     assert [path for path in trees_of(graph) if "/data/" in path and "__manifest" not in path] == []
     BRANCH_KINDS["branch_load"](graph)
     assert graph.snapshot("review").table("Sailor").count_rows() == 4
+
+
+@pytest.mark.parametrize("point", ["cleanup.between_steps"])
+@pytest.mark.parametrize("action", ["kill", "error"])
+def test_row_60_a_cleanup_that_dies_between_versions_and_files_leaves_no_version_without_its_files(
+    store_root: str, point: str, action: str
+) -> None:
+    graph = harbor.new_graph(store_root)
+    for number in range(3):
+        with graph.write() as batch:
+            batch.update("Sailor", {"age": number}, ids=["Bo"])
+    content = harbor.content(graph)
+    addresses = [pin.address for pin in graph.snapshot().tables]
+    objects = graph._context.store.objects
+
+    def versions_of(address: TableAddress) -> list[int]:
+        return [stored.version for stored in stored_versions(objects, address)]
+
+    before = sum(len(versions_of(address)) for address in addresses)
+    status, said = run_child(store_root, "cleanup", f"{point}:{action}")
+
+    assert status == (-signal.SIGKILL if action == "kill" else 0), said
+    assert sum(len(versions_of(address)) for address in addresses) < before
+    for address in addresses:
+        assert lost_files(objects, address, versions_of(address), objects.sizes(f"{address.location}/")) == {}
+    assert harbor.content(harbor.open_with_short_leases(store_root)) == content
+    assert clean(graph).failed == ()
+    for address in addresses if not store_root.startswith("s3://") else ():  # there nothing can be made a week old
+        (newest,) = versions_of(address)
+        needed = {file.path for file in files_of_version(objects, address, newest)}
+        assert {path for path in objects.list(f"{address.location}/") if "/data/" in path} <= needed
+    assert harbor.content(harbor.open_with_short_leases(store_root)) == content
 
 
 def test_a_write_that_dies_between_the_checks_of_a_cleanup_is_rolled_forward(local_root: str) -> None:

@@ -14,6 +14,7 @@ from crash.test_writer_matrix import run_child
 from omnigraph.base import clock
 from omnigraph.errors import HistoricalVersionReclaimed, RecoveryRequired, SchemaApplyLocked
 from omnigraph.graph import Graph
+from omnigraph.storage.drop_marks import dropped_at
 from support import harbor
 from support.writer_child import EVOLVED, SCHEMA_KINDS, apply_schema
 
@@ -122,6 +123,19 @@ def test_a_schema_change_that_dies_on_s3_is_settled_and_can_be_repeated(
     assert harbor.pins_equal_heads(graph)
     apply_when_unlocked(graph)
     assert harbor.content(graph) == expected_after
+    assert harbor.pending(graph) == []
+
+
+@pytest.mark.parametrize("point", ["schema.before_drop_mark:kill", "schema.before_drop_mark:error"])
+def test_a_drop_that_dies_before_it_is_dated_is_dated_by_whoever_settles_it(local_root: str, point: str) -> None:
+    graph = harbor.new_graph(local_root)
+    run_child(local_root, "schema_apply", point)
+
+    dropped = [row for row in graph._context.manifest.load("main").rows.to_pylist() if "tombstone" in row["object_id"]]
+    assert dropped
+    assert settle(graph) == ["finished"]
+    for row in dropped:
+        assert dropped_at(graph._context.store.objects, row["location"]) is not None
     assert harbor.pending(graph) == []
 
 

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import omnigraph
-from omnigraph.errors import BranchHasDependents
+from omnigraph.errors import BranchHasDependents, HistoricalVersionReclaimed
 from omnigraph.maintenance.cleanup.policy import CleanupPolicy
+from omnigraph.maintenance.cleanup.report import CleanupReport
 from omnigraph.storage.locks import PinnedVersion, put_reader_lease
 from omnigraph.storage.tables import TableAddress
 from support import harbor
@@ -24,7 +25,8 @@ steps = st.lists(
         st.tuples(st.just("merge"), st.sampled_from(BRANCHES[1:])),
         st.tuples(st.just("tag"), st.sampled_from(BRANCHES)),
         st.tuples(st.just("lease"), st.sampled_from(BRANCHES)),
-        st.tuples(st.just("clean"), st.integers(1, 3)),
+        st.tuples(st.just("optimize"), st.sampled_from(BRANCHES)),
+        st.tuples(st.just("clean"), st.integers(1, 4)),
     ),
     min_size=6,
     max_size=16,
@@ -67,6 +69,10 @@ class History:
     def merge(self, branch: str) -> None:
         self.graph.branches.merge(branch)
 
+    def optimize(self, branch: str) -> None:
+        """Make versions that no graph version pins on the way to one that it does."""
+        self.graph.optimize(branch=branch)
+
     def tag(self, branch: str) -> None:
         """Tag the main line only: a ref that a tag names could not go with its branch."""
         pin = next(pin for pin in self.graph.snapshot(branch).tables if pin.type_name == "Sailor")
@@ -89,6 +95,7 @@ class History:
 
     def clean(self, keep: int) -> None:
         content = {name: harbor.content(self.graph, branch=name) for name in self.names()}
+        past = {name: self.readable(name) for name in self.names()}
         preview = self.graph.cleanup(CleanupPolicy(keep_versions=keep))
         done = self.graph.cleanup(CleanupPolicy(keep_versions=keep), confirm=True)
 
@@ -96,6 +103,7 @@ class History:
         assert done.rows == preview.rows
         afresh = omnigraph.open(self.graph.uri)
         assert {name: harbor.content(afresh, branch=name) for name in self.names()} == content
+        self.expect_past(done, preview, past, keep)
         for name, (uri, rows) in self._tags.items():
             assert lance.dataset(uri, version=name).count_rows() == rows
         for address, version, rows in self._held:
@@ -103,6 +111,38 @@ class History:
         for name in self.names():
             if name != "main":
                 afresh.branches.merge(name, dry_run=True)
+
+    def readable(self, branch: str) -> dict[int, str]:
+        """Return every graph version of a branch that can be read as a whole, with its commit."""
+        graph = omnigraph.open(self.graph.uri)
+        found = {}
+        for commit in self.line(graph, branch):
+            with suppress(HistoricalVersionReclaimed):
+                harbor.content(graph, branch=branch, version=commit.graph_version)
+                found[commit.graph_version] = commit.graph_commit_id
+        return found
+
+    def line(self, graph: omnigraph.Graph, branch: str) -> list[omnigraph.Commit]:
+        context = graph._context
+        return list(context.log.first_parents(context.manifest.load(branch).head))
+
+    def expect_past(
+        self, done: CleanupReport, preview: CleanupReport, before: dict[str, dict[int, str]], keep: int
+    ) -> None:
+        """The newest versions are there as far as they were, and the report says exactly what is and what went."""
+        assert (done.readable_from, done.commits_lost) == (preview.readable_from, preview.commits_lost)
+        lost = set()
+        for name in self.names():
+            after = self.readable(name)
+            head = self.graph.snapshot(name).graph_version
+            newest = range(max(1, head - keep + 1), head + 1)
+            assert {version for version in newest if version in before[name]} <= after.keys()
+            oldest = done.readable_from[name]
+            assert oldest is not None
+            assert set(range(oldest, head + 1)) <= after.keys()
+            assert oldest == 1 or oldest - 1 not in after
+            lost |= {commit for version, commit in before[name].items() if version not in after}
+        assert set(done.commits_lost) == lost
 
 
 @settings(max_examples=15)

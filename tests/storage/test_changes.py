@@ -211,6 +211,16 @@ def test_a_property_that_came_later_reads_as_null_or_its_default_before(grown: G
     assert backward.after == change.before
 
 
+def test_a_default_that_changed_since_it_was_given_to_rows_invents_no_changes(grown: Graph):
+    grown.apply_schema(GROWN.replace('@default("port")', '@default("sea")'))
+
+    (change,) = grown.diff("main@2", "main")
+
+    assert change.id == "Ana"
+    assert change.before is not None
+    assert change.before.properties["home"] == "port"
+
+
 def test_what_merging_a_branch_brings_is_told_across_a_property_that_came_later(grown: Graph):
     grown.branches.create("review", source="main@2")
     grown.branches.create("later")

@@ -20,7 +20,7 @@ from omnigraph.maintenance.cleanup.policy import CleanupPolicy
 from omnigraph.maintenance.cleanup.report import CleanupReport, CleanupRow, as_document
 from omnigraph.maintenance.journal import read_journal
 from omnigraph.storage.locks import Lease, PinnedVersion, list_reader_leases, put_reader_lease
-from support import harbor
+from support import ages, harbor
 
 NEWEST_ONLY = CleanupPolicy(keep_versions=1)
 SAILOR = "node:Sailor"
@@ -74,6 +74,19 @@ def test_the_preview_is_what_goes_to_the_byte_and_a_second_run_removes_nothing(s
     assert sum(row.removed.bytes for row in graph.cleanup(NEWEST_ONLY, confirm=True).rows) == 0
     assert (harbor.content(graph), harbor.content(graph, branch="review")) == content
     assert [commit.kind.value for commit in graph.commits()].count("maintenance") == 0
+
+
+def test_files_that_are_old_go_with_their_versions_and_not_a_run_later(graph: Graph) -> None:
+    ages.age(graph.uri)
+    before = bytes_of_tables(graph)
+
+    preview = graph.cleanup(NEWEST_ONLY)
+    done = graph.cleanup(NEWEST_ONLY, confirm=True)
+
+    assert done.rows == preview.rows
+    assert row_of(done).removed.data_files > 0
+    assert before - bytes_of_tables(graph) == sum(row.removed.bytes for row in done.rows)
+    assert sum(row.removed.bytes for row in graph.cleanup(NEWEST_ONLY, confirm=True).rows) == 0
 
 
 def test_a_snapshot_whose_versions_went_says_so_and_the_newer_ones_stay(graph: Graph) -> None:
@@ -238,13 +251,15 @@ def test_files_of_failed_writes_go_when_they_are_older_than_a_week(graph: Graph)
     assert not (data / "old.lance").exists()
 
 
-def test_what_bulk_operations_left_that_died_long_ago_goes_and_that_of_young_ones_stays(store_root: str) -> None:
-    graph = with_history(store_root, commits=1)
+def test_what_bulk_operations_left_that_died_long_ago_goes_and_that_of_young_ones_stays(local_root: str) -> None:
+    graph = with_history(local_root, commits=1)
     objects = graph._context.store.objects
-    week_ago = clock.now_ms() - timedelta(days=7, seconds=1) // timedelta(milliseconds=1)
-    dead, young = (f"__staging/{ids._spell(when << 80)}/rows" for when in (week_ago, clock.now_ms()))
+    # By what the store says, not by when a machine with whatever clock began the operation.
+    dead, young = (f"__staging/{ids._spell(when << 80)}/rows" for when in (clock.now_ms(), 1))
     for path in (dead, young, "__staging/somebody's own"):
         objects.put(path, b"x" * 1_000)
+    for path in (dead, "__staging/somebody's own"):
+        os.utime(Path(local_root, path), (1, 1))
 
     preview = graph.cleanup(CleanupPolicy(keep_versions=1_000))
     done = graph.cleanup(CleanupPolicy(keep_versions=1_000), confirm=True)

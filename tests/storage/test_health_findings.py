@@ -19,6 +19,7 @@ from omnigraph.maintenance.health.findings import Finding, Severity, Status
 from omnigraph.maintenance.optimize import table_commits
 from omnigraph.storage.scratch import SCRATCH_DIRECTORY
 from support import failpoints, harbor
+from support.ages import age
 
 DAY_US = 86_400 * 1_000_000
 NOTES = "node Sailor { name: String @key }\nnode Note { slug: String @key  text: String? }\n"
@@ -245,9 +246,9 @@ def test_a_dropped_type_and_its_successor_are_counted_apart(local_root: str) -> 
         record = {"type": "Note", "data": {"slug": "a", "text": str(number)}}
         graph.load(harbor.lines([record]), mode="merge")
 
-    with days_from_now(8):
-        health = graph.health().health
-        rows = graph.cleanup(CleanupPolicy(keep_versions=10)).rows
+    age(local_root)
+    health = graph.health().health
+    rows = graph.cleanup(CleanupPolicy(keep_versions=10)).rows
 
     (table,) = [table for table in health.tables if table.table_key == "node:Note"]
     (dropped,) = [left for left in health.leftovers if left.is_dropped]
@@ -263,6 +264,7 @@ def test_what_dead_operations_left_counts(local_root: str) -> None:
     left = Path(local_root, SCRATCH_DIRECTORY, "01ARZ3NDEKTSV4RRFFQ69G5FAV", "part.arrow")
     left.parent.mkdir(parents=True)
     left.write_bytes(b"x" * 1000)
+    age(left.parent)
 
     health = graph.health().health
 

@@ -295,3 +295,16 @@ def test_who_wants_to_know_what_an_index_says_is_told_that_it_cannot_be_read(gra
     assert table.count_rows("id = 'b1'") == 1
     with pytest.raises(StorageError, match="_indices"):
         table.scan(["id"], where="id = 'b1'", insists_on_index=True).read_all()
+
+
+def test_verify_finds_an_index_that_cannot_be_read_although_reads_do_without_it(
+    graph: Graph, capsys: pytest.CaptureFixture[str]
+) -> None:
+    zero_index_files(directory(graph) / "_indices")
+
+    assert main(["verify", graph.uri, "--deep", "--json"]) == 2
+    problems = json.loads(capsys.readouterr().out)["problems"]
+    assert any("og_btree_id" in json.dumps(problem) for problem in problems)
+    assert main(["optimize", graph.uri]) == 0
+    capsys.readouterr()
+    assert main(["verify", graph.uri, "--deep", "--json"]) == 0

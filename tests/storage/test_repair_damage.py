@@ -14,6 +14,7 @@ from omnigraph.cli.main import main
 from omnigraph.graph import Graph
 from omnigraph.maintenance.repair.drift import Classification
 from omnigraph.maintenance.repair.run import RepairAction, RepairReport, RepairRow
+from omnigraph.storage.refs import has_ref
 from support import harbor
 
 SAILOR = "node:Sailor"
@@ -294,3 +295,26 @@ def test_health_judges_what_was_forced_on_a_branch_there(graph: Graph) -> None:
 
     assert (finding.table_key, finding.branch) == (SAILOR, "review")
     assert finding.fix.endswith("--branch review")
+
+
+def test_a_first_write_of_a_branch_goes_on_beside_an_unreadable_ref_of_nobody(graph: Graph) -> None:
+    graph.branches.create("review/42")
+    refs = directory(graph) / "_refs" / "branches"
+    refs.mkdir(parents=True)
+    garble(refs / "ghost.123456789abc.json")
+
+    again(graph).load(harbor.lines([harbor.sailor("Zed")]), mode="append", branch="review/42")
+
+    assert again(graph).snapshot("review/42").table("Sailor").count_rows() == 4
+
+
+def test_the_ref_of_a_branch_is_found_on_every_store_whatever_the_branch_is_called(store_root: str) -> None:
+    graph = harbor.new_graph(store_root)
+    graph.branches.create("review/42")
+    graph.load(harbor.lines([harbor.sailor("Zed")]), mode="append", branch="review/42")
+    pins = {pin.type_name: pin for pin in graph.snapshot("review/42").tables}
+    ref, objects = str(pins["Sailor"].ref), graph._context.store.objects
+
+    assert has_ref(objects, pins["Sailor"].location, ref)
+    assert not has_ref(objects, pins["Sailor"].location, "review/43")
+    assert not has_ref(objects, pins["Ship"].location, ref)

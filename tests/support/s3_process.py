@@ -15,11 +15,13 @@ _SERVER = Path(__file__).with_name("s3_server.py")
 
 
 @contextmanager
-def running_s3(directory: Path) -> Iterator[str]:
-    """Run a server that logs into `directory`; yield its URL."""
+def running_s3(directory: Path, *, shift_seconds: int = 0) -> Iterator[str]:
+    """Run a server that logs into `directory`; yield its URL. Its clock may be ahead of the time, or behind it."""
     log = directory / "server.log"
     with log.open("wb") as output:
-        server = subprocess.Popen([sys.executable, _SERVER], stdout=output, stderr=subprocess.STDOUT)
+        server = subprocess.Popen(
+            [sys.executable, _SERVER, str(shift_seconds)], stdout=output, stderr=subprocess.STDOUT
+        )
     try:
         url = _announced_url(server, log)
         urllib.request.urlopen(urllib.request.Request(f"{url}/{BUCKET}", method="PUT")).close()

@@ -4,19 +4,24 @@ Commit times are microseconds since the Unix epoch in UTC. They are for people: 
 because clocks differ between machines.
 """
 
+import os
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+SHIFT_VARIABLE = "OMNIGRAPH_TEST_CLOCK_SHIFT_SECONDS"
+"""For tests: how far this process believes to be ahead of the time; nothing in production sets it."""
+_SHIFT_NS = int(os.environ.get(SHIFT_VARIABLE, "0")) * 1_000_000_000
+
 
 def now_us() -> int:
     """Return the current time in microseconds since the Unix epoch."""
-    return time.time_ns() // 1_000
+    return (time.time_ns() + _SHIFT_NS) // 1_000
 
 
 def now_ms() -> int:
     """Return the current time in milliseconds since the Unix epoch."""
-    return time.time_ns() // 1_000_000
+    return (time.time_ns() + _SHIFT_NS) // 1_000_000
 
 
 # A plain monotonic clock stands still while a machine sleeps, and a lease would seem fresh after waking up.

@@ -7,13 +7,13 @@ first asked for, and images are read for one chunk of entities at a time.
 import logging
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.catalog.model import TableIdentity, TableKey
+from omnigraph.catalog.model import Property, TableIdentity, TableKey
 from omnigraph.changes.compare import AFTER_ROW, BEFORE_ROW, Op, TableState, changed_entities
 from omnigraph.changes.entities import EntityChange, Image, images_by_id
 from omnigraph.changes.paging import ChangePage, ChangeSlice, PageLimits
@@ -22,6 +22,7 @@ from omnigraph.changes.position import Position
 from omnigraph.changes.selection import Selection
 from omnigraph.changes.tokens import TokenUse, refuse_other, seal, unseal
 from omnigraph.errors import ChangeCursorRejected
+from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.manifest.snapshot import GraphSnapshot
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.holding import hold_if_possible
@@ -117,7 +118,25 @@ class Diff:
             for snapshot in (self.before, self.after)
         )
         catalog = schemas.catalog(self.after.schema)
-        return pair_types(before, after, catalog=catalog, commit_id=self.after.commit_id)
+        pairs = pair_types(before, after, catalog=catalog, commit_id=self.after.commit_id)
+        return tuple(
+            replace(pair, before=self._as_filled(pair.before), after=self._as_filled(pair.after)) for pair in pairs
+        )
+
+    def _as_filled(self, pinned: PinnedType | None) -> PinnedType | None:
+        """Give properties that came later the default of the schema that brought them: that one was written to rows."""
+        if pinned is None or not pinned.filled:
+            return pinned
+        first: dict[int, Property] = {}
+        # Every schema is accepted on main, since an apply needs a graph without other branches.
+        for schema in self._context.manifest.load(MAIN_BRANCH).accepted_schemas():
+            entity = self._context.schemas.catalog(schema).type_by_identity.get(pinned.pin.identity)
+            for declared in entity.properties if entity is not None else ():
+                first.setdefault(declared.property_id, declared)
+        filled = (
+            replace(declared, default=first.get(declared.property_id, declared).default) for declared in pinned.filled
+        )
+        return replace(pinned, filled=tuple(filled))
 
     def _changes_behind(
         self, position: Position | None, *, chunk_rows_max: int = _CHUNK_ROWS_MAX

@@ -44,9 +44,24 @@ def cleanup_text(report: "CleanupReport") -> Text:
         if names
     ]
     failed = [f"{row.name}: {row.error}" for row in shown if row.error]
+    about: Text = [grid, *reclaimed, *failed, *_history(report)]
     if report.executed:
-        return [grid, *reclaimed, *failed, f"removed {total}"]
-    return [grid, *reclaimed, *failed, f"would remove {total}. Nothing was changed; remove it with --confirm."]
+        return [*about, f"removed {total}"]
+    return [*about, f"would remove {total}. Nothing was changed; remove it with --confirm."]
+
+
+def _history(report: "CleanupReport") -> list[str]:
+    """Say what can be read afterwards, if that changes."""
+    if not report.commits_lost:
+        return []
+    from_versions = [
+        f"{branch} from version {version} on" if version is not None else f"nothing of {branch} as a whole"
+        for branch, version in report.readable_from.items()
+    ]
+    lost = counted(len(report.commits_lost), "commit")
+    if report.executed:
+        return [f"can still be read: {', '.join(from_versions)}; {lost} can not any more"]
+    return [f"could still be read: {', '.join(from_versions)}; {lost} could not any more"]
 
 
 def _cells(row: "CleanupRow") -> tuple[str, ...]:

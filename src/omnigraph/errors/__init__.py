@@ -37,6 +37,7 @@ from omnigraph.errors.conflicts import (
     StaleView,
     StateConflict,
     StreamDiverged,
+    TableDamaged,
     TableReplaced,
 )
 from omnigraph.errors.control import ClusterDiagnostics, DoctorFailed
@@ -152,6 +153,7 @@ __all__ = [
     "StateConflict",
     "StorageError",
     "StreamDiverged",
+    "TableDamaged",
     "TableReplaced",
     "UnsupportedSchemaChange",
     "Usage",

@@ -207,6 +207,12 @@ class TableReplaced(GraphCorrupt):
     kind = "table_replaced"
 
 
+class TableDamaged(GraphCorrupt):
+    """A table has lost files that its rows need, so that nothing is written to it; `files` lists them."""
+
+    kind = "table_damaged"
+
+
 class InitCommitted(OmniError):
     """The graph exists, but a step after its birth failed; inspect it, delete nothing."""
 

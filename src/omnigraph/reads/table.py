@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.base.showing import ROWS_SHOWN, html_table
+from omnigraph.base.units import counted
 from omnigraph.catalog.model import EntityType
 from omnigraph.catalog.type_names import each_name
 from omnigraph.errors import InvalidTarget, OmniError
@@ -43,11 +44,11 @@ class SnapshotTable:
         self.entity = entity
 
     def __repr__(self) -> str:
-        return f"<SnapshotTable {self.pin.table_key} {self.pin.row_count} rows>"
+        return f"<SnapshotTable {self.pin.table_key} {counted(self.pin.row_count, 'row')}>"
 
     def _repr_html_(self) -> str:
         rows = self.to_arrow(limit=ROWS_SHOWN + 1)
-        caption = f"{self.pin.table_key}: {self.pin.row_count} rows"
+        caption = f"{self.pin.table_key}: {counted(self.pin.row_count, 'row')}"
         return html_table(rows.column_names, (row.values() for row in rows.to_pylist()), caption=caption)
 
     @property

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 from google.protobuf.message import DecodeError
 
@@ -23,6 +23,9 @@ _REMOTE_READS_AT_ONCE = 16
 _DELETION_SUFFIXES = {0: "arrow", 1: "bin"}
 _INDEXES_WITHOUT_FILES = "__lance"
 """What Lance keeps about itself in the list of indexes may have no files at all."""
+
+
+_Seen = TypeVar("_Seen")
 
 
 class FileKind(StrEnum):
@@ -156,9 +159,16 @@ def lost_files(
     return {file: tuple(needed_by) for file, needed_by in needing.items()}
 
 
-def _each(
-    look: Callable[[int], tuple[int, tuple[LostFile, ...]]], versions: list[int], *, is_local: bool
-) -> Iterator[tuple[int, tuple[LostFile, ...]]]:
+def each_version(
+    objects: ControlStore, address: TableAddress, versions: Iterable[int]
+) -> Iterator[tuple[FileReference, ...]]:
+    """Yield what each of some versions of one ref needs; see `files_of_version`."""
+    return _each(
+        lambda version: files_of_version(objects, address, version), list(versions), is_local=objects.root.is_local
+    )
+
+
+def _each(look: Callable[[int], _Seen], versions: list[int], *, is_local: bool) -> Iterator[_Seen]:
     """Look at versions one after the other, or several at once where each read is a wait for the network."""
     if is_local or len(versions) == 1:
         yield from map(look, versions)

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.units import counted
 from omnigraph.storage.filters import in_range
 from omnigraph.storage.layout import IndexLayout
 from omnigraph.storage.tables import ROW_ID, Table
@@ -65,10 +66,11 @@ def _btree(table: Table, column: str) -> str | None:
             rows.add(batch.filter(_mask(batch[column], low, high))[ROW_ID])
     for (low, high), rows in zip(ranges, scanned, strict=True):
         answered = _Rows()
-        for batch in table.scan([column], where=in_range(column, low, high), with_row_ids=True):
+        asked = in_range(column, low, high)
+        for batch in table.scan([column], where=asked, with_row_ids=True, insists_on_index=True):
             answered.add(batch[ROW_ID])
         if answered != rows:
-            return f"gives {answered.count} rows for {in_range(column, low, high)}, and a scan gives {rows.count}"
+            return f"gives {counted(answered.count, 'row')} for {asked}, and a scan gives {rows.count}"
     return None
 
 

@@ -58,11 +58,15 @@ def _listed(dataset: Any, location: str) -> dict[str, Any]:
     raise AssertionError("unreachable: the last listing returns or raises")
 
 
-def may_have_ref(objects: ControlStore, location: str, name: str) -> bool:
-    """Whether a table has an object for this ref, readable or not; only `list_refs` says what is in it."""
+def has_ref(objects: ControlStore, location: str, name: str) -> bool:
+    """Whether a table has a ref of this name, by its list of refs alone: no other ref needs to be readable for that."""
     prefix = f"{location}/_refs/branches/"
-    # Lance escapes the slashes of a name.
-    return any(unquote(path) == f"{prefix}{name}.json" for path in objects.list(prefix))
+    return any(_plain(path) == f"{prefix}{name}.json" for path in objects.list(prefix))
+
+
+def _plain(path: str) -> str:
+    """Return a path as it is meant: Lance escapes the slashes of a name, and a store may escape that once more."""
+    return unquote(unquote(path))
 
 
 def create_ref(store: TableStore, source: Table, name: str) -> Table:

@@ -6,19 +6,23 @@ import pyarrow as pa
 
 from omnigraph.storage.objects import ControlStore
 from omnigraph.storage.refs import list_refs
-from omnigraph.storage.retention import remove_versions, stored_versions, tagged_versions
+from omnigraph.storage.retention import doomed_files, remove_files, stored_versions, tagged_versions
 from omnigraph.storage.tables import TableAddress, TableStore
 
 
 def remove_table(store: TableStore, objects: ControlStore, location: str) -> None:
     """Delete every file of a table's directory; an absent one is fine."""
     store.forget_table(location)
-    for path in objects.list(f"{location}/"):
-        objects.delete(path)
+    objects.delete_all(objects.list(f"{location}/"))
 
 
 def remove_doomed_versions(
-    store: TableStore, location: str, *, before: int, is_doomed: Callable[[pa.Schema], bool]
+    store: TableStore,
+    objects: ControlStore,
+    location: str,
+    *,
+    before: int,
+    is_doomed: Callable[[pa.Schema], bool],
 ) -> None:
     """Delete the main line's versions below `before` whose schema is doomed.
 
@@ -33,11 +37,13 @@ def remove_doomed_versions(
     needed |= tagged_versions(head).keys()
     doomed = [
         stored.version
-        for stored in stored_versions(head)
+        for stored in stored_versions(objects, address)
         if stored.version < before
         and stored.version not in needed
         and is_doomed(store.open(address, stored.version).schema)
     ]
     if doomed:
         store.forget_table(location)
-        remove_versions(store, head, doomed)
+        files = doomed_files(objects, head, doomed, abandoned_before=None)
+        # The versions last: whoever repeats this finds by them what is left to remove.
+        remove_files(objects, files.of_versions, versions_first=False)

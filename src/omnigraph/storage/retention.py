@@ -1,23 +1,30 @@
-"""Removing old versions of one table: which there are, what exactly would go, and letting it go.
+"""Removing old versions of one table: which there are, which files go with them, and letting those go.
 
-Lance decides which files a version alone refers to; which versions may go is decided above, and Lance gets the list.
+Lance names the files that only certain versions refer to, and those that no version refers to. Which versions may go is
+decided above, and the files are removed here and not by Lance: it would judge by the clock of this machine which files
+are left over from failed writes, and a machine that is ahead would take those of a live writer.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import islice
 from typing import Any
 from urllib.parse import unquote
 
-from omnigraph.errors import StorageError
-from omnigraph.storage.access import ANY_OPERATION, TableAccess
+from omnigraph.base import faults
+from omnigraph.errors import Internal, StorageError
+from omnigraph.storage.file_references import each_version
 from omnigraph.storage.lance_errors import LanceFailure, classify, translated
 from omnigraph.storage.objects import ControlStore
-from omnigraph.storage.tables import Table, TableAddress, TableStore
+from omnigraph.storage.tables import Table, TableAddress
+from omnigraph.storage.version_files import version_of_file
 from omnigraph.storage.worker_files import worker_store
 
 _BEGINNINGS_MAX = 4
 _LONGER_THAN_ANY_VERSION_LIVES = timedelta(days=36_500)
+_FILES_MAX = 1 << 40
+_FILES_AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +32,8 @@ class StoredVersion:
     """One version of a table on its ref."""
 
     version: int
-    created_at_us: int
+    stored_at: float
+    """When the store says that it was written, in seconds since the Unix epoch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,15 +54,36 @@ class Removal:
         )
 
 
-def stored_versions(table: Table) -> list[StoredVersion]:
-    """Return all versions of the table's ref, ascending."""
-    with translated(doing=f"listing the versions of {table.address.path}", uri=table.address.path):
-        listed = table.dataset.versions()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doomed:
+    """The files of one ref that go, by path relative to the graph's root, with their sizes."""
+
+    of_versions: Mapping[str, int]
+    """Manifests of the versions, and the files that only these versions refer to."""
+    abandoned: Mapping[str, int]
+    """What failed writes left long ago: no version refers to it."""
+
+    @property
+    def removal(self) -> Removal:
+        """What goes with them."""
+        return removal_of({**self.of_versions, **self.abandoned})
+
+    def __bool__(self) -> bool:
+        return bool(self.of_versions or self.abandoned)
+
+
+def stored_versions(objects: ControlStore, address: TableAddress) -> list[StoredVersion]:
+    """Return all versions of a ref, ascending, with the times that the store gives them; none if it does not exist.
+
+    The times inside the manifests are those of whichever machines wrote them.
+    """
+    listed = objects.facts(f"{address.path}/_versions/")
+    found = ((version_of_file(path.rpartition("/")[2]), facts) for path, facts in listed.items())
     return sorted(
-        # Lance gives the time of this machine's zone without saying so.
         (
-            StoredVersion(version=int(entry["version"]), created_at_us=int(entry["timestamp"].timestamp() * 1_000_000))
-            for entry in listed
+            StoredVersion(version=version, stored_at=facts.last_modified)
+            for version, facts in found
+            if version is not None
         ),
         key=lambda stored: stored.version,
     )
@@ -71,43 +100,61 @@ def tagged_versions(table: Table) -> dict[int, str]:
     }
 
 
-def preview_removal(table: Table, versions: Sequence[int]) -> Removal:
-    """Compute exactly what `remove_versions` would remove; changes nothing."""
+def doomed_files(
+    objects: ControlStore, table: Table, versions: Sequence[int], *, abandoned_before: float | None
+) -> Doomed:
+    """Say exactly which files go when versions of a ref do; changes nothing.
+
+    Files that no version refers to are among them if the store dated them before `abandoned_before`: younger ones may
+    belong to a write that is under way. None leaves all of them alone.
+    """
     with translated(doing=f"looking for what can go from {table.address.path}", uri=table.address.path):
-        return _removal(_again_if_gone(table.dataset.explain_cleanup_old_versions, versions).stats)
+        of_versions = dict(_of_versions(objects, table, versions)) if versions else {}
+        loose = dict(_unreferenced(table)) if abandoned_before is not None else {}
+    listed = objects.facts(f"{table.address.path}/") if loose else {}
+    old = {path for path, facts in listed.items() if abandoned_before and facts.last_modified < abandoned_before}
+    return Doomed(of_versions=of_versions, abandoned={path: size for path, size in loose.items() if path in old})
 
 
-def remove_versions(store: TableStore, table: Table, versions: Sequence[int]) -> Removal:
-    """Remove versions, the files that only they refer to, and files of failed writes that are older than a week."""
-    store.forget(table.address)
-    with translated(doing=f"removing versions of {table.address.path}", uri=table.address.path):
-        return _removal(_again_if_gone(table.dataset.cleanup_old_versions, versions))
+def remove_files(objects: ControlStore, paths: Iterable[str], *, versions_first: bool = True) -> None:
+    """Remove files, manifests first: a version without one is gone, and is never seen while its files are going.
+
+    Whoever dies in between leaves files that no version refers to, which a later cleanup takes for what they are.
+    """
+    paths = list(paths)
+    manifests = [path for path in paths if _is_manifest(path)]
+    others = [path for path in paths if not _is_manifest(path)]
+    steps = (manifests, *_chunks(others)) if versions_first else (*_chunks(others), manifests)
+    for number, chunk in enumerate(steps):
+        if number:
+            faults.reach("cleanup.between_steps")
+        if chunk:
+            objects.delete_all(chunk)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemovalTask:
-    """Versions of one ref that are to go; a plain value that any worker can carry out, also twice."""
+    """Files of one ref that are to go; a plain value that any worker can carry out, also twice."""
 
-    access: TableAccess
-    versions: tuple[int, ...]
+    graph_uri: str
+    operation: str
+    paths: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemovalOutcome:
-    """What a task removed, or why it failed."""
+    """Why a task failed, if it did."""
 
-    removed: Removal
     error: StorageError | None = None
 
 
 def run_removal(task: RemovalTask) -> RemovalOutcome:
     """Carry out one task where the work happens."""
-    store = worker_store(task.access.graph_uri, ANY_OPERATION).tables
     try:
-        table = store.fresh(task.access.address, task.access.version)
-        return RemovalOutcome(removed=remove_versions(store, table, task.versions))
+        remove_files(worker_store(task.graph_uri, task.operation).objects, task.paths)
     except StorageError as error:
-        return RemovalOutcome(removed=Removal(), error=error)
+        return RemovalOutcome(error=error)
+    return RemovalOutcome()
 
 
 def preview_drop(objects: ControlStore, location: str) -> Removal:
@@ -126,37 +173,75 @@ def preview_ref_drop(objects: ControlStore, location: str, name: str) -> Removal
 def removal_of(sizes: Mapping[str, int]) -> Removal:
     """Say what goes with these files, given with their sizes."""
     return Removal(
-        versions=sum("/_versions/" in path for path in sizes),
+        versions=sum(_is_manifest(path) for path in sizes),
         bytes=sum(sizes.values()),
         data_files=sum("/data/" in path for path in sizes),
         index_files=sum("/_indices/" in path for path in sizes),
     )
 
 
-def _again_if_gone(clean: Callable[..., Any], versions: Sequence[int]) -> Any:
+def _is_manifest(path: str) -> bool:
+    directory, _, name = path.rpartition("/")
+    return directory.endswith("/_versions") and version_of_file(name) is not None
+
+
+def _chunks(paths: Iterable[str]) -> Iterator[list[str]]:
+    remaining = iter(paths)
+    while chunk := list(islice(remaining, _FILES_AT_ONCE)):
+        yield chunk
+
+
+def _of_versions(objects: ControlStore, table: Table, versions: Sequence[int]) -> Iterator[tuple[str, int]]:
+    """Yield what goes with versions and with nothing else.
+
+    Of files that look old by the clock of this machine Lance does not say whether a version refers to them, so the
+    versions are asked: what none of them names is no file of theirs.
+    """
+    candidates = list(_candidates(table, versions=list(versions)))
+    if any(file.unverified for _, file in candidates):
+        named = {file.path for files in each_version(objects, table.address, versions) for file in files}
+    else:
+        named = set()
+    for path, file in candidates:
+        # Large blobs lie in a directory with the name of their data file; of old indexes only the directory is known.
+        directory = path.rpartition("/")[0]
+        if not file.unverified or named & {path, f"{directory}/", f"{directory}.lance"}:
+            yield path, int(file.size_bytes)
+
+
+def _unreferenced(table: Table) -> Iterator[tuple[str, int]]:
+    """Yield what no version refers to, however young."""
+    for path, file in _candidates(table, older_than=_LONGER_THAN_ANY_VERSION_LIVES, delete_unverified=True):
+        yield path, int(file.size_bytes)
+
+
+def _candidates(table: Table, **chosen: Any) -> Iterator[tuple[str, Any]]:
+    """Yield what Lance would remove, by path below the graph's root."""
+    explained = _again_if_gone(
+        lambda: table.dataset.explain_cleanup_old_versions(
+            **chosen, error_if_tagged_old_versions=False, include_files=True, max_files=_FILES_MAX
+        )
+    )
+    if explained.candidate_files_truncated:
+        raise Internal(f"Lance did not name all files that can go from {table.address.path}.")
+    for file in explained.candidate_files:
+        yield _inside_graph(file.path, table.address.location), file
+
+
+def _inside_graph(path: str, location: str) -> str:
+    """Return a path of Lance's, which begins at the root of the disk or bucket, as one below the graph's root."""
+    _, found, inside = path.rpartition(f"/{location}/")
+    if not found:
+        raise Internal(f"Lance named {path}, which does not belong to {location}.")
+    return f"{location}/{inside}"
+
+
+def _again_if_gone(explain: Callable[[], Any]) -> Any:
     """Let Lance begin again when something it had listed is gone: it reads all refs first, and branches come and go."""
     for again in range(_BEGINNINGS_MAX, 0, -1):
         try:
-            return clean(**_selection(versions))
+            return explain()
         except (OSError, ValueError, RuntimeError) as error:
             if again == 1 or classify(error) is not LanceFailure.NOT_FOUND:
                 raise
     raise AssertionError("unreachable: the last time returns or raises")
-
-
-def _selection(versions: Sequence[int]) -> dict[str, Any]:
-    # An empty list is refused, and old files of failed writes should go all the same. Not `retain_versions`: with it
-    # Lance panics over a ref that is deleted while it looks.
-    chosen: dict[str, Any] = (
-        {"versions": list(versions)} if versions else {"older_than": _LONGER_THAN_ANY_VERSION_LIVES}
-    )
-    return {**chosen, "error_if_tagged_old_versions": False}
-
-
-def _removal(stats: Any) -> Removal:
-    return Removal(
-        versions=int(stats.old_versions),
-        bytes=int(stats.bytes_removed),
-        data_files=int(stats.data_files_removed),
-        index_files=int(stats.index_files_removed),
-    )

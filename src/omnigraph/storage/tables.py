@@ -142,9 +142,10 @@ class Table:
         except StorageError as failure:
             if where is None or failure.is_transient:
                 raise
+            with self._reading():
+                found = int(self._dataset.scanner(filter=where, use_scalar_index=False).count_rows())
             self._warn_of_index(failure)
-        with self._reading():
-            return int(self._dataset.scanner(filter=where, use_scalar_index=False).count_rows())
+            return found
 
     def fragment_rows(self) -> dict[int, int]:
         """Return how many live rows each fragment has, in the order of the table."""
@@ -179,15 +180,10 @@ class Table:
             "fragments": fragments if fragment_ids is not None else None,
             "blob_handling": "all_binary",
         }
-        if where is None or insists_on_index:
-            reader = self._reader(options)
-            return pa.RecordBatchReader.from_batches(reader.schema, self._batches(reader))
-        try:
-            reader = self._reader(options)
-        except StorageError as failure:
-            reader = self._reader_without_index(options, failure)
-            return pa.RecordBatchReader.from_batches(reader.schema, self._batches(reader))
-        return pa.RecordBatchReader.from_batches(reader.schema, self._indexed_batches(reader, options))
+        reader = self._reader(options)
+        may_use_index = where is not None and not insists_on_index
+        batches = self._batches_or_all(reader, options) if may_use_index else self._batches(reader)
+        return pa.RecordBatchReader.from_batches(reader.schema, batches)
 
     def read(
         self,
@@ -279,25 +275,19 @@ class Table:
         with self._reading():
             return self._dataset.scanner(**options).to_reader()
 
-    def _reader_without_index(self, options: Mapping[str, Any], failure: StorageError) -> pa.RecordBatchReader:
-        """Look for the same rows without any index; what fails then as well has another cause."""
-        if failure.is_transient:
-            raise failure
-        reader = self._reader({**options, "use_scalar_index": False})
-        self._warn_of_index(failure)
-        return reader
-
-    def _indexed_batches(self, reader: pa.RecordBatchReader, options: Mapping[str, Any]) -> Iterator[pa.RecordBatch]:
-        """Yield what a filter finds; indexes are asked before the first batch, so a failure later is not theirs."""
+    def _batches_or_all(self, reader: pa.RecordBatchReader, options: Mapping[str, Any]) -> Iterator[pa.RecordBatch]:
+        """Yield what a filter finds, and without any index if that fails at once: indexes are asked first."""
         is_begun = False
         try:
             for batch in self._batches(reader):
                 is_begun = True
                 yield batch
         except StorageError as failure:
-            if is_begun:
+            if is_begun or failure.is_transient:
                 raise
-            yield from self._batches(self._reader_without_index(options, failure))
+            yield from self._batches(self._reader({**options, "use_scalar_index": False}))
+            # What fails then as well has another cause, and is raised instead.
+            self._warn_of_index(failure)
 
     def _warn_of_index(self, failure: StorageError) -> None:
         if self._has_warned_of_index:

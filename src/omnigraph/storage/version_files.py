@@ -14,3 +14,12 @@ def version_path(table_path: str, version: int) -> str:
 def version_file(version: int) -> str:
     """Return the name of a version's manifest."""
     return f"{_VERSION_MAX - version:020d}.manifest"
+
+
+def version_of_file(name: str) -> int | None:
+    """Return the version that a manifest of this name belongs to; None for any other file.
+
+    Beside the manifests lie a hint at the newest one, and those of versions that stand beside the line.
+    """
+    digits = name.removesuffix(".manifest")
+    return _VERSION_MAX - int(digits) if name.endswith(".manifest") and digits.isdecimal() else None

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from omnigraph.base import faults
 from omnigraph.catalog.arrow import PROPERTY_ID_METADATA, SYSTEM_COLUMNS
+from omnigraph.storage.drop_marks import mark_dropped
 from omnigraph.storage.refs import delete_ref, list_refs
 from omnigraph.storage.removal import remove_doomed_versions, remove_table
 from omnigraph.writes.context import GraphContext
@@ -18,10 +19,16 @@ from omnigraph.writes.sidecar import Sidecar
 
 
 def complete_schema_change(context: GraphContext, sidecar: Sidecar) -> None:
-    """Refresh the readable copies of the schema and remove what was given up; does nothing for other writers."""
+    """Refresh the readable copies of the schema, date what was dropped and remove what was given up for good.
+
+    Does nothing for other writers.
+    """
     if sidecar.manifest.schema is not None:
         faults.reach("schema.after_publish")
         context.schemas.write_copies(context.manifest.load(sidecar.branch_name).snapshot.schema)
+    for table in sidecar.manifest.tombstone:
+        faults.reach("schema.before_drop_mark")
+        mark_dropped(context.store.objects, table.location, sidecar.commit_id.encode())
     for purge in sidecar.purges:
         faults.reach("schema.before_purge")
         _remove(context, sidecar.branch_name, purge)
@@ -41,7 +48,11 @@ def _remove(context: GraphContext, branch: str, purge: Purge) -> None:
     pin = next((pin for pin in pins if pin.location == purge.location), None)
     if pin is not None:
         remove_doomed_versions(
-            tables, purge.location, before=pin.version, is_doomed=lambda schema: _may_hold(schema, lost)
+            tables,
+            context.store.objects,
+            purge.location,
+            before=pin.version,
+            is_doomed=lambda schema: _may_hold(schema, lost),
         )
 
 

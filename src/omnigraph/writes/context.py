@@ -1,6 +1,6 @@
 """The open parts of one graph that writers, readers and recovery share."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from omnigraph.engine.interface import Engine
 from omnigraph.manifest.addresses import Addresses
@@ -10,6 +10,7 @@ from omnigraph.manifest.schemas import SchemaStore
 from omnigraph.manifest.state import ManifestReader
 from omnigraph.storage.store import GraphStore
 from omnigraph.writes.sidecar import SidecarStore
+from omnigraph.writes.whole_tables import WholeTables
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +25,7 @@ class GraphContext:
     schemas: SchemaStore
     sidecars: SidecarStore
     engine: Engine
+    whole_tables: WholeTables = field(default_factory=WholeTables)
 
     @classmethod
     def over(cls, store: GraphStore, engine: Engine) -> "GraphContext":

@@ -26,6 +26,7 @@ from omnigraph.errors import (
     ReadSetConflict,
     RecoveryRequired,
     StaleView,
+    StorageError,
 )
 from omnigraph.manifest.commits import MESSAGE, Commit, CommitId, CommitKind, check_message
 from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions, check_preconditions
@@ -33,7 +34,7 @@ from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
 from omnigraph.storage.checksums import for_sidecar
 from omnigraph.storage.file_references import missing_or_short
 from omnigraph.storage.locks import Claim, HeldLock
-from omnigraph.storage.refs import create_ref, list_refs
+from omnigraph.storage.refs import create_ref, has_ref
 from omnigraph.storage.staging import CommitInterleaved, StagedCommit, commit_staged
 from omnigraph.storage.tables import Table, TableAddress
 from omnigraph.writes.aftermath import finish_published
@@ -55,6 +56,7 @@ from omnigraph.writes.sidecar import (
     this_writer,
 )
 from omnigraph.writes.upgrading import bring_up_to_date
+from omnigraph.writes.whole_tables import explain_failure
 
 PREPARE_RETRY_BUDGET = 5
 GATE_WAIT_SECONDS = 30.0
@@ -182,7 +184,7 @@ def run_write(context: GraphContext, writer: Writer, events: Events, *, message:
         capture = capture_branch(context, writer.branch)
         _check_expected_head(writer, capture)
         identity = WriteIdentity.mint(writer.kind, writer.commit_kind, writer.actor_id)
-        prepared = writer.prepare(capture, identity)
+        prepared = _prepare(context, writer, capture, identity)
         if prepared is None:
             return None
         faults.reach("write.after_stage")
@@ -199,6 +201,20 @@ def run_write(context: GraphContext, writer: Writer, events: Events, *, message:
         "prepared — refresh and retry",
         **moved.details,
     ) from moved
+
+
+def _prepare(context: GraphContext, writer: Writer, capture: Capture, identity: WriteIdentity) -> PreparedWrite | None:
+    """Let the writer prepare; refuse to build on tables that have lost files, and say so when reading them failed."""
+    objects = context.store.objects
+    try:
+        prepared = writer.prepare(capture, identity)
+    except StorageError as error:
+        if error.is_transient:
+            raise
+        raise explain_failure(objects, capture.snapshot.pins.values(), error) from error
+    if prepared is not None:
+        context.whole_tables.expect(objects, [table.pin for table in prepared.tables])
+    return prepared
 
 
 class _Moved(Exception):
@@ -390,6 +406,8 @@ def _apply_effects(
         for staged in table.chain:
             lock.ensure_seconds_left()
             achieved[table.table_key] = commit_staged(context.store.tables, table.target, staged)
+        if isinstance(table, PreparedTable):
+            context.whole_tables.note_landed(achieved[table.table_key])
         if fork is not None:
             faults.reach("fork.after_commit")
         if isinstance(table, NewTable):
@@ -408,7 +426,8 @@ def _fork(context: GraphContext, table: PreparedTable) -> None:
 
 
 def _expect_absent_ref(context: GraphContext, table: PreparedTable) -> None:
-    if table.target.ref in list_refs(context.store.tables, table.target.location):
+    assert table.target.ref is not None
+    if has_ref(context.store.objects, table.target.location, table.target.ref):
         raise DriftNeedsRepair(
             f"stale view of '{table.pin.table_key}': the branch's own {table.target.path} exists although the graph "
             "does not pin it, and no pending operation explains it. Nothing was written; run omnigraph repair.",

@@ -22,7 +22,9 @@ from omnigraph.cli.scope import echo_target, resolve_storage
         "omnigraph cleanup art.omni --keep 20 --older-than 7d --confirm",
     ),
 )
-@click.option("--keep", type=click.IntRange(min=1), metavar="N", help="Keep the newest N versions of every table.")
+@click.option(
+    "--keep", type=click.IntRange(min=1), metavar="N", help="Keep the newest N published versions of every table."
+)
 @duration_option("--older-than", help_text="Keep versions younger than this, such as 36h or 7d.")
 @click.option("--confirm", is_flag=True, help="Really remove.")
 @wait_option
@@ -34,7 +36,8 @@ def cleanup(
 
     Without --confirm the command only says what would go, to the byte. What a branch, a merge, a reader or an
     interrupted write may still need stays whatever the flags say. Without --keep and --older-than the newest 10
-    versions stay; with both, only versions outside both go. Snapshots whose versions went can no longer be read.
+    published versions of each table stay, and with them the newest 10 graph versions of each branch; with both, only
+    versions outside both go. Ages are measured with the store's clock. What can be read afterwards is said.
     """
     target = resolve_storage(invocation)
     choice = resolve_engine(invocation)
@@ -66,7 +69,8 @@ def cleanup(
     if report.failed:
         names = ", ".join(row.name for row in report.failed)
         raise errors.CleanupPartial(
-            f"{names} could not be cleaned, or not as a whole; the rest was. Run `omnigraph cleanup` again."
+            f"{names} could not be cleaned, or not as a whole; the rest was. Their rows say why; run `omnigraph "
+            "cleanup` again when that is settled."
             if report.executed
             else f"{names} could not be looked at, so this preview is not complete. Nothing was removed.",
             tables=[row.table_key for row in report.failed],

@@ -1,5 +1,7 @@
 """`omnigraph verify`."""
 
+from dataclasses import replace
+
 import click
 
 from omnigraph import errors
@@ -36,5 +38,7 @@ def verify(invocation: Invocation, *, deep: bool, branch: str | None, all_branch
     graph = omnigraph.open(target.uri, read_only=True)
     with follow_progress(invocation) as events:
         report = graph.verify(deep=deep, branch=branch, all_branches=all_branches, engine=choice, events=events)
-    invocation.output.show(report, document=verify_view.verify_document, text=verify_view.verify_text)
+    # The address in the result is the one that was given, so that scripts can compare the two.
+    shown = replace(report, uri=target.uri)
+    invocation.output.show(shown, document=verify_view.verify_document, text=verify_view.verify_text)
     raise click.exceptions.Exit(EXIT_CLEAN if report.is_clean else EXIT_DAMAGED)

@@ -28,6 +28,8 @@ class Orphans:
     refs: tuple[Ref, ...] = ()
     trees: tuple[StrayTree, ...] = ()
     kept_because: tuple[str, ...] = ()
+    problem: str | None = None
+    """Why nobody can tell what belongs to whom; the table is left alone then."""
 
 
 def find_orphans(context: GraphContext, location: str, protections: Protections, *, now_seconds: float) -> Orphans:

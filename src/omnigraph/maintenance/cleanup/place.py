@@ -1,14 +1,13 @@
-"""Where versions are removed: in this process, or by a worker of the engine that was asked for."""
+"""Where files are removed: in this process, or by a worker of the engine that was asked for."""
 
-from collections.abc import Sequence
 from functools import cached_property
 
 from omnigraph.base.events import EngineChosen, Events
 from omnigraph.engine.choice import Decision, EngineChoice, EngineName
 from omnigraph.engine.interface import Engine
 from omnigraph.engine.opening import open_engine
-from omnigraph.storage.access import TableAccess
-from omnigraph.storage.retention import Removal, RemovalTask, remove_versions, run_removal
+from omnigraph.storage.access import ANY_OPERATION
+from omnigraph.storage.retention import Doomed, RemovalTask, remove_files, run_removal
 from omnigraph.storage.tables import Table
 from omnigraph.writes.context import GraphContext
 
@@ -34,17 +33,24 @@ class RemovalPlace:
         """Why that engine was taken."""
         return self._decision.reason
 
-    def remove_versions(self, table: Table, versions: Sequence[int]) -> Removal:
-        """Remove versions, and old files of failed writes, which alone are not worth a worker."""
-        engine = self._engine if versions else self._context.engine
-        if engine is self._context.engine:
-            return remove_versions(self._context.store.tables, table, versions)
-        task = RemovalTask(access=TableAccess.to(self._context.store, table), versions=tuple(versions))
-        (outcome,) = engine.map(run_removal, [task])
-        self._context.store.tables.forget(table.address)
+    def remove_versions(self, table: Table, doomed: Doomed) -> None:
+        """Remove versions with the files that only they refer to."""
+        if not doomed.of_versions:
+            return
+        tables = self._context.store.tables
+        tables.forget(table.address)
+        if self._engine is self._context.engine:
+            remove_files(self._context.store.objects, doomed.of_versions)
+            return
+        task = RemovalTask(graph_uri=self._context.store.uri, operation=ANY_OPERATION, paths=tuple(doomed.of_versions))
+        (outcome,) = self._engine.map(run_removal, [task])
+        tables.forget(table.address)
         if outcome.error is not None:
             raise outcome.error
-        return outcome.removed
+
+    def remove_abandoned(self, doomed: Doomed) -> None:
+        """Remove files that no version refers to; they alone are not worth a worker."""
+        remove_files(self._context.store.objects, doomed.abandoned)
 
     @cached_property
     def _decision(self) -> Decision:

@@ -1,10 +1,12 @@
 """What a cleanup says: a row for everything it looked at."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from omnigraph.base.showing import Shown
 from omnigraph.maintenance.cleanup.policy import CleanupPolicy
+from omnigraph.manifest.commits import CommitId
 from omnigraph.storage.retention import Removal
 
 
@@ -38,6 +40,13 @@ class CleanupReport(Shown):
     rows: tuple[CleanupRow, ...]
     engine: str
     engine_reason: str
+    readable_from: Mapping[str, int | None]
+    """Per live branch the graph version from which on every one can be read afterwards; None when not even the newest
+    can."""
+    commits_lost: tuple[CommitId, ...]
+    """Commits that could be read as a whole before and cannot afterwards, newest first."""
+    clock_skew_seconds: float | None
+    """How far the clock of this machine is ahead of the store's; None where a preview could not tell."""
     run_id: str | None = None
     """The entry of the maintenance journal; None for a preview."""
 
@@ -57,6 +66,9 @@ def as_document(report: CleanupReport) -> dict[str, Any]:
         "engine": report.engine,
         "engine_reason": report.engine_reason,
         "run_id": report.run_id,
+        "readable_from": dict(report.readable_from),
+        "commits_lost": list(report.commits_lost),
+        "clock_skew_secs": round(report.clock_skew_seconds) if report.clock_skew_seconds is not None else None,
         "tables": [_row_document(row) for row in report.rows],
     }
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from omnigraph.base.events import Events, Warned
-from omnigraph.errors import OmniError
 from omnigraph.maintenance.cleanup.report import CleanupRow
+from omnigraph.maintenance.unreadable import UNREADABLE
 from omnigraph.storage.retention import Removal
 
 
@@ -29,15 +29,28 @@ class Tally:
         """Try one step; `about` names what it is about if not the table, `is_moot` whether its failure matters."""
         try:
             yield
-        except (OmniError, OSError) as failure:
-            if is_moot():
-                return
-            # One line: warnings are read line by line.
-            reason = " ".join(str(failure).split())
-            doing = "cleaning" if self._executes else "looking at"
-            of = f"{about} of " if about is not None else ""
-            self._events(Warned(message=f"{doing} {of}{self._about.name} failed: {reason}"))
-            self._errors.append(reason if about is None else f"{about} stays: {reason}")
+        except UNREADABLE as failure:
+            if not is_moot():
+                self.fail(str(failure), about)
+
+    def fail(self, message: str, about: str | None = None) -> None:
+        """Write down a failure and warn about it."""
+        # One line: warnings are read line by line.
+        reason = " ".join(message.split())
+        doing = "cleaning" if self._executes else "looking at"
+        of = f"{about} of " if about is not None else ""
+        self._events(Warned(message=f"{doing} {of}{self._about.name} failed: {reason}"))
+        self._errors.append(reason if about is None else f"{about} stays: {reason}")
+
+    @property
+    def name(self) -> str:
+        """What the row is about."""
+        return self._about.name
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether something went wrong so far."""
+        return bool(self._errors)
 
     def remove(self, removal: Removal) -> None:
         """Count what went."""

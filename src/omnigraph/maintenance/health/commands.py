@@ -16,6 +16,10 @@ class Commands:
         """See whether what was restored by hand is in order."""
         return _spell("health", self.uri)
 
+    def verify(self, branch: str | None) -> str:
+        """See everything that is lost, and what is left."""
+        return _spell("verify", self.uri, *_on(branch))
+
     def optimize(self, branch: str | None) -> str:
         """Merge fragments and build indexes."""
         return _spell("optimize", self.uri, *_on(branch))

@@ -5,6 +5,7 @@ main manifest cannot be read, or a store that does not answer, leaves nothing to
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -18,11 +19,14 @@ from omnigraph.maintenance.health.space import Leftover, observe_space
 from omnigraph.maintenance.health.tables import TableHealth, observe_tables_of
 from omnigraph.maintenance.journal import JOURNAL_PREFIX, read_journal
 from omnigraph.maintenance.unreadable import UNREADABLE, problem_of, refuse_unreachable
+from omnigraph.maintenance.verify.heads import verify_heads
+from omnigraph.maintenance.verify.report import Problem
 from omnigraph.manifest.ancestry import History
 from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitKind
 from omnigraph.manifest.live_branches import look_at_live_branches
 from omnigraph.manifest.log import ACTORS, COMMITS
 from omnigraph.manifest.rows import MANIFEST
+from omnigraph.manifest.state import ManifestState
 from omnigraph.storage.layout import TableLayout, read_layout
 from omnigraph.storage.locks import Holder
 from omnigraph.storage.retention import stored_versions
@@ -68,6 +72,8 @@ class GraphHealth:
     damages: tuple[Damage, ...]
     broken: tuple[BrokenTable, ...] = ()
     """Tables that a forced repair published and whose rows break declared rules."""
+    lost: tuple[Problem, ...] = ()
+    """What the heads of the branches need and is not there as it was; `verify` looks at older versions, too."""
 
     @property
     def reclaimable_bytes(self) -> int:
@@ -86,6 +92,7 @@ def observe_health(context: GraphContext) -> GraphHealth:
     internal = list(_internal(context, live, damages))
     branches = _branches(context, live, history, damages)
     broken = _broken_rules(live, history, damages)
+    lost = _lost(context, live, damages)
     gone = _gone_meanwhile(context, live)
     return GraphHealth(
         uri=context.store.uri,
@@ -100,6 +107,7 @@ def observe_health(context: GraphContext) -> GraphHealth:
         runs=_runs(context, history, damages),
         damages=damages.without_branches(gone),
         broken=tuple(table for table in broken if table.branch not in gone),
+        lost=tuple(problem for problem in lost if problem.branch not in gone),
     )
 
 
@@ -174,7 +182,10 @@ def _internal_table(context: GraphContext, address: TableAddress) -> InternalHea
     if table is None:
         return None
     return InternalHealth(
-        name=address.location, branch=address.ref, layout=read_layout(table), versions=len(stored_versions(table))
+        name=address.location,
+        branch=address.ref,
+        layout=read_layout(table),
+        versions=len(stored_versions(context.store.objects, address)),
     )
 
 
@@ -188,6 +199,23 @@ def _branches(
         part=DamagedPart.INTERNAL,
         where=f"{MANIFEST.location}/_refs/branches",
     )
+
+
+def _lost(context: GraphContext, live: Mapping[str, LiveBranch], damages: DamageLog) -> list[Problem]:
+    nothing: list[Problem] = []
+    return damages.attempt(
+        lambda: list(verify_heads(context, list(_states(context, live)))),
+        otherwise=nothing,
+        part=DamagedPart.INTERNAL,
+        where=MANIFEST.location,
+    )
+
+
+def _states(context: GraphContext, live: Iterable[str]) -> Iterator[ManifestState]:
+    for name in live:
+        # A branch that is deleted while we look has lost nothing.
+        with suppress(BranchNotFound):
+            yield context.manifest.load(name)
 
 
 def _broken_rules(live: Mapping[str, LiveBranch], history: History | None, damages: DamageLog) -> list[BrokenTable]:

@@ -13,6 +13,7 @@ from omnigraph.maintenance.health.grouping import group_findings
 from omnigraph.maintenance.health.rules import BrokenTable
 from omnigraph.maintenance.health.runs import RepeatedFailure, repeated_failures
 from omnigraph.maintenance.health.table_findings import AUTO_CLEANUP, find_in_tables
+from omnigraph.maintenance.verify.report import Problem, ProblemKind
 from omnigraph.manifest.commits import MAIN_BRANCH
 
 __all__ = ["Finding", "Severity", "Status", "find", "status_of"]
@@ -26,15 +27,18 @@ _BRANCHES_APART_MAX = 3
 _BROKEN_SHOWN = 3
 _FAILURES_MAX = 3
 """So often in a row is no bad luck any more: what maintenance leaves undone piles up until the disk is full."""
+_DAMAGED = "table_damaged"
 
 
 def find(health: GraphHealth) -> list[Finding]:
     """Judge the facts: one finding for each kind of thing with one remedy, the most urgent first."""
     commands = Commands(uri=health.uri)
+    in_tables = [_with_what_is_left(found, health) for found in find_in_tables(commands, health.tables)]
     findings = [
         *_damages(commands, health.damages),
+        *_lost(commands, health, in_tables),
         *_recoveries(commands, health),
-        *find_in_tables(commands, health.tables),
+        *in_tables,
         *(_broken(commands, table) for table in health.broken),
         *(finding for internal in health.internal for finding in _internal(commands, internal)),
         *(finding for branch in health.branches for finding in _branch(commands, health, branch)),
@@ -109,6 +113,38 @@ def _damage(commands: Commands, damage: Damage) -> Finding:
         table_key=damage.table_key,
         branch=damage.branch,
     )
+
+
+def _with_what_is_left(finding: Finding, health: GraphHealth) -> Finding:
+    """Add to the finding about a damaged table which graph versions need what is lost and which show it whole."""
+    if finding.code != _DAMAGED:
+        return finding
+    here = (finding.table_key, finding.branch)
+    left = next((found.lost for found in health.lost if found.lost and (found.table_key, found.branch) == here), None)
+    return replace(finding, message=f"{finding.message}; {left}") if left is not None else finding
+
+
+def _lost(commands: Commands, health: GraphHealth, in_tables: list[Finding]) -> Iterator[Finding]:
+    """One finding for each place that lost something, unless another finding tells of that place already."""
+    known = {_place(damage) for damage in health.damages if damage.part is not DamagedPart.CLEANUP}
+    known |= {(damage.where, damage.branch) for damage in health.damages}
+    known |= {(found.table_key, found.branch) for found in in_tables if found.code in {_DAMAGED, "table_behind"}}
+    by_place: dict[tuple[str, str | None, str | None], list[Problem]] = {}
+    for problem in health.lost:
+        if (problem.table_key, problem.branch) not in known and problem.kind is not ProblemKind.INDEX_LOST:
+            by_place.setdefault((problem.kind.value, problem.table_key, problem.branch), []).append(problem)
+    for (code, table_key, branch), problems in by_place.items():
+        first, more = problems[0], len(problems) - 1
+        also = f" (and {counted(more, 'more problem')})" if more else ""
+        yield Finding(
+            severity=Severity.ACTION,
+            code=code,
+            message=f"{first.message}{also}{f': {first.lost}' if first.lost else ''}; "
+            f"{first.remedy or 'restore it from a backup'}",
+            fix=commands.verify(branch),
+            table_key=table_key,
+            branch=branch,
+        )
 
 
 def _broken(commands: Commands, table: BrokenTable) -> Finding:

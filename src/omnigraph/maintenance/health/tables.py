@@ -82,12 +82,13 @@ def _observe(capture: Capture, drift: TableDrift, reclaimable: Mapping[tuple[str
     is_readable = drift.classification is not Classification.BEHIND
     facts = [observe_table(capture, table_key)] if is_readable else []
     plans = plan_tables(facts, OptimizeOptions(dry_run=True))
+    versions = stored_versions(capture.context.store.objects, drift.head.address) if drift.head is not None else ()
     has_rows = bool(facts) and facts[0].problem is None
     return TableHealth(
         branch=branch,
         drift=drift,
         plan=plans[0] if plans else None,
-        versions=len(stored_versions(drift.head)) if drift.head is not None else 0,
+        versions=len(versions),
         reclaimable_bytes=reclaimable.get((table_key, None if branch == MAIN_BRANCH else branch), 0),
         pending_vectors=_pending_vectors(capture, table_key) if has_rows else 0,
     )

@@ -15,7 +15,7 @@ from omnigraph.maintenance.unreadable import UNREADABLE, problem_of, refuse_unre
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
 from omnigraph.storage.operations import OperationName, ReadOperations, TableOperation, readable_operations
-from omnigraph.storage.refs import list_refs, may_have_ref
+from omnigraph.storage.refs import has_ref, list_refs
 from omnigraph.storage.table_files import TableDirectory
 from omnigraph.storage.tables import Table, TableAddress
 from omnigraph.writes.context import GraphContext
@@ -183,7 +183,7 @@ def _look_for_stray(
 
 
 def _stray(context: GraphContext, branch: str, pin: TablePin, own_ref: str, catalog: Catalog) -> TableDrift | None:
-    if not may_have_ref(context.store.objects, pin.location, own_ref):
+    if not has_ref(context.store.objects, pin.location, own_ref):
         # Without a listing: an unreadable ref of somebody else's is not this branch's matter.
         return None
     ref = list_refs(context.store.tables, pin.location).get(own_ref)

@@ -7,9 +7,10 @@ branch shows never is. Nothing is locked: what looks lost is looked for once mor
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from omnigraph.base.events import Phase
+from omnigraph.base.units import counted
 from omnigraph.maintenance.verify.pins import PinnedVersion, spell_shown
 from omnigraph.maintenance.verify.report import Problem, ProblemKind
 from omnigraph.manifest.snapshot import branch_of
@@ -117,6 +118,14 @@ def look_at_table(
     return seen
 
 
+def told_with_what_is_left(seen: TableFiles) -> Iterator[Problem]:
+    """Add to each problem of a table what can still be read."""
+    readable = seen.still_readable()
+    for problem in seen.problems:
+        is_harm = seen.harmed and problem.remedy is None
+        yield replace(problem, lost=f"{problem.lost}; the table is whole in {readable}") if is_harm else problem
+
+
 def _read_all(objects: ControlStore, versions: Sequence[PinnedVersion]) -> Iterator[VersionFacts | ManifestUnreadable]:
     def read(one: PinnedVersion) -> VersionFacts | ManifestUnreadable:
         try:
@@ -166,8 +175,8 @@ def _compare_files(seen: TableFiles, uri: str) -> None:
             beside = [size for name, size in seen.present.items() if name.startswith(blob_directory(path))]
             if (len(beside), sum(beside)) != (expected.blob_count, expected.blob_bytes):
                 problem = (
-                    f"the blobs in {blob_directory(path)} are {len(beside)} files of {sum(beside)} bytes, not "
-                    f"{expected.blob_count} of {expected.blob_bytes}"
+                    f"the blobs in {blob_directory(path)} are {counted(len(beside), 'file')} of {sum(beside)} bytes, "
+                    f"not {expected.blob_count} of {expected.blob_bytes}"
                 )
                 seen.harm(seen.places_needing(path), ProblemKind.FILE_LOST, problem, file=blob_directory(path))
 
@@ -189,5 +198,5 @@ def _compare_identity(seen: TableFiles, place: int, facts: VersionFacts) -> None
         )
         seen.harm([place], ProblemKind.TABLE_REPLACED, problem, file=one.address.path)
     elif facts.rows != one.pin.row_count:
-        problem = f"{where} has {facts.rows} rows, and the graph recorded {one.pin.row_count}"
+        problem = f"{where} has {counted(facts.rows, 'row')}, and the graph recorded {one.pin.row_count}"
         seen.harm([place], ProblemKind.ROWS_DIFFER, problem)

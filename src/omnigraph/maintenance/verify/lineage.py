@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from omnigraph.errors import OmniError
 from omnigraph.maintenance.verify.report import Problem, ProblemKind
 from omnigraph.manifest.ancestry import History, parents_of
-from omnigraph.manifest.commits import Commit, CommitId
+from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId
 from omnigraph.manifest.log import COMMITS, CommitLog
 from omnigraph.manifest.rows import HEAD_OBJECT_ID
 from omnigraph.manifest.state import ManifestState
@@ -80,5 +80,5 @@ def _problem(message: str, *, lost: str | None = None, branch: str | None = None
         lost=lost,
         remedy=_REMEDY,
         table_key=COMMITS.location,
-        branch=branch,
+        branch=None if branch == MAIN_BRANCH else branch,
     )

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from omnigraph.base.showing import Shown
+
 
 class ProblemKind(StrEnum):
     """What is wrong, for programs."""
@@ -50,8 +52,8 @@ class Problem:
     """Relative to the graph's root."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VerifyReport:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class VerifyReport(Shown):
     """The outcome of one verification."""
 
     uri: str

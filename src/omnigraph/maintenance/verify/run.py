@@ -3,8 +3,7 @@
 It takes no lock and writes nothing. Everything it needs to know of the past stands in the rows of `__manifest`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 
 from omnigraph.base import clock, ids
 from omnigraph.base.events import Events, phase
@@ -14,7 +13,7 @@ from omnigraph.engine.interface import Engine
 from omnigraph.engine.opening import open_engine
 from omnigraph.errors import BranchNotFound, GraphNotFound, GraphTooNew, OmniError, StorageError
 from omnigraph.maintenance.verify.contents import compare_bytes, files_to_read, read_contents
-from omnigraph.maintenance.verify.files import TableFiles, look_at_table
+from omnigraph.maintenance.verify.files import TableFiles, look_at_table, told_with_what_is_left
 from omnigraph.maintenance.verify.lineage import log_problems
 from omnigraph.maintenance.verify.pins import PinnedVersions, gather_pins
 from omnigraph.maintenance.verify.report import Problem, ProblemKind, VerifyReport
@@ -82,7 +81,7 @@ class _Run:
             files_without_checksum=self._unchecked,
             engine=self._engine_name,
             duration_ms=round((clock.monotonic_seconds() - started) * 1_000),
-            problems=(*self._problems, *(problem for seen in tables for problem in _told(seen))),
+            problems=(*self._problems, *(problem for seen in tables for problem in told_with_what_is_left(seen))),
         )
 
     def _states(self, branches: Sequence[str]) -> list[ManifestState]:
@@ -234,20 +233,6 @@ def _broken(state: ManifestState, key: TableKey, findings: Findings) -> Problem:
         branch=None if pin.ref is None else branch_of(pin.ref),
         versions=(pin.version,),
     )
-
-
-def _told(seen: TableFiles) -> Iterator[Problem]:
-    """Add to each problem of a table what can still be read."""
-    if not seen.harmed:
-        yield from seen.problems
-        return
-    readable = seen.still_readable()
-    for problem in seen.problems:
-        yield (
-            replace(problem, lost=f"{problem.lost}; the table is whole in {readable}")
-            if problem.remedy is None
-            else problem
-        )
 
 
 def _refuse_transient(error: OmniError) -> None:

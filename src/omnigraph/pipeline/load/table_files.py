@@ -8,10 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.base.units import counted, shorten
-from omnigraph.errors import InvalidRecord, Io, Usage
+from omnigraph.base.units import shorten
+from omnigraph.errors import Io, OmniError, Usage
+from omnigraph.pipeline.load.csv_text import CheckedCsv, CsvProblem, header_problem, ragged
 from omnigraph.pipeline.load.sources import InputStore, StoredFile, find_files
 from omnigraph.records.arrow_rows import ArrowRows, arrow_reader
+from omnigraph.records.report import rejected
 from omnigraph.storage.foreign import ForeignDataset
 
 _FORMAT_BY_SUFFIX = {
@@ -22,6 +24,8 @@ _FORMAT_BY_SUFFIX = {
     ".feather": "arrow",
 }
 _LANCE = ".lance"
+_CSV_BLOCK_BYTES = 8 << 20
+"""What Arrow parses at once; no row may be longer."""
 _KINDS = ("node", "edge")
 
 
@@ -133,8 +137,7 @@ class StoredTable:
     def _csv(self) -> Iterator[pa.RecordBatch]:
         if self.size_bytes == 0:
             return
-        with self._bytes() as stream:
-            names = _open_csv(stream, names=(), refuse=lambda _: "skip").schema.names
+        names = self._column_names()
         wrong: list[Any] = []
 
         def refuse(row: Any) -> str:
@@ -142,29 +145,41 @@ class StoredTable:
             return "error"
 
         with self._bytes() as stream:
+            checked = CheckedCsv(stream)
             try:
-                yield from _open_csv(stream, names=names, refuse=refuse)
+                yield from _open_csv(checked, names=names, refuse=refuse)
             except pa.ArrowInvalid as error:
+                # Arrow stumbles over the first row that a missing quote runs into; the quote is what to tell.
+                if problem := checked.look_at_rest():
+                    raise self._rejected(problem) from error
                 if wrong:
-                    raise self._ragged(wrong[0]) from error
+                    # The header is Arrow's first row, and the first row of data is ours.
+                    row = wrong[0]
+                    problem = ragged(row.number - 1, cells=row.actual_columns, columns=row.expected_columns)
+                    raise self._rejected(problem) from error
                 raise
+            if problem := checked.look_at_rest():
+                raise self._rejected(problem)
+
+    def _column_names(self) -> list[str]:
+        with self._bytes() as stream:
+            checked = CheckedCsv(stream)
+            try:
+                names = list(_open_csv(checked, names=(), refuse=lambda _: "skip").schema.names)
+            except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+                if problem := checked.look_at_rest():
+                    raise self._rejected(problem) from error
+                raise
+        if problem := checked.problem or header_problem(checked.head, names):
+            raise self._rejected(problem)
+        return names
 
     def _bytes(self) -> Any:
         stream = self.store.open(self.path)
         return pa.CompressedInputStream(stream, "gzip") if self.path.endswith(".gz") else stream
 
-    def _ragged(self, row: Any) -> InvalidRecord:
-        # The header is Arrow's first row, and the first row of data is ours.
-        message = f"the row has {counted(row.actual_columns, 'cell')}, the header {row.expected_columns}"
-        entry = {"file": self.name, "line": row.number - 1, "code": "bad_envelope", "message": message}
-        return InvalidRecord(
-            f"load rejected: 1 error in 1 file; first: {self.name}:{row.number - 1}: {message}",
-            file=self.name,
-            line=row.number - 1,
-            total_errors=1,
-            by_code={"bad_envelope": 1},
-            errors=[entry],
-        )
+    def _rejected(self, problem: CsvProblem) -> OmniError:
+        return rejected(problem.findings(), files=(self.name,))
 
 
 def _open_csv(stream: Any, *, names: Sequence[str], refuse: Callable[[Any], str]) -> pa.RecordBatchReader:
@@ -173,7 +188,7 @@ def _open_csv(stream: Any, *, names: Sequence[str], refuse: Callable[[Any], str]
 
     return pa_csv.open_csv(
         stream,
-        read_options=pa_csv.ReadOptions(use_threads=False),
+        read_options=pa_csv.ReadOptions(use_threads=False, block_size=_CSV_BLOCK_BYTES),
         parse_options=pa_csv.ParseOptions(newlines_in_values=True, invalid_row_handler=refuse),
         convert_options=pa_csv.ConvertOptions(
             column_types=dict.fromkeys(names, pa.utf8()),

@@ -91,6 +91,14 @@ class ControlStore(Protocol):
         """Remove the object; an absent one is fine."""
         ...
 
+    def delete_all(self, paths: Collection[str]) -> None:
+        """Remove files that nobody replaces, such as those of tables; absent ones are fine, and so is any order."""
+        ...
+
+    def glance_at_clock(self) -> float | None:
+        """Return the store's present in seconds since the Unix epoch without writing; None where that cannot be had."""
+        ...
+
     def probe(self) -> None:
         """Prove, once per process and root, that the store can do conditional writes; raise `StorageError` if not."""
         ...

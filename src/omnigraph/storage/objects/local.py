@@ -21,6 +21,7 @@ from omnigraph.storage.uris import GraphRoot
 
 _SWAP_LOCK = "__locks/.swap"
 _SWAP_WAIT_SECONDS = 30.0
+_HOLDERS_OF_DIRECTORIES = frozenset({"_indices", "data"})
 _LINK_REFUSALS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
 _TRANSIENT = frozenset({errno.EAGAIN, errno.EBUSY, errno.EINTR, errno.ESTALE, errno.ETIMEDOUT})
 _CONFIGURATION = frozenset(
@@ -135,6 +136,31 @@ class LocalObjects:
             with self._swapping():
                 file.unlink(missing_ok=True)
                 _sync_directory(file.parent)
+
+    def delete_all(self, paths: Collection[str]) -> None:
+        """Remove files; the directories that some of them have to themselves, those of indexes and blobs, go too."""
+        directories = set()
+        for path in paths:
+            with self._translated("Deleting", path):
+                file = self._file(path)
+                file.unlink(missing_ok=True)
+                directories.add(file.parent)
+        for directory in directories:
+            with suppress(OSError):  # never there, or other files are in it
+                _sync_directory(directory)
+                if directory.parent.name in _HOLDERS_OF_DIRECTORIES:
+                    directory.rmdir()
+
+    def glance_at_clock(self) -> float | None:
+        """Date a file that never gets a name: the file system stamps it, and no directory ever shows it."""
+        try:
+            descriptor = os.open(self._directory, os.O_TMPFILE | os.O_WRONLY, 0o600)
+        except (OSError, AttributeError):  # not every file system and not every system has nameless files
+            return None
+        try:
+            return os.fstat(descriptor).st_mtime
+        finally:
+            os.close(descriptor)
 
     def probe(self) -> None:
         """Prove that the file system has hard links: Lance commits with them, and so does `create`."""

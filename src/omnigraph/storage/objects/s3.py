@@ -15,6 +15,7 @@ from obstore.store import S3Store
 from omnigraph.base import clock, ids
 from omnigraph.errors import Effect, Internal, StorageError
 from omnigraph.storage.objects.contract import PIECE_BYTES, ObjectFacts, StoredObject, Token
+from omnigraph.storage.objects.dates import date_of_answer
 from omnigraph.storage.objects.errors import ObjectChanged, ObjectExists
 from omnigraph.storage.objects.probe import probe_once
 from omnigraph.storage.objects.s3_failures import OBSTORE_FAILURES, is_conflict, is_no_such_key, storage_error
@@ -136,6 +137,22 @@ class S3Objects:
         except OBSTORE_FAILURES as exc:
             if not is_no_such_key(exc):
                 raise self._error(exc, "Deleting", path) from exc
+
+    def delete_all(self, paths: Collection[str]) -> None:
+        """Remove objects, several at a time; absent ones are fine."""
+        try:
+            obstore.delete(self._retrying, list(paths))
+        except OBSTORE_FAILURES as exc:
+            if not is_no_such_key(exc):
+                raise self._error(exc, "Deleting files below", f"{min(paths).rpartition('/')[0]}/") from exc
+
+    def glance_at_clock(self) -> float | None:
+        """Ask for the date of an answer: every answer has one, also a refusal, so the request needs no signature."""
+        try:
+            signed = obstore.sign(self._retrying, "HEAD", "__locks/clock.json", timedelta(seconds=60))
+        except OBSTORE_FAILURES:
+            return None
+        return date_of_answer(signed.partition("?")[0], timeout_seconds=_REQUEST_SECONDS_MAX)
 
     def probe(self) -> None:
         """Prove that the store honours conditional puts; some S3-compatible ones take them for plain puts."""

@@ -6,7 +6,7 @@ from omnigraph.errors import BranchNotFound, CommitNotFound
 from omnigraph.manifest.commits import Commit, CommitId
 from omnigraph.manifest.snapshot import GraphSnapshot
 from omnigraph.storage.operations import TableOperation, operations_between
-from omnigraph.storage.refs import list_refs
+from omnigraph.storage.refs import has_ref
 from omnigraph.storage.table_files import TableDirectory
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.sidecar import EffectKind, Sidecar, SidecarEffect
@@ -85,7 +85,8 @@ def _observe_under_pin(context: GraphContext, effect: SidecarEffect, snapshot: G
 
 def observe_effect(context: GraphContext, effect: SidecarEffect) -> EffectFacts:
     """Read one table's HEAD and what made every version above the expected one."""
-    if effect.fork is not None and effect.ref not in list_refs(context.store.tables, effect.location):
+    is_fork = effect.fork is not None and effect.ref is not None
+    if is_fork and not has_ref(context.store.objects, effect.location, str(effect.ref)):
         # Lance opens a tree whose ref is gone, so only the list of refs says whether the fork exists.
         return EffectFacts(effect=effect, head_version=None, operations=())
     head = context.store.tables.head(effect.address)
