@@ -87,14 +87,7 @@ def publish_note(graph: Graph) -> Commit:
         properties={},
     )
     landed = commit_staged(context.store.tables, pin.address, staged)
-    move = PinMove(
-        table_key=pin.table_key,
-        identity=pin.identity,
-        ref=None,
-        version=landed.version,
-        row_count=landed.count_rows(),
-        transaction_uuid=staged.uuid,
-    )
+    move = PinMove.to(landed, table_key=pin.table_key, identity=pin.identity, transaction_uuid=staged.uuid)
     commit = Commit(
         graph_commit_id=CommitId(ids.new_ulid()),
         parent_commit_id=None,
