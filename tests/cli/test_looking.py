@@ -40,9 +40,10 @@ def test_people_get_three_facts_and_one_line_per_table(shown_art, run):
     assert lines[:2] == ["branch: main", "manifest_version: 2"]
     assert lines[2].startswith("internal_schema_version: ")
     assert [line.split()[:2] for line in lines[3:]] == [
-        ["edge:CreatedBy", "rows=1"],
-        ["node:Artist", "rows=2"],
-        ["node:Artwork", "rows=1"],
+        ["table", "rows"],
+        ["edge:CreatedBy", "1"],
+        ["node:Artist", "2"],
+        ["node:Artwork", "1"],
     ]
 
 

@@ -67,9 +67,10 @@ def test_conflicts_are_listed_for_people_and_end_with_exit_code_5(review, run):
     ran = run("branch", "merge", "--store", review, "review", "--show-values")
 
     assert ran.code == 5
-    assert ran.out.splitlines()[0] == (
-        "divergent_update node:Artist Artist 'Ines' was changed differently on both sides"
-    )
+    assert ran.out.splitlines()[:2] == [
+        "conflict          table        entity  what",
+        "divergent_update  node:Artist  Ines    Artist 'Ines' was changed differently on both sides",
+    ]
     assert '"born": 1908' in ran.out
     assert "meets 1 conflict; nothing was written" in ran.err
     assert run("export", review).out == before
@@ -143,7 +144,10 @@ def test_main_can_be_merged_into_a_branch(review, run):
     ran = run("branch", "merge", "--store", review, "main", "--into", "review")
 
     assert ran.code == 0
-    assert ran.out.splitlines()[1:] == ["node:Artist inserted=0 updated=1 deleted=0"]
+    assert [line.split() for line in ran.out.splitlines()[1:]] == [
+        ["table", "inserted", "updated", "deleted"],
+        ["node:Artist", "0", "1", "0"],
+    ]
     assert run("branch", "merge", "--store", review, "review").out.startswith(
         "merged review into main as a fast-forward"
     )

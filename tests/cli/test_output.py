@@ -178,10 +178,26 @@ def test_json_is_indented_in_order_and_not_escaped(capsys):
     assert capsys.readouterr().out == '{\n  "b": "Rémy",\n  "a": []\n}\n'
 
 
-def test_grids_are_plain_lines_when_stdout_is_no_terminal(capsys):
-    ConsoleOutput(has_color=True).show(GRID, document=str, text=lambda grid: ["branch: main", grid])
+def test_grids_have_titles_and_aligned_columns_when_stdout_is_no_terminal(capsys):
+    rows = (("node:[b]Artist", "1,234", ""), ("edge:CreatedBy", "7", "review"))
+    columns = (Column(title="table"), Column(title="rows", justify="right"), Column(title="branch"))
 
-    assert capsys.readouterr().out == "branch: main\nnode:[b]Artist rows=1234\n"
+    ConsoleOutput(has_color=True).show(
+        Grid(columns=columns, rows=rows), document=str, text=lambda grid: ["branch: main", grid]
+    )
+
+    assert capsys.readouterr().out.splitlines() == [
+        "branch: main",
+        "table            rows  branch",
+        "node:[b]Artist  1,234  -",
+        "edge:CreatedBy      7  review",
+    ]
+
+
+def test_lines_that_say_what_each_value_is_need_no_titles(capsys):
+    ConsoleOutput(has_color=True).show(GRID, document=str, text=lambda grid: [grid])
+
+    assert capsys.readouterr().out == "node:[b]Artist rows=1234\n"
 
 
 @pytest.mark.parametrize("color", [True, False])

@@ -47,7 +47,8 @@ def test_list_marks_the_active_profile_for_people(run, configure, monkeypatch):
 
     lines = run("profile", "list").out.splitlines()
 
-    assert [line for line in lines if line.startswith("* ")] == ["* laptop store laptop.omni"]
+    assert lines[0].split() == ["active", "profile", "scope", "target", "default", "graph"]
+    assert [line.split() for line in lines if line.startswith("* ")] == [["*", "laptop", "store", "laptop.omni", "-"]]
 
 
 def test_list_without_profiles_says_so(run):

@@ -263,7 +263,6 @@ def pin_move(table: tuple[TableIdentity, Pinned]) -> PinMove:
         ref=pinned.ref,
         version=pinned.version,
         row_count=pinned.rows,
-        transaction_uuid=None,
     )
 
 

@@ -144,7 +144,7 @@ def test_a_time_before_the_first_commit_names_the_first_commit(local_root: str) 
         graph.snapshot_at("main@1999-12-31T23:59:59Z")
     with pytest.raises(InvalidTarget, match="in which zone"):
         graph.snapshot(at=datetime(2026, 1, 31))  # noqa: DTZ001  # the mistake to be refused
-    with pytest.raises(InvalidTarget, match="two states"):
+    with pytest.raises(InvalidTarget, match="which state is meant"):
         graph.snapshot(version=1, at=EPOCH)
 
 

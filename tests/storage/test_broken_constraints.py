@@ -217,6 +217,28 @@ def test_an_edge_table_nobody_could_open_does_not_keep_its_nodes_from_being_chec
     assert told(found.broken) == {"node:Sailor": [("duplicate_id", "Ana")]}
 
 
+def test_a_node_table_is_checked_although_what_its_edges_lead_to_cannot_be_read(graph: Graph) -> None:
+    forge(graph, "Sailor", {"badge": None}, {"id": "Cy", "name": "Cy", "rank": "pirate", "badge": None})
+    (file,) = (Path(graph.uri) / heads(graph)[TableKey("node:Berth")].address.path / "data").iterdir()
+    file.unlink()
+
+    found = look(graph, tables=[TableKey("node:Sailor")])
+
+    assert found.unchecked == {}
+    assert told(found.broken) == {"node:Sailor": [("duplicate_id", "Ana"), ("invalid_enum", "Cy")]}
+
+
+def test_values_are_checked_although_the_other_end_cannot_be_read(graph: Graph) -> None:
+    (edges,) = (Path(graph.uri) / heads(graph)[TableKey("edge:Mentors")].address.path / "data").iterdir()
+    edges.unlink()
+    forge(graph, "Sailor", {"id": "Cy", "name": "Cy", "rank": "pirate", "badge": None})
+
+    found = look(graph, tables=[TableKey("node:Sailor")])
+
+    assert sorted(found.unchecked) == ["node:Sailor"]
+    assert told(found.broken) == {"node:Sailor": [("invalid_enum", "Cy")]}
+
+
 def test_progress_counts_rows(graph: Graph) -> None:
     told_rows: list[int] = []
 

@@ -246,6 +246,18 @@ def test_without_a_lease_a_read_that_lost_its_version_says_so(graph: Graph, monk
         graph.export(io.BytesIO(), snapshot=f"main@{snapshot.graph_version}")
 
 
+def test_a_snapshot_of_a_branch_that_was_deleted_says_so(local_root: str) -> None:
+    graph = harbor.new_graph(local_root)
+    graph.branches.create("review")
+    graph.load(harbor.lines([harbor.sailor("Moe")]), mode="append", branch="review")
+    table = graph.snapshot("review").table("Sailor")
+
+    graph.branches.delete("review")
+
+    with pytest.raises(HistoricalVersionReclaimed, match="the deletion of its branch"):
+        table.to_arrow()
+
+
 def test_a_missing_file_of_a_version_that_is_there_is_damage_and_not_a_cleanup(local_root: str) -> None:
     graph = harbor.new_graph(local_root)
     table = graph.snapshot().table("Sailor")

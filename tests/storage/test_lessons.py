@@ -16,6 +16,7 @@ from omnigraph.base import clock, faults, ids
 from omnigraph.errors import DriftNeedsRepair, OmniError, StaleView
 from omnigraph.graph import Graph
 from omnigraph.manifest.commits import Commit, CommitId, CommitKind
+from omnigraph.manifest.pinned_state import PinnedState
 from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions
 from omnigraph.manifest.snapshot import TablePin
 from support import harbor
@@ -173,7 +174,7 @@ def publish_pins(graph: Graph, versions: dict[str, int]) -> None:
             ref=None,
             version=versions[pin.table_key],
             row_count=pin.row_count,
-            transaction_uuid=ids.new_uuid(),
+            state=PinnedState(transaction_uuid=ids.new_uuid()),
         )
         for pin in graph.snapshot().tables
     )

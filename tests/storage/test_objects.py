@@ -127,6 +127,38 @@ def test_list_names_everything_below_a_directory_in_order(objects, prefix):
     assert objects.list(prefix) == ("a/1.json", "a/2.json", "a/deeper/3.json")
 
 
+@pytest.mark.parametrize("count", [1, 3, 40])
+def test_sizes_of_some_objects_leave_out_those_that_are_absent(objects, count):
+    paths = [f"d{number % 2}/{number}.json" for number in range(count)]
+    for path in (*paths, "d0/other.json"):
+        objects.put(path, path.encode())
+
+    found = objects.sizes_of([*paths, "d0/absent.json", "nowhere/absent.json"])
+
+    assert found == {path: len(path) for path in paths}
+    assert objects.sizes_of([]) == {}
+
+
+def test_delete_all_removes_what_is_there_and_leaves_the_rest(objects):
+    for path in ("a/1.json", "a/2.json", "data/blob/3.json", "kept.json"):
+        objects.put(path, b"x")
+
+    objects.delete_all(["a/1.json", "data/blob/3.json", "a/absent.json", "nowhere/absent.json"])
+    objects.delete_all([])
+
+    assert objects.list("") == ("a/2.json", "kept.json")
+
+
+def test_a_glance_at_the_clock_writes_nothing(objects):
+    objects.put("a.json", b"x")
+    before = objects.facts("")
+
+    seen = objects.glance_at_clock()
+
+    assert seen == pytest.approx(clock.now_us() / 1_000_000, abs=60)
+    assert objects.facts("") == before
+
+
 def test_list_of_an_absent_directory_is_empty(objects):
     assert objects.list("__recovery") == ()
 

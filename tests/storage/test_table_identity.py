@@ -177,3 +177,22 @@ def test_an_older_graph_reads_and_writes_and_is_marked_by_optimize(local_root: s
         rows, key=lambda row: row["id"]
     )
     assert graph.optimize().commit is None
+
+
+def test_a_commit_that_recovery_rolls_forward_keeps_the_checksums_of_its_files(
+    local_root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = harbor.new_graph(local_root)
+
+    def publish(*args: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(graph._context.publisher), "publish", publish)
+        with pytest.raises(KeyboardInterrupt), graph.write() as batch:
+            batch.update("Sailor", {"age": 51}, ids=["Ana"])
+
+    recovered = omnigraph.open(local_root)
+    report = recovered.verify(deep=True)
+    assert recovered.snapshot().table("Sailor").to_arrow(where=[("age", "=", 51)]).num_rows == 1
+    assert (report.problems, report.files_without_checksum) == ((), 0)

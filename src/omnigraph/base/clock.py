@@ -7,7 +7,7 @@ because clocks differ between machines.
 import os
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
 
 SHIFT_VARIABLE = "OMNIGRAPH_TEST_CLOCK_SHIFT_SECONDS"
 """For tests: how far this process believes to be ahead of the time; nothing in production sets it."""
@@ -40,13 +40,23 @@ def sleep_seconds(seconds: float) -> None:
 
 def iso_from_us(microseconds: int) -> str:
     """Spell a commit time for people, in UTC to the second."""
-    moment = datetime.fromtimestamp(microseconds / 1_000_000, UTC)
-    return moment.strftime("%Y-%m-%d %H:%M:%S")
+    return _moment(microseconds).isoformat(sep=" ", timespec="seconds")
 
 
 def timestamp_from_us(microseconds: int) -> str:
     """Spell a moment for programs: ISO 8601 in UTC with its `Z`, to the second."""
-    return datetime.fromtimestamp(microseconds / 1_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return f"{_moment(microseconds).isoformat(timespec='seconds')}Z"
+
+
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  # everything here is UTC, and the zone is spelled by hand
+_MICROSECOND = timedelta(microseconds=1)
+_EARLIEST = (datetime(1, 1, 1) - _EPOCH) // _MICROSECOND  # noqa: DTZ001  # the same
+_LATEST = (datetime(9999, 12, 31, 23, 59, 59) - _EPOCH) // _MICROSECOND  # noqa: DTZ001  # the same
+
+
+def _moment(microseconds: int) -> datetime:
+    """Return the moment in UTC; what a wild clock puts outside of years 1 to 9999 is the first or last there is."""
+    return _EPOCH + min(max(microseconds, _EARLIEST), _LATEST) * _MICROSECOND
 
 
 def wait_until(condition: Callable[[], bool], *, timeout_seconds: float, pause_seconds: float = 0.02) -> bool:

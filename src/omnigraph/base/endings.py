@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from omnigraph.base.events import Events, Warned, tell
 
-__all__ = ["attempt", "is_failure", "tell"]
+__all__ = ["attempt", "is_failure", "is_panic", "tell"]
 
 
 def attempt(step: Callable[[], object], events: Events, *, otherwise: str) -> bool:
@@ -25,4 +25,9 @@ def attempt(step: Callable[[], object], events: Events, *, otherwise: str) -> bo
 
 def is_failure(raised: BaseException) -> bool:
     """Tell a failure from somebody's wish to stop; Lance's panics are failures that do not call themselves so."""
-    return isinstance(raised, Exception) or type(raised).__module__ == "pyo3_runtime"
+    return isinstance(raised, Exception) or is_panic(raised)
+
+
+def is_panic(raised: BaseException | None) -> bool:
+    """Tell a panic of a library written in Rust: no `Exception`, and of a class that cannot be imported."""
+    return type(raised).__module__ == "pyo3_runtime"

@@ -52,10 +52,5 @@ def branches_text(branches: "list[BranchSummary]") -> Text:
                 Column(title="created (UTC)", is_whole=True),
             ),
             rows=rows,
-            plain=tuple(
-                f"{branch.name} version={branch.graph_version} head={branch.head}"
-                f"{f' from={branch.parent}' if branch.parent else ''} owned={len(branch.owned_tables)}"
-                for branch in branches
-            ),
         )
     ]

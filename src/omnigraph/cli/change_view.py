@@ -68,7 +68,7 @@ def changes_text(changes: "Iterable[EntityChange]") -> Text:
     rows = tuple((_MARKS[change.op], change.type.name, change.id, _difference(change)) for change in listed)
     return [
         Grid(
-            columns=(Column(title=""), Column(title="type"), Column(title="id"), Column(title="values")),
+            columns=(Column(title=""), Column(title="type"), Column(title="id", is_whole=True), Column(title="values")),
             rows=rows,
             plain=tuple(f"{mark} {name} {id_} {values}".rstrip() for mark, name, id_, values in rows),
         )
@@ -83,17 +83,13 @@ def counts_text(counts: "Iterable[TableCounts]") -> Text:
     return [
         Grid(
             columns=(
-                Column(title="table"),
+                Column(title="table", is_whole=True),
                 Column(title="inserted", justify="right"),
                 Column(title="updated", justify="right"),
                 Column(title="deleted", justify="right"),
             ),
             rows=tuple(
                 (table.table_key, f"{table.inserted:,}", f"{table.updated:,}", f"{table.deleted:,}") for table in listed
-            ),
-            plain=tuple(
-                f"{table.table_key} inserted={table.inserted} updated={table.updated} deleted={table.deleted}"
-                for table in listed
             ),
         )
     ]

@@ -35,7 +35,6 @@ def cleanup_text(report: "CleanupReport") -> Text:
             for title in titles
         ),
         rows=cells,
-        plain=tuple(" ".join(cell for cell in row if cell) for row in cells),
     )
     reclaimed = [
         f"{row.name}: reclaims {what} {', '.join(names)}"

@@ -7,6 +7,7 @@ import traceback
 import click
 
 from omnigraph import errors
+from omnigraph.base.plain_text import printable
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.output import StdoutFailed, write_json
 from omnigraph.cli.streams import abandon_stdout
@@ -88,4 +89,6 @@ def _record_lines(error: errors.OmniError) -> list[str]:
 
 def _record_line(record: dict[str, object]) -> str:
     place = ":".join(str(record[key]) for key in ("file", "line") if record.get(key) is not None)
-    return f"{place}: [{record['code']}] {record['message']}" if place else f"[{record['code']}] {record['message']}"
+    line = f"{place}: [{record['code']}] {record['message']}" if place else f"[{record['code']}] {record['message']}"
+    # A file below a directory may be called anything, also something with a line feed in it.
+    return printable(line)

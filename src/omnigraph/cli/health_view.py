@@ -96,10 +96,6 @@ def _grid(tables: list[dict[str, Any]]) -> Grid:
     return Grid(
         columns=tuple(Column(title=title, justify="left" if title == "table" else "right") for title in titles),
         rows=rows,
-        plain=tuple(
-            " ".join(f"{title}={cell}" if title != "table" else cell for title, cell in zip(titles, row, strict=True))
-            for row in rows
-        ),
     )
 
 

@@ -45,17 +45,13 @@ def merge_text(result: "MergeResult") -> Text:
     """Say what the merge was, what changed in the target, and whether the source is gone."""
     tables = Grid(
         columns=(
-            Column(title="table"),
+            Column(title="table", is_whole=True),
             Column(title="inserted", justify="right"),
             Column(title="updated", justify="right"),
             Column(title="deleted", justify="right"),
         ),
         rows=tuple(
             (table.table_key, f"{table.inserted:,}", f"{table.updated:,}", f"{table.deleted:,}")
-            for table in result.tables
-        ),
-        plain=tuple(
-            f"{table.table_key} inserted={table.inserted} updated={table.updated} deleted={table.deleted}"
             for table in result.tables
         ),
     )
@@ -82,9 +78,13 @@ def conflicts_text(error: "MergeConflicts") -> Text:
     """List the conflicts, one per line, and the entities behind them where they were asked for."""
     conflicts: list[dict[str, Any]] = error.details["merge_conflicts"]
     grid = Grid(
-        columns=(Column(title="conflict"), Column(title="table"), Column(title="entity"), Column(title="what")),
+        columns=(
+            Column(title="conflict"),
+            Column(title="table", is_whole=True),
+            Column(title="entity", is_whole=True),
+            Column(title="what"),
+        ),
         rows=tuple((found["kind"], found["table_key"], found["row_id"] or "", found["message"]) for found in conflicts),
-        plain=tuple(f"{found['kind']} {found['table_key']} {found['message']}" for found in conflicts),
     )
     left_out = error.details["merge_conflicts_total"] - len(conflicts)
     more = [f"… and {left_out} more"] if left_out else []

@@ -33,7 +33,7 @@ def optimize_text(result: "OptimizeResult") -> Text:
     rows = tuple(_cells(table, is_preview=result.dry_run) for table in result.tables)
     grid = Grid(
         columns=(
-            Column(title="table"),
+            Column(title="table", is_whole=True),
             Column(title="fragments"),
             Column(title="rows", justify="right"),
             Column(title="rewritten", justify="right"),

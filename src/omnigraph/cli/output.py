@@ -1,7 +1,8 @@
 """The result of a command on stdout: a JSON document for programs, text for people.
 
 Both implementations take the same result object and a function each, so that they show the same facts. Text is a
-sequence of lines and grids; a grid is drawn as a table on a terminal and written as plain lines everywhere else.
+sequence of lines and grids; a grid is drawn as a table on a terminal, and everywhere else written as aligned columns
+under their titles, or as lines where those say what each value is.
 """
 
 import errno
@@ -12,6 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar
 
+_NOTHING = "-"
+_PADDED_MAX = 60
+"""Cells that are longer are sentences, for which nothing else is moved out of sight."""
 Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
 ResultT = TypeVar("ResultT")
 
@@ -28,11 +32,29 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """Rows that deserve a table; `plain` says the same in one line per row, for pipes and files."""
+    """Rows that deserve a table; `plain` says the same in lines that need no titles, for pipes and files."""
 
     columns: tuple[Column, ...]
     rows: tuple[tuple[str, ...], ...]
-    plain: tuple[str, ...]
+    plain: tuple[str, ...] | None = None
+
+    def lines(self) -> Iterator[str]:
+        """Return what pipes and files get: `plain`, or the titles and then one line per row, none of it broken.
+
+        An empty cell is a dash, so that every line has as many words as columns unless a cell has several.
+        """
+        if self.plain is not None:
+            yield from self.plain
+            return
+        table = [tuple(column.title or _NOTHING for column in self.columns), *self.rows]
+        spelled = [tuple(cell or _NOTHING for cell in row) for row in table]
+        widths = [min(max(len(row[place]) for row in spelled), _PADDED_MAX) for place in range(len(self.columns))]
+        for row in spelled:
+            padded = (
+                cell.rjust(width) if column.justify == "right" else cell.ljust(width)
+                for cell, width, column in zip(row, widths, self.columns, strict=True)
+            )
+            yield "  ".join(padded).rstrip()
 
 
 Text = Sequence[str | Grid]
@@ -102,7 +124,7 @@ class ConsoleOutput:
                 elif sys.stdout.isatty():
                     self._draw(block)
                 else:
-                    sys.stdout.writelines(f"{line}\n" for line in block.plain)
+                    sys.stdout.writelines(f"{line}\n" for line in block.lines())
         self.has_result = True
 
     def _draw(self, grid: Grid) -> None:
@@ -119,7 +141,7 @@ class ConsoleOutput:
         console = Console(file=sys.stdout, markup=False, highlight=False, no_color=not self._has_color)
         if console.width < _width_needed(grid):
             # Squeezed further, the table would cut ids in two; the terminal wraps plain lines in a way that copies.
-            sys.stdout.writelines(f"{line}\n" for line in grid.plain)
+            sys.stdout.writelines(f"{line}\n" for line in grid.lines())
             return
         console.print(table)
 

@@ -110,7 +110,6 @@ def history_text(history: History) -> Text:
         Grid(
             columns=tuple(Column(title=title, is_whole=title in {"operation", "at (UTC)"}) for title in titles),
             rows=tuple(rows),
-            plain=tuple(" ".join(cell for cell in row if cell) for row in rows),
         )
     ]
 

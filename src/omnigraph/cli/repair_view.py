@@ -56,7 +56,6 @@ def repair_text(report: "RepairReport") -> Text:
                 Column(title=title, justify="right" if title in {"pinned", "newest"} else "left") for title in titles
             ),
             rows=rows,
-            plain=tuple(" ".join(cell for cell in row if cell) for row in rows),
         )
     ]
     text += [f"{_name(row)}: {row.error}" for row in drifted if row.error]

@@ -51,7 +51,7 @@ def snapshot_text(snapshot: "Snapshot") -> Text:
         f"internal_schema_version: {snapshot.internal_schema_version}",
         Grid(
             columns=(
-                Column(title="table"),
+                Column(title="table", is_whole=True),
                 Column(title="rows", justify="right"),
                 Column(title="version", justify="right"),
                 Column(title="branch"),
@@ -59,11 +59,6 @@ def snapshot_text(snapshot: "Snapshot") -> Text:
             ),
             rows=tuple(
                 (table.table_key, f"{table.row_count:,}", str(table.version), table.ref or "", table.location)
-                for table in tables
-            ),
-            plain=tuple(
-                f"{table.table_key} rows={table.row_count} version={table.version}"
-                f"{f' branch={table.ref}' if table.ref else ''} path={table.location}"
                 for table in tables
             ),
         ),

@@ -25,8 +25,8 @@ def telling_reclaimed(context: GraphContext, pins: Iterable[TablePin]) -> Iterat
         if gone is None:
             raise
         raise HistoricalVersionReclaimed(
-            f"Version {gone.version} of {gone.table_key} is gone: cleanup or a hard drop removed it while it was "
-            "read. Take a new snapshot.",
+            f"Version {gone.version} of {gone.table_key} is gone: cleanup, a hard drop or the deletion of its branch "
+            "removed it. Take a new snapshot.",
             table_key=gone.table_key,
             version=gone.version,
         ) from error

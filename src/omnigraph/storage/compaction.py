@@ -21,7 +21,7 @@ from omnigraph.errors import OmniError
 from omnigraph.storage.access import ANY_OPERATION, TableAccess
 from omnigraph.storage.checksums import read_back
 from omnigraph.storage.file_references import FileKind, FileReference
-from omnigraph.storage.lance_errors import LanceFailure, classify, storage_error
+from omnigraph.storage.lance_errors import LanceFailure, classify, lance_failures, storage_error
 from omnigraph.storage.layout import has_blobs
 from omnigraph.storage.row_comparison import changed_columns
 from omnigraph.storage.staging import CommitInterleaved
@@ -191,7 +191,7 @@ def commit_rewrites(head: Table, results: Sequence[str], *, unchanged_at: int | 
     moved = [RewriteResult.from_json(text) for text in spelled]  # type: ignore[attr-defined]  # not in its stub
     try:
         Compaction.commit(head.dataset, moved)
-    except (OSError, ValueError, RuntimeError) as error:
+    except lance_failures() as error:
         if classify(error) in {LanceFailure.CONFLICT, LanceFailure.INCOMPATIBLE}:
             raise CommitInterleaved(f"{path} moved past version {head.version}") from error
         raise storage_error(error, doing=f"committing rewrites of {path}", uri=path) from error

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.storage.keyed import DATA_STORAGE_VERSION
-from omnigraph.storage.lance_errors import LanceFailure, classify, translated
+from omnigraph.storage.lance_errors import LanceFailure, classify, lance_failures, translated
 from omnigraph.storage.settings import StoreSettings
 from omnigraph.storage.uris import GraphRoot
 
@@ -57,7 +57,7 @@ def write_foreign_dataset(uri: str, rows: Callable[[], pa.RecordBatchReader]) ->
     with translated(doing=f"writing {uri}", uri=uri):
         try:
             write("create")
-        except (OSError, ValueError, RuntimeError) as error:
+        except lance_failures() as error:
             if classify(error) is not LanceFailure.EXISTS:
                 raise
             write("overwrite")

@@ -11,7 +11,7 @@ from typing import Any
 from omnigraph.base import clock, ids
 from omnigraph.errors import OmniError
 from omnigraph.storage.access import TableAccess
-from omnigraph.storage.lance_errors import LanceFailure, classify, storage_error
+from omnigraph.storage.lance_errors import LanceFailure, classify, lance_failures, storage_error
 from omnigraph.storage.layout import IndexLayout
 from omnigraph.storage.staging import CommitInterleaved, StagedCommit
 from omnigraph.storage.tables import Table
@@ -242,7 +242,7 @@ def fold_indexes(head: Table, indexes: Sequence[IndexLayout]) -> None:
             index_names=[index.name for index in indexes],
             num_indices_to_merge=max(len(index.segments) for index in indexes) + 1,
         )
-    except (OSError, ValueError, RuntimeError) as error:
+    except lance_failures() as error:
         if classify(error) in {LanceFailure.CONFLICT, LanceFailure.INCOMPATIBLE}:
             raise CommitInterleaved(f"{path} moved past version {head.version}") from error
         raise storage_error(error, doing=f"folding indexes of {path}", uri=path) from error

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from omnigraph.base import faults
-from omnigraph.storage.lance_errors import LanceFailure, classify, storage_error
+from omnigraph.storage.lance_errors import LanceFailure, classify, lance_failures, storage_error
 from omnigraph.storage.tables import Table, TableAddress, TableStore
 
 DATA_STORAGE_VERSION: Final = "2.2"
@@ -35,7 +35,7 @@ def create_keyed_table(
             enable_stable_row_ids=True,
             storage_options=store.storage_options,
         )
-    except (OSError, ValueError, RuntimeError) as error:
+    except lance_failures() as error:
         existing = store.head(address)
         if existing is not None and rows is None:
             return existing
@@ -49,7 +49,7 @@ def insert_missing(store: TableStore, table: Table, key: str, rows: pa.Table) ->
         handle = table.own_handle()
         _strip_auto_cleanup(table, handle)
         handle.merge_insert(key).when_not_matched_insert_all().use_index(False).execute(rows)
-    except (OSError, ValueError, RuntimeError) as error:
+    except lance_failures() as error:
         raise storage_error(error, doing=f"writing to {table.address.path}", uri=table.address.path) from error
     store.landed(Table(table.address, handle))
 
@@ -74,7 +74,7 @@ def swap_rows(store: TableStore, table: Table, key: str, rows: pa.Table) -> None
             .execute(rows)
         )
         faults.reach("write.publish_ack_lost")
-    except (OSError, ValueError, RuntimeError) as error:
+    except lance_failures() as error:
         if classify(error) in {LanceFailure.NOT_FOUND, LanceFailure.EXISTS}:
             raise storage_error(error, doing=f"publishing to {table.address.path}", uri=table.address.path) from error
         raise SwapLost(str(error)) from error

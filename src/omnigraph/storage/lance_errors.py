@@ -4,10 +4,12 @@ Lance signals conflicts, absence and faults of the store as plain `OSError`, `Va
 module sorts them into a closed set; `tests/guards/test_errors_text.py` pins every phrase for the pinned Lance.
 """
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 
+from omnigraph.base.endings import is_panic
 from omnigraph.errors import StorageError
 
 
@@ -51,8 +53,23 @@ _PHRASES: tuple[tuple[LanceFailure, tuple[str, ...]], ...] = (
 )
 
 
+_ERRORS = (OSError, ValueError, RuntimeError)
+
+
+def lance_failures() -> tuple[type[BaseException], ...]:
+    """Return the classes by which Lance fails, for an `except` clause, which asks when something was raised.
+
+    Over damaged files Lance may panic. A panic is no `Exception`, so that nobody who looks after one table of many, or
+    has a sidecar to settle, would catch it; and its class cannot be named, only recognised.
+    """
+    raised = sys.exception()
+    return (*_ERRORS, type(raised)) if raised is not None and is_panic(raised) else _ERRORS
+
+
 def classify(error: BaseException) -> LanceFailure:
     """Sort an exception raised by a Lance call."""
+    if is_panic(error):
+        return LanceFailure.UNKNOWN
     text = str(error).lower()
     for failure, phrases in _PHRASES:
         if any(phrase in text for phrase in phrases):
@@ -73,6 +90,8 @@ _STORAGE_KIND = {
 def storage_error(error: BaseException, *, doing: str, uri: str) -> StorageError:
     """Translate a Lance exception that nobody above can act on."""
     first_line = str(error).split(", /", 1)[0].strip() or type(error).__name__
+    if is_panic(error):
+        first_line = f"Lance panicked, as it does over damaged files ({first_line})"
     return StorageError(f"{doing} failed: {first_line}", storage_kind=_STORAGE_KIND[classify(error)], uri=uri)
 
 
@@ -81,5 +100,5 @@ def translated(*, doing: str, uri: str) -> Iterator[None]:
     """Turn whatever Lance raises inside the block into a `StorageError` that says what was being done."""
     try:
         yield
-    except (OSError, ValueError, RuntimeError) as error:
+    except lance_failures() as error:
         raise storage_error(error, doing=doing, uri=uri) from error

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.storage.lance_errors import LanceFailure, classify, storage_error, translated
+from omnigraph.storage.lance_errors import LanceFailure, classify, lance_failures, storage_error, translated
 from omnigraph.storage.tables import Table
 
 _KINDS_WITH_ADDRESSES = frozenset({"BTree", "ZoneMap", "BloomFilter"})
@@ -145,7 +145,7 @@ def unreadable_indexes(table: Table, names: Iterable[str]) -> set[str]:
     for name in sorted(names):
         try:
             table.dataset.stats.index_stats(name)
-        except (OSError, ValueError, RuntimeError) as error:
+        except lance_failures() as error:
             if classify(error) is LanceFailure.TRANSIENT:
                 raise storage_error(error, doing=f"opening index {name}", uri=table.address.path) from error
             unreadable.add(name)

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from omnigraph.base import faults
-from omnigraph.storage.lance_errors import LanceFailure, classify, storage_error
+from omnigraph.storage.lance_errors import LanceFailure, classify, lance_failures, storage_error
 from omnigraph.storage.objects import ControlStore
 from omnigraph.storage.tables import Table, TableAddress, TableStore
 
@@ -50,7 +50,7 @@ def _listed(dataset: Any, location: str) -> dict[str, Any]:
     for again in range(_LISTINGS_MAX, 0, -1):
         try:
             found: dict[str, Any] = dataset.branches.list()
-        except (OSError, ValueError, RuntimeError) as error:
+        except lance_failures() as error:
             if again == 1 or classify(error) is not LanceFailure.NOT_FOUND:
                 raise storage_error(error, doing=f"listing the branches of {location}", uri=location) from error
         else:
@@ -76,7 +76,7 @@ def create_ref(store: TableStore, source: Table, name: str) -> Table:
     try:
         _main_handle(store, location).create_branch(name, (source.address.ref, source.version))
         faults.reach("fork.create_ack_lost")
-    except (OSError, ValueError, RuntimeError) as error:
+    except lance_failures() as error:
         created = list_refs(store, location).get(name)
         if created is None or (created.parent, created.parent_version) != (source.address.ref, source.version):
             raise storage_error(error, doing=f"creating branch {name} of {location}", uri=address.path) from error
@@ -88,7 +88,7 @@ def delete_ref(store: TableStore, location: str, name: str) -> None:
     store.forget(TableAddress(location, name))
     try:
         _main_handle(store, location).branches.delete(name)
-    except (OSError, ValueError, RuntimeError) as error:
+    except lance_failures() as error:
         if classify(error) is not LanceFailure.NOT_FOUND:
             raise storage_error(error, doing=f"deleting branch {name} of {location}", uri=location) from error
 

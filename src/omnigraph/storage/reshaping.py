@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from omnigraph.base import ids
 from omnigraph.catalog.arrow import PRIMARY_KEY_METADATA
-from omnigraph.storage.lance_errors import LanceFailure, classify, storage_error
+from omnigraph.storage.lance_errors import LanceFailure, classify, lance_failures, storage_error
 from omnigraph.storage.staging import CommitInterleaved, StagedCommit
 from omnigraph.storage.tables import Table
 
@@ -59,7 +59,7 @@ def add_null_columns(table: Table, fields: Iterable[pa.Field]) -> None:
     """
     try:
         table.own_handle().add_columns(list(fields))
-    except (OSError, ValueError, RuntimeError) as error:
+    except lance_failures() as error:
         if classify(error) in {LanceFailure.CONFLICT, LanceFailure.INCOMPATIBLE, LanceFailure.EXISTS}:
             raise CommitInterleaved(f"{table.address.path} moved past version {table.version}") from error
         raise storage_error(error, doing=f"adding columns to {table.address.path}", uri=table.address.path) from error

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from omnigraph.base import faults
 from omnigraph.errors import Internal, StorageError
 from omnigraph.storage.file_references import each_version
-from omnigraph.storage.lance_errors import LanceFailure, classify, translated
+from omnigraph.storage.lance_errors import LanceFailure, classify, lance_failures, translated
 from omnigraph.storage.objects import ControlStore
 from omnigraph.storage.tables import Table, TableAddress
 from omnigraph.storage.version_files import version_of_file
@@ -241,7 +241,7 @@ def _again_if_gone(explain: Callable[[], Any]) -> Any:
     for again in range(_BEGINNINGS_MAX, 0, -1):
         try:
             return explain()
-        except (OSError, ValueError, RuntimeError) as error:
+        except lance_failures() as error:
             if again == 1 or classify(error) is not LanceFailure.NOT_FOUND:
                 raise
     raise AssertionError("unreachable: the last time returns or raises")

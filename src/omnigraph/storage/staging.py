@@ -19,7 +19,7 @@ from omnigraph.storage.checksums import read_back, short_name
 from omnigraph.storage.expected_tables import ExpectedTable
 from omnigraph.storage.field_ids import flat_field_ids
 from omnigraph.storage.file_references import FileReference, written_deletions, written_files
-from omnigraph.storage.lance_errors import LanceFailure, classify, storage_error, translated
+from omnigraph.storage.lance_errors import LanceFailure, classify, lance_failures, storage_error, translated
 from omnigraph.storage.tables import ROW_ID, Table, TableAddress, TableStore
 
 _FRAGMENT_ROWS_MAX = 1 << 20
@@ -221,13 +221,13 @@ def commit_staged(
         transaction_properties=dict(staged.properties),
     )
     expected = staged.read_version + 1
-    failure: Exception | None = None
+    failure: BaseException | None = None
     try:
         committed = Table(address, _commit(store, address, base, transaction))
         faults.reach(fail_point)
         if committed.version == expected and committed.transaction_uuid == staged.uuid:
             return store.landed(committed)
-    except (OSError, ValueError, RuntimeError) as error:
+    except lance_failures() as error:
         failure = error
     landed = _version_with_uuid(store, address, expected, staged.uuid)
     if landed is not None:

@@ -22,7 +22,7 @@ from omnigraph.storage import filters
 from omnigraph.storage.config_keys import AUTO_CLEANUP_PREFIX
 from omnigraph.storage.expected_tables import ExpectedTable, mark_of
 from omnigraph.storage.known_heads import KnownHeads, identity
-from omnigraph.storage.lance_errors import LanceFailure, classify, storage_error, translated
+from omnigraph.storage.lance_errors import LanceFailure, classify, lance_failures, storage_error, translated
 from omnigraph.storage.objects import ControlStore
 from omnigraph.storage.uris import GraphRoot
 
@@ -357,7 +357,7 @@ class TableStore:
             return _as_expected(cached, address)
         try:
             table = Table(address, self._dataset(address, version))
-        except (OSError, ValueError, RuntimeError) as error:
+        except lance_failures() as error:
             if classify(error) is LanceFailure.NOT_FOUND:
                 raise HistoricalVersionReclaimed(
                     f"Version {version} of {address.path} is gone: cleanup or a hard drop removed it. "
@@ -379,7 +379,7 @@ class TableStore:
         directory = identity(versions) if versions is not None else None
         try:
             table = Table(address, self._dataset(address, None))
-        except (OSError, ValueError, RuntimeError) as error:
+        except lance_failures() as error:
             if classify(error) is LanceFailure.NOT_FOUND:
                 return None
             raise storage_error(error, doing=f"opening {address.path}", uri=address.path) from error

@@ -62,3 +62,12 @@ def test_an_unknown_kind_of_effect_is_not_guessed_at() -> None:
 
     with pytest.raises(UnreadableSidecar, match="transmute"):
         parse_sidecar(SCHEMA_APPLY.operation_id, content)
+
+
+def test_what_nobody_could_read_back_is_not_armed() -> None:
+    from omnigraph.errors import ResourceLimit
+
+    with pytest.raises(ResourceLimit, match="nothing was written"):
+        sidecar_bytes(replace(LOAD, commit_metadata={"message": "x" * (5 << 20)}))
+    with pytest.raises(UnicodeEncodeError):
+        sidecar_bytes(replace(LOAD, actor_id="\ud800"))

@@ -114,12 +114,11 @@ def _list_text(profiles: list[ProfileSummary]) -> Text:
         )
         for profile in profiles
     )
-    titles = ("", "profile", "scope", "target", "default graph")
+    titles = ("active", "profile", "scope", "target", "default graph")
     return [
         Grid(
             columns=tuple(Column(title=title) for title in titles),
             rows=rows,
-            plain=tuple(" ".join(cell for cell in row if cell) for row in rows),
         )
     ]
 

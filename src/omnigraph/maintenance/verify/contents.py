@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from omnigraph.base.endings import is_panic
 from omnigraph.base.events import Events, phase
 from omnigraph.engine.interface import Engine
 from omnigraph.errors import OmniError, StorageError
@@ -157,7 +158,7 @@ def read_rows(task: ReadRows) -> RowsRead:
         return RowsRead(key=task.key, rows=rows, index=task.index, problem=f"cannot be read: {error}")
     except BaseException as error:
         # Lance panics over some damage, and a panic is none of the exceptions that programs catch.
-        if type(error).__name__ != "PanicException":
+        if not is_panic(error):
             raise
         return RowsRead(key=task.key, rows=rows, index=task.index, problem=f"cannot be read: {error}")
     return RowsRead(key=task.key, rows=rows, index=task.index)

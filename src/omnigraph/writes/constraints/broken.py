@@ -111,7 +111,9 @@ class _Looking:
         return done
 
     def check_values(self, watch: Watch | None, done: int) -> None:
-        tasks = [task for entity in self._checkable() for task in self._fragments(entity)]
+        # Values need no neighbours, so those of a table whose neighbours cannot be read are checked all the same.
+        entities = [self.catalog.type_by_table_key[key] for key in self.asked if key in self.states]
+        tasks = [task for entity in entities for task in self._fragments(entity)]
         checks = [_ValueCheck(fragments=task, limit=self.limit) for task in tasks]
         for outcome in self.engine.map(check_values, checks):
             if outcome.problem is not None:

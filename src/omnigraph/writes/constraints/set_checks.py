@@ -131,10 +131,14 @@ def unique_checks(state: ResultingState, entity: EntityType, limit: int) -> Iter
         yield _unique(state, entity, rule, place, limit)
 
 
-def endpoint_checks(state: ResultingState, catalog: Catalog, edge: EdgeType, limit: int) -> Iterator[Check]:
-    """Check that written edges have nodes at both ends."""
+def endpoint_checks(
+    state: ResultingState, catalog: Catalog, edge: EdgeType, limit: int, *, at: NodeType | None = None
+) -> Iterator[Check]:
+    """Check that written edges have nodes at both ends, or only where nodes of one type belong."""
     for word, column in _ENDPOINTS:
         node = _node(catalog, edge, word)
+        if at is not None and node != at:
+            continue
         edges = f"(SELECT id, {column} AS endpoint, position, file, line FROM {state.incoming(edge)})"
         yield Check(
             code=Code.ORPHAN_EDGE,

@@ -86,9 +86,7 @@ def stored_checks(
         return
     for edge in needed_tables(catalog, entity, others):
         if isinstance(edge, EdgeType):
-            ends = (edge.from_type, edge.to_type)
-            checks = endpoint_checks(state, catalog, edge, limit)
-            yield from (check for end, check in zip(ends, checks, strict=True) if end == entity.name)
+            yield from endpoint_checks(state, catalog, edge, limit, at=catalog.node_by_name[entity.name])
 
 
 def _doubled_ids(state: StoredState, entity: EntityType, limit: int) -> Check:
