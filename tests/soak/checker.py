@@ -81,6 +81,8 @@ class Checker:
             self._find(f"sidecars are left: {harbor.pending(graph)}")
         if not harbor.pins_equal_heads(graph):
             self._find("a table moved past its pin")
+        for problem in graph.verify(deep=True, all_branches=True).problems:
+            self._find(f"verify: {problem.kind}: {problem.message}")
         history = graph.commits()
         if [commit.graph_version for commit in history] != [*range(len(history), 0, -1)]:
             self._find("the history has gaps")

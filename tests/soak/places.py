@@ -19,6 +19,9 @@ from support.s3_process import BUCKET, client_environment, running_s3
 # Six processes share the machine, so that a renewal may well come a second late.
 _TERMS = LeaseTerms(ttl_seconds=4.0, renew_seconds=1.0, margin_seconds=1.0, undo_grace_seconds=2.0)
 
+AFLOAT = "SOAK_AFLOAT"
+"""The variable that names a file; a process makes it when it begins to work, which on a busy machine takes a while."""
+
 Place = Callable[[], AbstractContextManager[str]]
 
 
@@ -28,9 +31,11 @@ def lifetime_seconds(uri: str) -> tuple[float, float]:
 
 
 def open_graph(uri: str) -> Graph:
-    """Open a graph with the leases of a soak, and settle what the dead left."""
+    """Open a graph with the leases of a soak, settle what the dead left, and say that work begins."""
     graph = Graph(GraphContext.over(GraphStore.open(uri, lease_terms=_TERMS), LocalEngine()), read_only=False)
     graph.recover()
+    if AFLOAT in os.environ:
+        Path(os.environ[AFLOAT]).touch()
     return graph
 
 

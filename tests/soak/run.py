@@ -24,7 +24,7 @@ from crash.inventory import points_in_source
 from omnigraph.base import clock
 from soak.checker import Checker
 from soak.operations import schema
-from soak.places import Place, lifetime_seconds, local_place, s3_place
+from soak.places import AFLOAT, Place, lifetime_seconds, local_place, s3_place
 from soak.writer import BRANCHES, SCHEMAS
 
 TESTS = Path(__file__).parents[1]
@@ -49,6 +49,21 @@ def kill_points(crew: str) -> list[str]:
 
 
 @dataclass(kw_only=True)
+class Crewed:
+    """A process, and how long it lives from when it begins to work."""
+
+    process: subprocess.Popen[bytes]
+    sign: Path
+    lifetime: float
+    _began: float | None = None
+
+    def is_due(self) -> bool:
+        if self._began is None and self.sign.exists():
+            self._began = clock.monotonic_seconds()
+        return self._began is not None and clock.monotonic_seconds() >= self._began + self.lifetime
+
+
+@dataclass(kw_only=True)
 class Fleet:
     """Writer processes that live a few seconds each: killed from outside, or by a fail point that was planted."""
 
@@ -66,17 +81,19 @@ class Fleet:
         try:
             while clock.monotonic_seconds() < deadline:
                 clock.sleep_seconds(0.05)
-                for crew, (writer, dies_at) in afloat.items():
-                    if writer.poll() is not None or clock.monotonic_seconds() >= dies_at:
-                        self._sink(crew, writer)
+                for crew, crewed in afloat.items():
+                    if crewed.process.poll() is not None or crewed.is_due():
+                        self._sink(crew, crewed.process)
                         afloat[crew] = self._launch(crew)
         finally:
-            for writer, _ in afloat.values():
-                writer.kill()
-                writer.wait()
+            for crewed in afloat.values():
+                crewed.process.kill()
+                crewed.process.wait()
 
-    def _launch(self, crew: str) -> tuple[subprocess.Popen[bytes], float]:
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])}
+    def _launch(self, crew: str) -> "Crewed":
+        sign = self.directory / f"{crew}.afloat"
+        sign.unlink(missing_ok=True)
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path]), AFLOAT: str(sign)}
         if self.chance.random() < 0.5:
             point, skip = self.chance.choice(kill_points(crew)), self.chance.randrange(5)
             environment["OMNIGRAPH_FAILPOINT"] = f"{point}:kill:{skip}"
@@ -85,7 +102,7 @@ class Fleet:
             arguments = ["soak.maintainer", self.uri, str(self.chance.random())]
         with self._stderr(crew).open("wb") as stderr:
             writer = subprocess.Popen([sys.executable, "-m", *arguments], env=environment, stderr=stderr)
-        return writer, clock.monotonic_seconds() + self.chance.uniform(*lifetime_seconds(self.uri))
+        return Crewed(process=writer, sign=sign, lifetime=self.chance.uniform(*lifetime_seconds(self.uri)))
 
     def _sink(self, crew: str, writer: subprocess.Popen[bytes]) -> None:
         if writer.poll() is None:
