@@ -21,7 +21,7 @@ class Shown:
 
     def __repr__(self) -> str:
         said = " ".join(f"{name}={_brief(value)}" for name, value in _said(self))
-        return f"<{type(self).__name__} {shorten(said, _LINE_CHARACTERS)}>"
+        return f"<{f'{type(self).__name__} {shorten(said, _LINE_CHARACTERS)}'.rstrip()}>"
 
     def _repr_html_(self) -> str:
         nested = [(name, value) for name, value in _said(self) if _are_records(value)]
