@@ -11,6 +11,7 @@ import omnigraph
 from omnigraph.base.events import Noted
 from omnigraph.errors import EntityNotFound, MaintenanceLocked, OptimizePartial, RecoveryRequired, Usage
 from omnigraph.maintenance.admission import sole_maintainer
+from omnigraph.maintenance.optimize import run
 from omnigraph.maintenance.optimize.report import as_document
 from omnigraph.manifest.log import COMMITS
 from omnigraph.manifest.rows import MANIFEST
@@ -474,10 +475,10 @@ def test_a_table_that_writers_never_leave_alone_long_enough_for_two_looks_is_not
     local_root, monkeypatch
 ):
     graph = library.library(local_root)
-    observe_tables = omnigraph.maintenance.optimize.run.observe_tables
+    observe_tables = run.observe_tables
 
-    def while_being_written(capture, keys, *, concurrency):
-        seen = observe_tables(capture, keys, concurrency=concurrency)
+    def while_being_written(*arguments, **options):
+        seen = observe_tables(*arguments, **options)
         return tuple(replace(found, head_version=found.pin.version + 1) for found in seen)
 
     monkeypatch.setattr("omnigraph.maintenance.optimize.run.observe_tables", while_being_written)

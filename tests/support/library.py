@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import omnigraph
-from omnigraph.base.events import Advanced, Event
+from omnigraph.base.events import Event, PhaseFinished
 from omnigraph.catalog.model import TableKey
 from omnigraph.graph import Graph
 from omnigraph.storage.layout import TableLayout, read_layout
@@ -100,7 +100,7 @@ def after_last_task(action: Callable[[], object], *, times: int = 1) -> Callable
     left = [times]
 
     def receive(event: Event) -> None:
-        if isinstance(event, Advanced) and event.done == event.total and left[0]:
+        if isinstance(event, PhaseFinished) and event.phase == "rewriting and indexing" and left[0]:
             left[0] -= 1
             action()
 
