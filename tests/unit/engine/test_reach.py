@@ -7,7 +7,7 @@ import pytest
 
 from omnigraph.engine.choice import EngineChoice, EngineName, SparkAddress
 from omnigraph.engine.spark import session
-from omnigraph.engine.spark.reach import unreachable, within_seconds
+from omnigraph.engine.spark.reach import unreachable
 from omnigraph.errors import EngineUnavailable
 
 
@@ -60,9 +60,3 @@ def test_a_silent_endpoint_is_given_up(silent: str, monkeypatch: pytest.MonkeyPa
 
     with pytest.raises(EngineUnavailable, match="no answer within 1 seconds"):
         session._connect(EngineChoice(engine=EngineName.SPARK, session=address))
-
-
-def test_an_answer_and_a_failure_come_through() -> None:
-    assert within_seconds(10, lambda: 7) == 7
-    with pytest.raises(KeyError):
-        within_seconds(10, lambda: {}["x"])

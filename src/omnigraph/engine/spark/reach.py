@@ -2,12 +2,7 @@
 
 import re
 import socket
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future
-from threading import Thread
-from typing import TypeVar
-
-Answer = TypeVar("Answer")
+from collections.abc import Iterator
 
 CONNECT_SECONDS = 5.0
 """How long one address may take to answer; a cluster that takes longer to accept a connection serves nobody."""
@@ -42,20 +37,18 @@ def _addresses(url: str) -> Iterator[tuple[str, int]]:
         yield host.strip("[]"), int(port) if port else default
 
 
-def within_seconds(seconds: float, ask: Callable[[], Answer]) -> Answer:
-    """Return an answer, or raise `TimeoutError`; a question without one is left behind and ends with the process."""
-    answer: Future[Answer] = Future()
+def await_endpoint(url: str, *, seconds: float) -> None:
+    """Wait until a Connect endpoint speaks the protocol; raise `TimeoutError` if it does not in time.
 
-    def run() -> None:
-        try:
-            answer.set_result(ask())
-        except BaseException as error:  # noqa: BLE001  # whoever waits for the answer gets it
-            answer.set_exception(error)
+    Spark's own client would go on trying for minutes, and could not be told to stop.
+    """
+    import grpc
+    from pyspark.sql.connect.client import DefaultChannelBuilder
 
-    Thread(target=run, name="omnigraph-ask", daemon=True).start()
+    channel = DefaultChannelBuilder(url).toChannel()
     try:
-        return answer.result(seconds)
-    except TimeoutError:
-        if answer.done():
-            raise
+        grpc.channel_ready_future(channel).result(timeout=seconds)
+    except grpc.FutureTimeoutError:
         raise TimeoutError(f"no answer within {seconds:.0f} seconds") from None
+    finally:
+        channel.close()

@@ -14,7 +14,7 @@ from omnigraph.base.hidden_modules import reveal_module
 from omnigraph.engine.choice import EngineChoice, EngineName
 from omnigraph.engine.spark.class_archive import archive_options
 from omnigraph.engine.spark.java import missing_java
-from omnigraph.engine.spark.reach import unreachable, within_seconds
+from omnigraph.engine.spark.reach import await_endpoint, unreachable
 from omnigraph.errors import EngineUnavailable
 
 _LOCAL = "local[*]"
@@ -51,7 +51,8 @@ def _connect(choice: EngineChoice) -> Any:
     for key, value in choice.conf.items():
         builder = builder.config(key, value)
     try:
-        return within_seconds(_ANSWER_SECONDS, builder.getOrCreate)
+        await_endpoint(choice.session.url, seconds=_ANSWER_SECONDS)
+        return builder.getOrCreate()
     except Exception as failure:
         raise _unavailable(choice, f"the Spark Connect endpoint {_shown(choice.session.url)}", failure) from failure
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import pyarrow.compute as pc
 
+from omnigraph.base.units import counted
 from omnigraph.maintenance.cleanup.policy import CleanupPolicy
 from omnigraph.maintenance.cleanup.protections import Protections, forked_versions
 from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId
@@ -113,8 +114,9 @@ class Choosing:
         versions, reasons = [], []
         for version in outside:
             reason = referred.get(version) or protections.keeps(target.address, version)
-            if reason is None and version in self.of_newest.get(target.address, ()):
-                reason = f"one of the newest {self.policy.keep_versions} graph versions pins v{version}"
+            keep = self.policy.keep_versions
+            if reason is None and keep is not None and version in self.of_newest.get(target.address, ()):
+                reason = f"one of the newest {counted(keep, 'graph version')} pins v{version}"
             if reason is not None:
                 reasons.append(reason)
             elif version != table.version:
