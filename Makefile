@@ -5,7 +5,9 @@ BIN := $(VENV)/bin
 RUNTIME := $(VENV)/.runtime
 STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal -q
+# One worker more than cores: tests wait for other processes a third of their time.
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q
 LOCK := uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --python-version 3.11
 SECONDS ?= 600
 ROUNDS ?= 10

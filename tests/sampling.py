@@ -12,17 +12,32 @@ KEEP_EVERY = {
     # Spark in processes of its own: a start of Java each.
     "tests/contract/test_spark_places.py": 0,
     "tests/contract/test_bulk_failures.py": 0,
+    "tests/contract/test_spark_stream.py::test_a_batch_is_there_once_after_the_driver_was_killed": 0,
+    "tests/contract/test_bulk_load.py::test_spark_agrees_with_a_small_load": 2,
     "tests/contract/test_optimize_on_spark.py": 5,
     "tests/contract/test_embed.py": 3,
     "tests/contract/test_optimize_beside_writers.py": 4,
     "tests/merge/test_bulk.py": 4,
     "tests/merge/test_rules.py": 3,
-    # A killed process or more per case.
-    "tests/crash/": 12,
-    "tests/storage/test_migrations_crash.py": 12,
-    "tests/merge/test_pairs.py": 6,
-    "tests/docs/test_examples.py": 6,
+    # A killed process or more per case, and stores that fail at every request in turn.
+    "tests/crash/test_store_faults.py": 0,
+    "tests/crash/": 25,
+    "tests/storage/test_migrations_crash.py": 25,
     "tests/soak/": 0,
+    # Long histories, many processes, waits for leases to expire: ten seconds and more each.
+    "tests/storage/test_time_travel.py::test_every_earlier_commit_reads_back_as_it_was": 0,
+    "tests/storage/test_concurrent_loads.py": 0,
+    "tests/storage/test_locks.py::test_a_wrong_wall_clock": 0,
+    "tests/storage/test_lessons.py::test_80": 0,
+    "tests/storage/test_cleanup_history.py::test_the_steps_of_an_optimize_use_up_no_place": 2,
+    "tests/storage/test_cleanup_clock.py::test_a_machine_that_is_ahead": 2,
+    "tests/storage/test_health.py::test_a_fragmented_graph": 2,
+    "tests/merge/test_many_branches.py": 0,
+    "tests/model/test_recovery_model.py": 0,
+    "tests/model/test_compare_model.py": 0,
+    "tests/merge/test_pairs.py": 6,
+    "tests/cli/test_examples.py::test_every_example_runs_as_printed": 0,
+    "tests/docs/test_examples.py": 25,
 }
 KEEP_EVERY_ON_S3 = 4
 
