@@ -9,6 +9,7 @@ import omnigraph
 from omnigraph.engine.local import LocalEngine
 from omnigraph.graph import Graph
 from omnigraph.storage.locks import LeaseTerms
+from omnigraph.storage.locks.paths import READER_LEASES
 from omnigraph.storage.store import GraphStore
 from omnigraph.writes.context import GraphContext
 
@@ -98,11 +99,14 @@ def pending(graph: Graph) -> list[str]:
 
 
 def files_of(graph: Graph) -> dict[str, float]:
-    """Return every object below the graph's root with its time of change: equal before and after a read."""
+    """Return every object below the graph's root with its time of change: equal before and after a read.
+
+    Leases of readers are left out: a snapshot that is held for a while puts one, on a busy machine any snapshot.
+    """
     objects = graph._context.store.objects
     found = {}
     for path in objects.list(""):
-        stored = objects.read(path)
+        stored = None if path.startswith(READER_LEASES) else objects.read(path)
         if stored is not None:
             found[path] = stored.last_modified
     return found
