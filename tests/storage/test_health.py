@@ -141,3 +141,14 @@ def test_indexes_that_wait_for_the_same_thing_are_one_finding(local_root: str) -
     found = [finding for finding in graph.health().findings if finding.code == "index_pending"]
 
     assert [finding.message for finding in found] == ["no index on id, text yet: no rows yet"]
+
+
+def test_a_repair_that_takes_drift_back_counts_as_one(local_root: str) -> None:
+    graph = harbor.new_graph(local_root)
+    pin = next(pin for pin in graph.snapshot().tables if pin.type_name == "Sailor")
+    graph._context.store.tables.fresh_head(pin.address).dataset.delete("name = 'Bo'")
+
+    graph.repair(confirm=True, discard=True)
+
+    (run,) = [run for run in graph.health().health.runs if run.verb == "repair"]
+    assert run.tables_repaired == 1
