@@ -62,10 +62,10 @@ def meddle(graph: Graph, chance: Random) -> None:
             table.delete(f"id = '{rows[0]['id']}'")
 
 
-def repair(graph: Graph) -> None:
+def repair(graph: Graph, *, wait_seconds: float = 0.0) -> None:
     """Adopt what provably changed no row, and take back the rest."""
-    if graph.repair(confirm=True).refused:
-        graph.repair(confirm=True, discard=True)
+    if graph.repair(confirm=True, wait_seconds=wait_seconds).refused:
+        graph.repair(confirm=True, discard=True, wait_seconds=wait_seconds)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from omnigraph.base.showing import Shown
 from omnigraph.base.units import shorten
 from omnigraph.errors import BranchBusy, OmniError, RecoveryRequired, StaleView, StorageError
 from omnigraph.manifest.commits import Commit
-from omnigraph.storage.locks import HeldLock
+from omnigraph.storage.locks import HeldLock, LeaseLost
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.recovery.act import Settled, act, blocked
 from omnigraph.writes.recovery.decide import UNDOING, Decision, decide
@@ -136,7 +136,8 @@ def settle_all(context: GraphContext, *, wait_seconds: float = 0.0, events: Even
                     events=events,
                 ) as lock:
                     settled = _settle(context, operation_id, lock)
-        except BranchBusy:
+        except (BranchBusy, LeaseLost):
+            # A lease that ran out while its operation was being settled says nothing against the operation.
             result.in_use.append(operation_id)
         except OmniError as error:
             result.blocked.append(_blocked_operation(context, operation_id, error))
