@@ -5,9 +5,10 @@ BIN := $(VENV)/bin
 RUNTIME := $(VENV)/.runtime
 STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-# One worker more than cores: tests wait for other processes a third of their time.
+# One worker more than cores: tests wait for other processes a third of their time. The long matrices get as many as
+# there are cores, because leases of two seconds run out in them.
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
-PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q
+PYTEST := $(BIN)/python -m pytest --dist worksteal -q
 LOCK := uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --python-version 3.11
 SECONDS ?= 600
 ROUNDS ?= 10
@@ -32,10 +33,10 @@ $(STAMP): $(RUNTIME) requirements-dev.lock scripts/ensure_java.sh
 	touch $(STAMP)
 
 test: lint ## check formatting, lint and types, and run the tests: a sample of the long matrices, all of the rest
-	$(PYTEST) -m "not exhaustive"
+	$(PYTEST) -n $(WORKERS) -m "not exhaustive"
 
 test-all: $(STAMP) ## run what `make test` leaves out: every case of the long matrices
-	$(PYTEST) -m exhaustive
+	$(PYTEST) -n auto -m exhaustive
 
 lint: $(STAMP) ## check formatting, lint and types
 	$(BIN)/ruff format --check .
