@@ -67,7 +67,7 @@ def test_rows_56_58_59_cleanup_reclaims_what_a_killed_branch_operation_left(
     assert harbor.content(graph, branch="review") == content
 
 
-@pytest.mark.parametrize("point", ["cleanup.after_plan", "cleanup.after_ref_delete"])
+@pytest.mark.parametrize("point", ["cleanup.after_plan", "cleanup.after_choice", "cleanup.after_ref_delete"])
 @pytest.mark.parametrize("action", ["kill", "error"])
 def test_row_60_a_cleanup_that_dies_while_it_reclaims_is_finished_by_the_next(
     store_root: str, point: str, action: str

@@ -15,7 +15,7 @@ from soak.operations import Intent, draw_branch, draw_intent, draw_schema
 from soak.places import open_graph
 
 BRANCHES, SCHEMAS = "west", "wright"
-_REST_SECONDS = {BRANCHES: 4.0, SCHEMAS: 0.5}
+_REST_SECONDS = {BRANCHES: 3.0, SCHEMAS: 2.0}
 
 
 def main() -> None:

@@ -5,12 +5,14 @@ from pathlib import Path
 import pytest
 
 import omnigraph
+from omnigraph.base import faults
 from omnigraph.graph import Graph
 from omnigraph.maintenance.cleanup.report import CleanupReport, CleanupRow
 from omnigraph.storage.file_references import FileKind, files_of_version, manifest_path
 from omnigraph.storage.objects import ControlStore
 from omnigraph.storage.tables import TableAddress
 from support import harbor
+from support.failpoints import armed
 
 
 @pytest.fixture
@@ -98,6 +100,22 @@ def test_what_a_branch_lost_keeps_the_past_of_the_main_line(graph: Graph) -> Non
     assert "node:Sailor on review is damaged, so all of the table is left as it is" in row_of(report).kept_because
     assert files_of(graph) == before
     assert row_of(report, "node:Ship").removed.versions > 0
+
+
+def test_a_branch_that_is_deleted_after_the_choice_is_no_damage(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph.branches.create("review")
+    for number in range(3):
+        graph.load(harbor.lines([harbor.sailor(f"r{number}")]), mode="append", branch="review")
+    deleting = omnigraph.open(graph.uri)
+    monkeypatch.setattr(faults, "_act", lambda *_: deleting.branches.delete("review"))
+
+    with armed("cleanup.after_choice:delete the branch:0:1"):
+        report = graph.cleanup(keep=1, confirm=True)
+
+    assert report.failed == ()
+    assert row_of(report).removed.versions > 0
+    assert row_of(report, branch="review").removed.versions == 0
+    assert [branch.name for branch in graph.branches.list()] == ["main"]
 
 
 def test_a_damaged_ref_of_no_branch_stops_its_own_table_only(graph: Graph) -> None:

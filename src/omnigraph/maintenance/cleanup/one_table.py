@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
+from omnigraph.base import faults
 from omnigraph.base.units import counted
 from omnigraph.maintenance.cleanup.orphans import Orphans
 from omnigraph.maintenance.cleanup.place import RemovalPlace
@@ -55,7 +56,7 @@ class TableCleaning:
             return False
         if not any(part.doomed for part in self.parts) and not self.orphans.refs and not self.orphans.trees:
             return True
-        return self._is_whole()
+        return self._is_whole(is_gone)
 
     def remove(self, is_gone: Callable[[CleanupTarget], bool]) -> Iterator[tuple[Part, Selection]]:
         """Remove what goes, or count it; yield each ref of which versions went, before and although a step may fail."""
@@ -95,14 +96,22 @@ class TableCleaning:
             abandoned_before=self.abandoned_before,
         )
 
-    def _is_whole(self) -> bool:
-        """Look for every file that the versions to stay refer to, of all refs: they share files."""
+    def _is_whole(self, is_gone: Callable[[CleanupTarget], bool]) -> bool:
+        """Look for every file that the versions to stay refer to, of all refs: they share files.
+
+        The files of a branch that is deleted meanwhile are no loss, and nothing of it is left to clean.
+        """
         objects = self.context.store.objects
-        present = objects.sizes(f"{self.location}/")
-        for part in self.parts:
-            if part.selection is not None:
+        with self.parts[0].tally.step():
+            faults.reach("cleanup.after_choice")
+            present = objects.sizes(f"{self.location}/")
+            for part in self.parts:
+                if part.selection is None:
+                    continue
                 lost = lost_files(objects, part.target.address, part.selection.staying, present)
-                if lost:
+                if lost and is_gone(part.target):
+                    part.selection = None
+                elif lost:
                     part.tally.fail(_described(lost))
         if any(part.tally.has_failed for part in self.parts):
             self._leave_whole()
