@@ -5,18 +5,17 @@
 SESSION is a master or `sc://…`. DIRECTORY holds `in/*.json`, the input of the stream, and gets its checkpoint.
 """
 
-import os
 import sys
 
+from pyspark.sql import SparkSession
+
 import omnigraph
-from omnigraph.engine.choice import EngineChoice, EngineName, SparkAddress
-from omnigraph.engine.spark.session import open_session
 from omnigraph.spark import register
 
 
 def main(uri: str, url: str, directory: str, *steps: str) -> None:
-    address = SparkAddress(url=url, is_remote=url.startswith("sc://"), setting="the test")
-    spark = open_session(EngineChoice(engine=EngineName.SPARK, session=address), os.environ, {})
+    builder = SparkSession.builder.remote(url) if url.startswith("sc://") else SparkSession.builder.master(url)
+    spark = builder.getOrCreate()
     register(spark)
     people = spark.sql("SELECT concat('p', id) AS name, CAST(id AS INT) AS age FROM range(0, 90, 1, 3)")
     knows = spark.sql("SELECT concat('p', id) AS `from`, concat('p', id + 1) AS `to` FROM range(0, 80, 1, 4)")

@@ -16,14 +16,11 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from omnigraph.spark.options import STREAM, WRITE, Options
 from omnigraph.spark.selection import TypeSelection
 from omnigraph.spark.streaming import BatchNaming, StreamSink
+from omnigraph.spark.telling import sentence_first
 from omnigraph.spark.writing import FrameWriter, WriteOptions
 
 
-def register(spark: Any) -> None:
-    """Make `spark.read.format("omnigraph")` known to a session."""
-    spark.dataSource.register(OmniGraphSource)
-
-
+@sentence_first("schema", "reader", "writer", "streamWriter")
 class OmniGraphSource(DataSource):
     """Reads and writes one type of a graph; `options` has the names that each of them takes.
 
@@ -77,6 +74,7 @@ class FragmentsPartition(InputPartition):
         self.fragment_ids = fragment_ids
 
 
+@sentence_first("partitions", "read")
 class TypeReader(DataSourceReader):
     """Plans partitions by fragments and reads them with Lance."""
 

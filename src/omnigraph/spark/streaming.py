@@ -18,6 +18,7 @@ from omnigraph.pipeline.load.bulk.partitions import keep_partition
 from omnigraph.pipeline.load.frames import FrameLoad
 from omnigraph.pipeline.load.once import StreamBatch
 from omnigraph.spark.options import Options
+from omnigraph.spark.telling import sentence_first
 from omnigraph.spark.writing import PartitionMessage, WriteOptions, kept_partitions, naming_records, partition_number
 
 _SUM_SPACE = 1 << 64
@@ -53,6 +54,7 @@ class BatchMessage(PartitionMessage):
     """The sum over the rows of the partition of a number that each row gives, whatever their order."""
 
 
+@sentence_first("write", "commit", "abort")
 class StreamSink(DataSourceStreamArrowWriter):
     """Writes micro-batches as commits."""
 
