@@ -1,9 +1,9 @@
 """What merging a branch would bring: its changes since it parted from the other, as in a review."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from omnigraph.base.showing import Shown
+from omnigraph.base.values import dataclass
 from omnigraph.branches.merge.sides import base_state
 from omnigraph.changes.diff import Diff
 from omnigraph.changes.snapshots import diff_snapshots

@@ -5,12 +5,12 @@ shares. Branches come first: a branch may be named like the beginning of an id.
 """
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from omnigraph.base import ids
 from omnigraph.base.clock import iso_from_us
 from omnigraph.base.units import counted
+from omnigraph.base.values import dataclass
 from omnigraph.errors import BranchNotFound, CommitNotFound, InvalidTarget, SnapshotNotFound
 from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId, check_name
 from omnigraph.manifest.live_branches import look_at_live_branches

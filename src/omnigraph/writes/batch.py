@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self, TypeAlias
 
@@ -14,6 +13,7 @@ from omnigraph.base.events import Events
 from omnigraph.base.plain_text import is_unicode
 from omnigraph.base.showing import Shown
 from omnigraph.base.units import shorten
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Catalog, EntityType, NodeType
 from omnigraph.catalog.type_names import find_type
 from omnigraph.errors import Effect, InvalidTarget, Usage
