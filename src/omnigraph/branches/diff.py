@@ -38,7 +38,7 @@ def diff_branches(
 
     Histories that were merged crosswise parted more than once; none of the places is picked silently.
     """
-    history = context.log.history(source.state.head, target.state.head)
+    history = context.log.recent(source.state.head, target.state.head)
     base_id = _only_base(
         source, target, merge_bases(history, source.commit.graph_commit_id, target.commit.graph_commit_id)
     )
