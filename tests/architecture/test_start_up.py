@@ -18,7 +18,7 @@ json.dump([code, sorted(sys.modules)], open({report!r}, "w"))
 """
 
 ARROW_AND_LANCE = {"pyarrow", "lance", "click"}
-LOOKED_AT_BY_ARROW = {"dateutil", "six", "substrait"}
+LOOKED_AT_BY_ARROW = {"cython_runtime", "dateutil", "six", "substrait"}
 """What pyarrow.dataset itself imports for as long as it is installed or of its own."""
 DEFERRED = {"numpy"}
 """Imported by Lance, but loaded only when it is used."""
@@ -29,6 +29,7 @@ OPENING = {
     "omnigraph.cli",
     "omnigraph.engine",
     "omnigraph.errors",
+    "omnigraph.graph",
     "omnigraph.manifest",
     "omnigraph.storage",
     "omnigraph.writes",

@@ -27,7 +27,8 @@ class _Hiding:
     ) -> ModuleSpec | None:
         """Take the names that are hidden or deferred, leave all others to the finders behind."""
         del path, target
-        return ModuleSpec(fullname, self) if fullname in self.hidden or fullname in self.deferred else None
+        loader: Any = self
+        return ModuleSpec(fullname, loader) if fullname in self.hidden or fullname in self.deferred else None
 
     def create_module(self, spec: ModuleSpec) -> None:
         """Leave it to Python."""

@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Callable
 from operator import attrgetter
 from reprlib import recursive_repr
-from typing import Any, TypeVar, dataclass_transform
+from typing import Any, TypeVar, cast, dataclass_transform
 
 ClassT = TypeVar("ClassT", bound=type)
 _Methods = dict[str, Callable[..., Any]]
@@ -29,7 +29,7 @@ def dataclass(
 
     def declare(plain: ClassT) -> ClassT:
         own = {name for name, value in vars(plain).items() if not (name == "__hash__" and value is None)}
-        cls = dataclasses.dataclass(
+        cls: Any = dataclasses.dataclass(
             init=False, repr=False, eq=False, frozen=_has_frozen_base(plain), slots=slots, kw_only=kw_only
         )(plain)
         cls.__dataclass_params__.frozen = frozen
@@ -48,14 +48,15 @@ def dataclass(
             cls.__hash__ = None
         if "__init__" not in own:
             cls.__init__ = _FirstInstance(cls, is_frozen=frozen)
-        return cls
+        return cast("ClassT", cls)
 
     return declare
 
 
 def _has_frozen_base(cls: type) -> bool:
     # The standard library refuses to mix frozen and other classes, and would look at what it made itself.
-    return any(base.__dataclass_params__.frozen for base in cls.__mro__[1:] if dataclasses.is_dataclass(base))
+    bases: list[Any] = [base for base in cls.__mro__[1:] if dataclasses.is_dataclass(base)]
+    return any(base.__dataclass_params__.frozen for base in bases)
 
 
 def _representation(given: tuple[dataclasses.Field[Any], ...]) -> _Methods:
@@ -88,7 +89,7 @@ def _tuple_of(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
     return lambda instance: tuple(getattr(instance, name) for name in names)
 
 
-def _refusal(cls: type, given: tuple[dataclasses.Field[Any], ...]) -> _Methods:
+def _refusal(cls: type[Any], given: tuple[dataclasses.Field[Any], ...]) -> _Methods:
     names = frozenset(field.name for field in given)
 
     def __setattr__(self: Any, name: str, value: object) -> None:  # noqa: N807 — it becomes one
@@ -132,7 +133,9 @@ class _FirstInstance:
 
 def _compile_init(cls: type, *, is_frozen: bool) -> Any:
     known: dict[str, Any] = {"_set": object.__setattr__, "_unset": _UNSET}
-    by_place, by_name, lines = [], [], []
+    by_place: list[str] = []
+    by_name: list[str] = []
+    lines: list[str] = []
     for field in dataclasses.fields(cls):
         name, value = field.name, field.name
         parameter = name

@@ -133,9 +133,9 @@ class LocalEngine:
         counts = pc.value_counts(rows[by]).sort("ascending", by="values") if rows.num_rows else pa.array([])
         groups = list(_slices([(group["values"], group["counts"]) for group in counts.to_pylist()]))
         return self.map(
-            lambda group: function(group.key, rows.take(order.slice(group.start, group.count))),
+            lambda group: function(group.key, rows.take(order.slice(group.start, group.rows))),
             groups,
-            weights=[group.count for group in groups],
+            weights=[group.rows for group in groups],
             watch=watch,
         )
 
@@ -231,7 +231,7 @@ def _noting(failures: list[BaseException], batches: Iterator[pa.RecordBatch]) ->
 class _Group(NamedTuple):
     key: int
     start: int
-    count: int
+    rows: int
 
 
 def _slices(counts: Iterable[tuple[int, int]]) -> Iterator[_Group]:
