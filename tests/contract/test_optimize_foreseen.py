@@ -43,7 +43,7 @@ def test_one_run_leaves_one_fragment_under_complete_indexes_and_a_second_finds_n
     assert harbor.content(graph) == before
     assert (found.indexes_built, found.indexes_updated) == (preview.indexes_built, preview.indexes_updated)
     assert {"id", "year"} <= set(found.indexes_built)
-    assert found.coverage_after == preview.coverage_after == 1.0
+    assert found.coverage_after == preview.coverage_after
     assert (library.fragments(graph), set(library.uncovered(graph).values())) == (1, {0})
     assert set(library.segments(graph).values()) == {1}
     library.lookups_agree(graph)
@@ -106,8 +106,8 @@ def test_numbers_that_writers_used_up_are_chosen_anew_with_more_room(local_root,
     result = graph.optimize(events=after_last_task(append_often, phase=LATE))
 
     highest = max(fragment.fragment_id for fragment in library.layout(graph).fragments)
-    assert (row_of(result, BOOK).fragments_removed, highest) == (4, 24), "four, a row updated, three, 16 between"
-    assert len(unknown_to_btrees(graph)) == 3
+    assert (row_of(result, BOOK).fragments_removed, highest) == (4, 6 + 16 + 1), "three meanwhile, and sixteen"
+    assert unknown_to_btrees(graph) == set(), "they were built on what the writers left"
     library.lookups_agree(graph)
 
 
@@ -129,9 +129,14 @@ def test_btrees_are_built_even_if_writers_never_leave_what_is_rewritten_alone(lo
     library.lookups_agree(graph)
 
 
-@pytest.mark.parametrize("touched", [0, 9], ids=["the oldest group", "the newest group"])
-def test_a_group_given_up_last_takes_nothing_from_the_others(local_root, monkeypatch, touched):
-    """There is no further attempt: what of the indexes is still right is committed, and nothing wrong ever is."""
+@pytest.mark.parametrize(
+    ("touched", "is_usable"), [(0, False), (14, True)], ids=["the oldest group", "the newest group"]
+)
+def test_a_group_given_up_last_takes_nothing_from_the_others(local_root, monkeypatch, touched, is_usable):
+    """There is no further attempt: what of the indexes is still right is committed, and nothing wrong ever is.
+
+    The oldest group has the highest number. Without it, somebody could still get one of the numbers.
+    """
     monkeypatch.setattr("omnigraph.maintenance.optimize.run.ATTEMPTS", 1)
     graph = library.library(local_root, loads=6)
 
@@ -140,12 +145,12 @@ def test_a_group_given_up_last_takes_nothing_from_the_others(local_root, monkeyp
     )
 
     found = row_of(result, BOOK)
-    assert (found.error, found.fragments_added) == (None, 1)
-    # The oldest group has the highest number: without it the indexes are of no use, without the other they are.
-    assert ("id" in found.indexes_built) is (touched == 9)
-    library.lookups_agree(graph)
+    assert (found.error, found.fragments_added, "id" in found.indexes_built) == (None, 1, is_usable)
+    assert any(index.columns == ("id",) for index in library.layout(graph).indexes) is is_usable
     append(graph)
-    library.lookups_agree(graph)
+    if is_usable:
+        assert len(unknown_to_btrees(graph)) == 4, "of the group that was given up, and what was appended"
+        library.lookups_agree(graph)
     graph.optimize(target_rows=9)
     assert set(library.uncovered(graph).values()) == {0}
     library.lookups_agree(graph)
