@@ -374,7 +374,6 @@ def test_btrees_that_no_run_has_time_to_fold_are_complete_after_one_run_all_the_
     assert (found.committed, found.fragments_removed, found.error) == (True, 5, None)
     assert {"id", "title", "year"} <= set(found.indexes_built)
     assert ([index.column for index in found.pending_indexes], first.indexes_left) == (["vec"], 0)
-    assert first.pause_ms < 10_000, "what was estimated for folding them"
     assert graph.optimize().commit is None
     library.lookups_agree(graph)
     assert harbor.content(graph) == before
