@@ -196,7 +196,7 @@ def test_the_manifest_remembers_the_highest_number_even_of_a_fragment_that_is_go
     ).values()
 
     with pathlib.Path(version_path(table.uri, table.open().version)).open("rb") as file:
-        known = manifest.FromString(manifest_message(file.read()))
+        known = manifest.read(manifest_message(file.read()))
 
     assert known.max_fragment_id == (1 if way == "delete" else 7)
 

@@ -11,13 +11,14 @@ files before (`foreseen.py`).
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from threading import Lock
 from typing import Any, Literal, NamedTuple
 
 from omnigraph.base import clock, ids
 from omnigraph.base.units import counted
+from omnigraph.base.values import dataclass
 from omnigraph.errors import OmniError
 from omnigraph.storage.access import ANY_OPERATION, TableAccess
 from omnigraph.storage.checksums import read_back

@@ -10,12 +10,10 @@ A number is never used twice: an index may still have entries for the fragment t
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
-from google.protobuf.message import DecodeError
-
 from omnigraph.base import faults
+from omnigraph.base.values import dataclass
 from omnigraph.errors import StorageError
 from omnigraph.storage.access import TableAccess
 from omnigraph.storage.file_references import manifest_path
@@ -76,8 +74,8 @@ def highest_fragment_number(objects: ControlStore, table: Table) -> int:
     path = manifest_path(table.address, table.version)
     stored = objects.read(path)
     try:
-        manifest = _Manifest.FromString(manifest_message(stored.content if stored is not None else b""))
-    except (DecodeError, ValueError) as error:
+        manifest = _Manifest.read(manifest_message(stored.content if stored is not None else b""))
+    except ValueError as error:
         uri = f"{objects.root.uri}/{path}"
         raise StorageError(f"The manifest {uri} cannot be read: {error}.", storage_kind="permanent", uri=uri) from error
     there = max((fragment.fragment_id for fragment in table.dataset.get_fragments()), default=-1)

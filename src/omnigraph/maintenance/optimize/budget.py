@@ -6,8 +6,9 @@ index the training would be lost) fits into the tail or is left to the next run.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import TableKey
 from omnigraph.maintenance.optimize.costs import (
     COMMIT_SECONDS,

@@ -5,10 +5,10 @@ one version only. None of it needs a lock, and none of it is done by the driver.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from omnigraph.base.events import Events, phase
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import TableKey
 from omnigraph.engine.interface import Engine
 from omnigraph.maintenance.optimize.table_plan import IndexBuild

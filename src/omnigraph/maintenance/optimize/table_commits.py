@@ -7,10 +7,10 @@ time: twice as fast as having it follow the rewrite.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from omnigraph.base import clock, faults
+from omnigraph.base.values import dataclass
 from omnigraph.errors import OmniError
 from omnigraph.maintenance.optimize.costs import fold_seconds
 from omnigraph.maintenance.optimize.table_plan import TablePlan

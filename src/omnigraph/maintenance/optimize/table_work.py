@@ -1,9 +1,10 @@
 """One table on its way through a run: what is still to be made, what is ready, and what that lies in."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from omnigraph.base.values import dataclass
 from omnigraph.maintenance.optimize.grouping import RewriteGroup
 from omnigraph.maintenance.optimize.table_plan import IndexBuild, PendingIndex, TablePlan, staying_fragments
 from omnigraph.storage.compaction import new_files, rewritten_files
