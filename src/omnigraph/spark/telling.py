@@ -16,8 +16,8 @@ from omnigraph.errors import OmniError
 
 Class = TypeVar("Class", bound=type)
 
-_WORKER = ("SPARK_PYTHON_RUNTIME", "PYTHON_WORKER")
-_HIDE = "SPARK_HIDE_TRACEBACK"
+_IN_WORKER = ("SPARK_PYTHON_RUNTIME", "PYTHON_WORKER")
+_HIDING = "SPARK_HIDE_TRACEBACK"
 
 
 def sentence_first(*methods: str) -> Callable[[Class], Class]:
@@ -54,9 +54,9 @@ def _told() -> Iterator[None]:
     try:
         yield
     except Exception as failure:
-        if os.environ.get(_WORKER[0]) != _WORKER[1] or _HIDE in os.environ:
+        if _IN_WORKER not in os.environ.items() or _HIDING in os.environ:
             raise
-        os.environ[_HIDE] = "1"
+        os.environ.update({_HIDING: "1"})
         trace = traceback.format_exc()
         if isinstance(failure, OmniError):
             failure.args = (f"{failure}\n\n{trace}",)

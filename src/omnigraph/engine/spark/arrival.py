@@ -63,17 +63,16 @@ def _settle(contents: Sealed) -> Callable[[], None]:
     """
     _, variables, defaults, path = contents()
     wanted = {name: value for name, value in defaults.items() if name not in os.environ} | variables
-    before = {name: os.environ.get(name) for name in wanted}
+    here = dict(os.environ)
+    before = {variable: here.get(variable) for variable in wanted}
     added = [entry for entry in path if entry not in sys.path]
     os.environ.update(wanted)
     sys.path[:0] = added
 
     def leave() -> None:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        os.environ.update({variable: value for variable, value in before.items() if value is not None})
+        for variable in (variable for variable, value in before.items() if value is None):
+            os.environ.pop(variable, None)
         for entry in added:
             if entry in sys.path:
                 sys.path.remove(entry)
