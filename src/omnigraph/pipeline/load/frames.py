@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
-from omnigraph.base import ids
+from omnigraph.base import faults, ids
 from omnigraph.base.events import Events
 from omnigraph.engine.interface import Engine
 from omnigraph.manifest.commits import Commit, check_actor, check_message
@@ -113,6 +113,7 @@ class FrameLoad:
             if bad_records is not None:
                 set_aside = (kept.set_aside for kept in partitions if kept.set_aside is not None)
                 write_down(Scratch(context.store, load.operation_id), set_aside, bad_records)
+                faults.reach("stream.after_bad_records")
             writer = BulkLoadWriter.of(
                 context.engine,
                 kept_frame(load, partitions),
