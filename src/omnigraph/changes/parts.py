@@ -114,6 +114,8 @@ def opened(context: GraphContext, pinned: PinnedType | None) -> TableState | Non
 
 
 def _cut(context: GraphContext, part: ChangePart) -> Iterator[ChangePart]:
+    if part.before is not None and part.before.pin.row_count == 0:
+        part = replace(part, before=None)  # all that is there now is new
     before, after = opened(context, part.before), opened(context, part.after)
     if after is None:
         return  # a type that went away had no entities, or it would have been refused

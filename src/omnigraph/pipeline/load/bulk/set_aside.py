@@ -117,7 +117,7 @@ class _Joined(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         while not self._rest and self._names:
-            self._rest = memoryview(self._scratch.read(self._names.pop(0)))
+            self._rest = memoryview(self._scratch.read(self._names.pop(0))).cast("B")
         size = min(len(buffer), len(self._rest))
         buffer[:size], self._rest = self._rest[:size], self._rest[size:]
         return size
