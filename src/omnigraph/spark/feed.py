@@ -21,12 +21,14 @@ from omnigraph.writes.context import GraphContext
 LATEST, EARLIEST = "latest", "earliest"
 _STARTS = ("startingVersion", "startingTimestamp", "startingCommit", "startingCursor")
 _ENDS = ("endingVersion", "endingTimestamp")
+_SAID_OF_CHANGES = (*_STARTS, *_ENDS, "types", "excludeTypes", "maxCommitsPerBatch")
 
 
 def asks_for_changes(options: Mapping[str, str]) -> bool:
-    """Whether a reader wants changes; one that names no type can want nothing else."""
+    """Whether a reader wants changes: it says so, or where they begin, or names no type whose rows it could want."""
     given = {name.lower(): value for name, value in options.items()}
-    said = (given.get("readchangefeed") or str(not given.get("type"))).lower()
+    is_implied = not given.get("type") or any(given.get(name.lower()) for name in _SAID_OF_CHANGES)
+    said = (given.get("readchangefeed") or str(is_implied)).lower()
     if said not in {"true", "false"}:
         raise Usage(f'The option "readChangeFeed" is {said!r}; it is true or false.', flag="readChangeFeed")
     return said == "true"
@@ -181,6 +183,8 @@ def advising_readers() -> Iterator[None]:
         )
         raise
     except SchemaBoundary as error:
+        if "column" in error.details:
+            raise  # says all of it
         type_name, commit = error.details["type_name"], error.details["graph_commit_id"]
         _reword(
             error,

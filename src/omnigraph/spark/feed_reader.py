@@ -85,6 +85,7 @@ class _ChangesReader:
                     reason="schema_boundary",
                     graph_commit_id=cause.graph_commit_id,
                     type_name=pair.type.name,
+                    column=field.name,
                 )
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -4,12 +4,12 @@ That is for what is wrong with a record by itself. What is wrong with records to
 still rejects the load: nobody can say which of two equal keys is the bad one.
 """
 
-import io
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryFile
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -90,37 +90,23 @@ def write_down(scratch: Scratch, kept: Iterable[SetAside], out: str) -> None:
     names = [found.name for found in kept]
     if not names:
         return
-    stream: Any = io.BufferedReader(_Joined(scratch, names))
     if is_bucket_uri(out):
         from omnigraph.storage.bucket import Bucket  # imports the client, which local files do not need
 
-        Bucket(out).write(out, stream)
+        with TemporaryFile() as file:
+            _join(scratch, names, file)
+            file.seek(0)
+            Bucket(out).write(out, file)
         return
     path = Path(out)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with appearing_file(path) as file:
-        while block := stream.read(1 << 20):
-            file.write(block)
+    with appearing_file(path) as output:
+        _join(scratch, names, output)
 
 
-class _Joined(io.RawIOBase):
-    """Several kept files as one stream; memory holds one of them."""
-
-    def __init__(self, scratch: Scratch, names: Sequence[str]) -> None:
-        super().__init__()
-        self._scratch = scratch
-        self._names = list(names)
-        self._rest = memoryview(b"")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._rest and self._names:
-            self._rest = memoryview(self._scratch.read(self._names.pop(0))).cast("B")
-        size = min(len(buffer), len(self._rest))
-        buffer[:size], self._rest = self._rest[:size], self._rest[size:]
-        return size
+def _join(scratch: Scratch, names: Iterable[str], out: IO[bytes]) -> None:
+    for name in names:
+        out.write(scratch.read(name))
 
 
 def _spelled(value: Any) -> str:
