@@ -2,11 +2,11 @@
 
 import logging
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.values import dataclass
 from omnigraph.changes.commit import gap_at
 from omnigraph.changes.compare import AFTER_ROW, BEFORE_ROW, Op, TableState, changed_entities, changed_in_bucket
 from omnigraph.changes.filled import with_filled

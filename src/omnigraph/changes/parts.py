@@ -5,8 +5,9 @@ where nothing went away, since then every row tells by itself whether it is new;
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from omnigraph.base.values import dataclass
 from omnigraph.changes.commit import gap_at
 from omnigraph.changes.compare import TableState, change_bytes, is_told_by_history
 from omnigraph.changes.entities import ChangedType

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import timedelta
 
 import pyarrow as pa
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.type_names import only_one
 from omnigraph.changes.feed import COMMITS_DEFAULT, Feed
 from omnigraph.engine.local import LocalEngine

@@ -4,9 +4,10 @@ Spark asks again for the beginning of a query when it repeats the first batch, a
 The end of the first batch therefore says where it began: a head that has moved since must not move the beginning.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from omnigraph.base.values import dataclass
 from omnigraph.manifest.commits import Commit
 
 

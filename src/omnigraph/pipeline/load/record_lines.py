@@ -1,10 +1,10 @@
 """Frames of records: each row is one line of graph NDJSON, so that nodes and edges of all types come in one frame."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Catalog
 from omnigraph.errors import Usage
 from omnigraph.records.parse import ParsedChunk, parse_chunk

@@ -6,7 +6,6 @@ still rejects the load: nobody can say which of two equal keys is the bad one.
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any
@@ -14,6 +13,7 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.values import dataclass
 from omnigraph.pipeline.load.record_lines import VALUE, RecordLines
 from omnigraph.pipeline.load.tables import RowsOfType
 from omnigraph.pipeline.outputs import appearing_file
