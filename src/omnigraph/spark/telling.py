@@ -53,6 +53,8 @@ def _telling(method: Callable[..., Any]) -> Callable[..., Any]:
 def _told() -> Iterator[None]:
     try:
         yield
+    except NotImplementedError:
+        raise  # how Spark finds out what a source can do
     except Exception as failure:
         if _IN_WORKER not in os.environ.items() or _HIDING in os.environ:
             raise
