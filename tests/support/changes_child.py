@@ -9,10 +9,11 @@ import sys
 from typing import Any
 
 from omnigraph.spark import register
-from spark_session import program_session
 
 
 def main(uri: str, url: str, directory: str, step: str) -> None:
+    from spark_session import program_session  # beside this program
+
     spark = program_session(url)
     register(spark)
     follow_changes(spark, uri, directory, until_head=step == "once")

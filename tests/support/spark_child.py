@@ -10,10 +10,11 @@ import sys
 
 import omnigraph
 from omnigraph.spark import register
-from spark_session import program_session
 
 
 def main(uri: str, url: str, directory: str, *steps: str) -> None:
+    from spark_session import program_session  # beside this program
+
     spark = program_session(url)
     register(spark)
     people = spark.sql("SELECT concat('p', id) AS name, CAST(id AS INT) AS age FROM range(0, 90, 1, 3)")
