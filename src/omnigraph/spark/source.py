@@ -24,7 +24,7 @@ from omnigraph.spark.telling import sentence_first
 from omnigraph.spark.writing import FrameWriter, WriteOptions
 
 
-@sentence_first("schema", "reader", "streamReader", "writer", "streamWriter")
+@sentence_first("schema", "reader", "writer", "streamWriter")  # not `streamReader`: behind it, Spark fails by itself
 class OmniGraphSource(DataSource):
     """Reads and writes one type of a graph; `options` has the names that each of them takes.
 
