@@ -1,10 +1,10 @@
 """What `lint` found, as a document and as text."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from omnigraph.base.units import counted
+from omnigraph.base.values import dataclass
 from omnigraph.cli.output import Column, Grid, Json, Text
 
 if TYPE_CHECKING:  # what checks queries is imported when there is something to check

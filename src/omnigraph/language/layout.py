@@ -5,9 +5,11 @@ module's. What it needs to know of a language comes in as a `Layout`: which toke
 kind of block that is. A block that may stand on one line does so when it fits and holds no comment.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Final
+
+from omnigraph.base.values import dataclass
 
 Token = tuple[str, str, int, int]
 """Kind, text, start and end; a sign is its own kind, a comment has the kind `comment`."""

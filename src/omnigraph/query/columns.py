@@ -1,8 +1,8 @@
 """The columns of a result: their kinds in the words of documents, and their Arrow types."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Scalar
 from omnigraph.query.typed import CheckedRead, Column, NodeReference
 

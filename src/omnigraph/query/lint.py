@@ -1,10 +1,10 @@
 """Looking at a whole query file: whether every query parses and fits the schema, and what looks forgotten."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Catalog, EdgeType, EntityKind, EntityType, NodeType
 from omnigraph.errors import MixedMutation, ParseError, QueryTypeError
 from omnigraph.language.query import parse_queries
@@ -38,7 +38,7 @@ class LintFinding:
     query_names: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TypeUse:
     """A type that a query reads or writes."""
 

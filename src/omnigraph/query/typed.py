@@ -6,10 +6,10 @@ days and a DateTime milliseconds since the epoch.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import EdgeType, EntityType, NodeType, PropertyType, Scalar
 from omnigraph.language.query.syntax import AggregateFunction, Comparison, Operator
 

@@ -4,13 +4,13 @@ import os
 import stat
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from omnigraph import errors
 from omnigraph.base.units import counted
+from omnigraph.base.values import dataclass
 from omnigraph.cli.command import command
 from omnigraph.cli.files import read_text_file
 from omnigraph.cli.invocation import Invocation

@@ -3,9 +3,10 @@
 Spans take no part in comparisons, so two trees are equal when they say the same thing. Comments are not kept.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
+from omnigraph.base.values import dataclass
 from omnigraph.language.source import Name, SourceText, Span
 
 AggregateFunction = Literal["count", "sum", "avg", "min", "max"]

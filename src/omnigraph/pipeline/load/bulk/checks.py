@@ -6,9 +6,9 @@ both engines run the same text.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Catalog, EdgeType, EntityType, NodeType, TableKey
 from omnigraph.engine.interface import Engine, Produced
 from omnigraph.pipeline.load.bulk.screening import Screening
@@ -74,7 +74,7 @@ class LoadCheck:
     def _identity_checks(self, views: Views, counts: Mapping[TableKey, int], limit: int) -> Iterator[Check]:
         for key, table in sorted(self.incoming.items()):
             is_keyed = isinstance(table.entity, NodeType) and table.entity.key is not None
-            if counts[key] < table.rows and (self.mode != "merge" or is_keyed):
+            if counts[key] < table.rows and (self.mode != "merge" or is_keyed) and not table.has_newest:
                 yield self._repeated(views, table.entity, limit)
             if self.mode == "append" and not table.is_all_new(self.mode):
                 yield _existing(views, table.entity, limit)

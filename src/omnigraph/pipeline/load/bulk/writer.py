@@ -6,11 +6,12 @@ append or an overwrite stay good when the head moves, because they belong to the
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import pyarrow as pa
 
 from omnigraph.base.events import Events, phase
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.arrow import table_schema
 from omnigraph.catalog.model import EntityType, TableKey
 from omnigraph.engine.interface import Engine, Produced
@@ -207,7 +208,8 @@ class BulkLoadWriter:
         incoming = {}
         for key, tasks in sorted(files.items()):
             entity = load.catalog.type_by_table_key[key]
-            schema = incoming_schema(entity, has_meaning=looks_for_meaning(entity, load.mode))
+            has_meaning = looks_for_meaning(entity, load.mode)
+            schema = incoming_schema(entity, has_meaning=has_meaning, newest_by=load.newest_by)
             relation = Produced(schema=schema, read=read_keys, tasks=tuple(tasks), rows=rows[key])
             incoming[key] = IncomingKeys(entity=entity, relation=relation, rows=rows[key], ids_given=given[key])
         return incoming
