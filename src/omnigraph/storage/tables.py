@@ -7,7 +7,7 @@ the main line, so nothing above this module ever sees a Lance URI or passes a da
 
 import logging
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
 from pathlib import Path
@@ -41,6 +41,7 @@ _METADATA_CACHE_BYTES = 256 << 20
 _SORT_BYTES_MAX = 256 * 2**20
 _CHUNK_BYTES = 64 * 2**20
 _LOOKUP_BY_FILTER_MAX = 2_000
+_BLOCK_ROWS = 1 << 20
 """Up to this many values a lookup goes through the scalar index as an IN list; above, one column scan is cheaper."""
 
 
@@ -162,9 +163,10 @@ class Table:
         with_row_ids: bool = False,
         with_row_addresses: bool = False,
         fragment_ids: Sequence[int] | None = None,
+        row_ids: pa.Array | None = None,
         insists_on_index: bool = False,
     ) -> pa.RecordBatchReader:
-        """Stream rows, of all fragments or of some; blobs come as plain binary.
+        """Stream rows, of all fragments or of some, all of them or those with some row ids; blobs come as binary.
 
         `where` is a filter as `filters.py` spells it, or an Arrow expression.
         An index is derived state: where one cannot be read, the rows are looked through without it, unless the caller
@@ -180,6 +182,7 @@ class Table:
             "with_row_address": with_row_addresses,
             "fragments": fragments if fragment_ids is not None else None,
             "blob_handling": "all_binary",
+            "row_addr_allowlist": None if row_ids is None else _serialized(row_ids),
         }
         reader = self._reader(options)
         may_use_index = where is not None and not insists_on_index
@@ -256,21 +259,14 @@ class Table:
     def _matching_row_ids(self, column: str, wanted: pa.Array) -> pa.Array:
         wanted = _one_zero(wanted)
         found = [
-            batch.filter(pc.is_in(_one_zero(batch[column]), value_set=wanted))[ROW_ID]
-            for batch in self.scan([column], with_row_ids=True)
+            rows.filter(pc.is_in(_one_zero(rows[column]), value_set=wanted))[ROW_ID]
+            for rows in _in_blocks(self.scan([column], with_row_ids=True))
         ]
-        return pa.concat_arrays(found) if found else pa.array([], pa.uint64())
+        return pa.chunked_array([chunk for part in found for chunk in part.chunks], pa.uint64()).combine_chunks()
 
     def take(self, row_ids: pa.Array, columns: Sequence[str]) -> pa.Table:
         """Return the rows with these row ids, in no particular order, with row ids and addresses."""
-        if len(row_ids) == 0:
-            return self.read(columns, where="false", with_row_ids=True, with_row_addresses=True)
-        pieces = []
-        for start in range(0, len(row_ids), 100_000):
-            ids = row_ids.slice(start, 100_000).to_pylist()
-            where = f"{ROW_ID} IN ({', '.join(map(str, ids))})"
-            pieces.append(self.read(columns, where=where, with_row_ids=True, with_row_addresses=True))
-        return pa.concat_tables(pieces)
+        return self.scan(columns, with_row_ids=True, with_row_addresses=True, row_ids=row_ids).read_all()
 
     def _reader(self, options: Mapping[str, Any]) -> pa.RecordBatchReader:
         with self._reading():
@@ -308,6 +304,27 @@ class Table:
 
     def _reading(self) -> Any:
         return translated(doing=f"reading {self.address.path} version {self.version}", uri=self.address.path)
+
+
+def _in_blocks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Put batches together to a million rows: whoever searches them for a set makes its table once for each block."""
+    block: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        block.append(batch)
+        rows += batch.num_rows
+        if rows >= _BLOCK_ROWS:
+            yield pa.Table.from_batches(block)
+            block, rows = [], 0
+    if block:
+        yield pa.Table.from_batches(block)
+
+
+def _serialized(row_ids: pa.Array) -> bytes:
+    """Spell a set of row ids as scans take it: spelled as a filter, a hundred thousand take a second to parse."""
+    from lance.dataset import serialize_row_addrs
+
+    return bytes(serialize_row_addrs(row_ids.to_pylist()))
 
 
 def _one_zero(values: pa.Array) -> pa.Array:
