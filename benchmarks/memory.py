@@ -1,6 +1,7 @@
 """The memory of a process and all that it started, looked at several times a second."""
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
 from typing import Self
@@ -29,6 +30,29 @@ class MemoryWatch:
     def _watch(self) -> None:
         while not self._ended.wait(_PAUSE_SECONDS):
             self.peak_bytes = max(self.peak_bytes, sum(map(_resident_bytes, _family(self._pid))))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Process:
+    """One of the processes that another started, and theirs."""
+
+    name: str
+    peak_bytes: int
+    """The most that it ever had."""
+
+
+def processes_below(pid: int) -> list[Process]:
+    """Look at all that a process started, and what these did."""
+    found = []
+    for child in _family(pid)[1:]:
+        try:
+            lines = Path(f"/proc/{child}/status").read_text().splitlines()
+        except OSError:
+            continue  # it ended meanwhile
+        fields = {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
+        peak = int(fields.get("VmHWM", "0 kB").split()[0]) * 1024
+        found.append(Process(name=fields["Name"], peak_bytes=peak))
+    return found
 
 
 def _family(pid: int) -> list[int]:

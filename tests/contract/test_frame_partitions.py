@@ -16,13 +16,15 @@ from omnigraph.engine.local import LocalEngine
 from omnigraph.errors import ConstraintViolation, OmniError, Usage
 from omnigraph.graph import Graph
 from omnigraph.manifest.commits import Commit
-from omnigraph.pipeline.load.bulk import partitions
+from omnigraph.pipeline.load import frames
+from omnigraph.pipeline.load.bulk import held, partitions
 from omnigraph.pipeline.load.bulk.partitions import PARTITIONS_MAX, PartitionKept, keep_partition
 from omnigraph.pipeline.load.frames import FrameLoad
 from omnigraph.pipeline.load.once import StreamBatch
 from omnigraph.spark.options import WRITE, Options
 from omnigraph.spark.writing import WriteOptions
 from omnigraph.storage.store import GraphStore
+from omnigraph.storage.tables import Table
 from omnigraph.writes.context import GraphContext
 from support import batch_child
 
@@ -63,8 +65,18 @@ def codes(graph: Graph) -> list[str]:
     return sorted(graph.snapshot().table("Port").to_arrow()["id"].to_pylist())
 
 
+@pytest.fixture(params=["few", "together", "apart"])
+def way(request, monkeypatch) -> str:
+    """How partitions become a commit: as a small load, as pieces made of several of them, or each by itself."""
+    if request.param == "together":
+        monkeypatch.setattr(frames, "are_few", lambda _: False)
+    if request.param == "apart":
+        monkeypatch.setattr(partitions, "may_wait", lambda _, __: False)
+    return str(request.param)
+
+
 @pytest.mark.parametrize("mode", ["append", "merge", "overwrite"])
-def test_only_the_attempts_that_are_committed_count(graph, mode):
+def test_only_the_attempts_that_are_committed_count(graph, mode, way):
     load = begin(graph, mode)
     keep_partition(load.task, 0, batches("lost", "a"))
     keep_partition(load.task, 1, batches("b"))
@@ -100,6 +112,86 @@ def test_a_large_partition_is_kept_in_several_pieces_with_rows_counted_over_all(
     with pytest.raises(ConstraintViolation, match=r"Port 'b' occurs at <frame>:2 and again at <frame>:5"):
         commit(load, graph, second, first)
     assert (codes(graph), Path(graph.uri, "__staging").exists()) == ([], False)
+
+
+def test_places_are_those_of_the_frame_whichever_way_partitions_go(graph, way):
+    graph.load(b'{"type":"Port","data":{"code":"old"}}', mode="append")
+    load = begin(graph)
+    parts = [batches("a", "b"), [], batches("c"), batches("d", "a", "old")]
+    kept = [keep_partition(load.task, number, part) for number, part in enumerate(parts)]
+
+    with pytest.raises(ConstraintViolation) as rejected:
+        commit(load, graph, *reversed(kept))
+
+    assert [entry["message"] for entry in rejected.value.details["errors"]] == [
+        "Port 'a' occurs at <frame>:1 and again at <frame>:5",
+        "Port 'old' exists already",
+    ]
+    assert [(entry["file"], entry["line"]) for entry in rejected.value.details["errors"]] == [
+        ("<frame>", 5),
+        ("<frame>", 6),
+    ]
+    assert not Path(graph.uri, "__staging").exists()
+
+
+def test_many_small_partitions_become_one_data_file(graph, monkeypatch):
+    monkeypatch.setattr(held, "IN_MEMORY_BYTES_MAX", 100)
+    load = begin(graph)
+    kept = [keep_partition(load.task, number, batches(f"a{number}", f"b{number}")) for number in range(9)]
+
+    commit(load, graph, *kept)
+
+    assert codes(graph) == sorted(f"{letter}{number}" for letter in "ab" for number in range(9))
+    assert len(list(Path(graph.uri).glob("nodes/*/data/*.lance"))) == 1
+
+
+def test_a_partition_waits_with_its_share_of_what_fits_and_with_next_to_nothing_always():
+    share = held.IN_MEMORY_BYTES_MAX
+
+    assert [held.may_wait(size, 0) for size in (share, share + 1)] == [True, False]
+    assert [held.may_wait(size, 3) for size in (share // 4, share // 4 + 1)] == [True, False]
+    assert held.may_wait(1_000, PARTITIONS_MAX - 1)
+
+
+@pytest.mark.parametrize("mode", ["append", "merge"])
+def test_few_rows_are_checked_without_looking_through_what_is_stored(local_root, mode, monkeypatch):
+    graph = omnigraph.init(
+        local_root,
+        "node Port { code: String @key  depth: I32? @unique }\nedge Leg: Port -> Port @card(0..2) { miles: I32? }",
+    )
+    graph.load(
+        b"".join(b'{"type":"Port","data":{"code":"p%d","depth":%d}}\n' % (n, n) for n in range(50)), mode="append"
+    )
+    whole_tables: list[str] = []
+    scan = Table.scan
+
+    def watched(table, columns=None, **options):
+        if options.get("where") is None:
+            whole_tables.append(table.address.path)
+        return scan(table, columns, **options)
+
+    monkeypatch.setattr(Table, "scan", watched)
+    for type_name, rows in {
+        "Port": pa.table({"code": ["x", "y"], "depth": pa.array([100, 101], pa.int32())}),
+        "Leg": pa.table({"from": ["x", "p7"], "to": ["p3", "y"]}),
+    }.items():
+        load = FrameLoad.begin(
+            context_of(graph),
+            type_name=type_name,
+            names=rows.column_names,
+            mode=mode,
+            branch="main",
+            actor_id=None,
+            max_errors=20,
+        )
+        kept = keep_partition(load.task, 0, rows.to_batches())
+        staged = [path for path in Path(graph.uri, "__staging").rglob("*") if path.is_file()]
+        assert len(staged) == 1
+        assert commit(load, graph, kept) is not None
+
+    assert whole_tables == []
+    monkeypatch.undo()
+    assert graph.snapshot().table("Leg").count_rows() == 2
 
 
 def test_an_attempt_that_fails_leaves_nothing_behind(graph):

@@ -158,12 +158,13 @@ class Table:
         *,
         where: Any = None,
         limit: int | None = None,
+        offset: int | None = None,
         with_row_ids: bool = False,
         with_row_addresses: bool = False,
         fragment_ids: Sequence[int] | None = None,
         insists_on_index: bool = False,
     ) -> pa.RecordBatchReader:
-        """Stream rows, of all fragments or of some; blobs come as plain binary.
+        """Stream rows, of all fragments or of some, `limit` of them behind the first `offset`; blobs as plain binary.
 
         `where` is a filter as `filters.py` spells it, or an Arrow expression.
         An index is derived state: where one cannot be read, the rows are looked through without it, unless the caller
@@ -175,6 +176,7 @@ class Table:
             "columns": list(columns) if columns is not None else None,
             "filter": where,
             "limit": limit,
+            "offset": offset,
             "with_row_id": with_row_ids,
             "with_row_address": with_row_addresses,
             "fragments": fragments if fragment_ids is not None else None,

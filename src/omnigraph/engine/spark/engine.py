@@ -34,6 +34,9 @@ from omnigraph.errors import SparkJobFailed
 LONE_ROWS_MAX = 4 << 20
 """Rows that a statement reads on one worker: a few hundred megabytes of keys, and a fraction of a shuffle's time."""
 
+_SPREAD_PER_SLOT = 4
+"""Groups find their task by a hash; with so many tasks none of them gets most of the groups."""
+
 _CANCELLED = "the Spark job was cancelled and nothing was committed"
 
 
@@ -128,7 +131,9 @@ class SparkEngine:
 
             def run() -> pa.Table:
                 with self._query(relations, statement) as frame:
-                    return frame.groupBy(by).applyInArrow(group_runner(function, reports), OUTCOME_TYPE).toArrow()
+                    # One worker may have run the statement, and would keep all groups, since they are where it is.
+                    spread = frame.repartition(_SPREAD_PER_SLOT * self.slots, by)
+                    return spread.groupBy(by).applyInArrow(group_runner(function, reports), OUTCOME_TYPE).toArrow()
 
             outcomes = self._run_statement(run, group)
         for outcome in outcomes[OUTCOME].to_pylist():

@@ -13,12 +13,13 @@ from omnigraph.base.events import Events
 from omnigraph.engine.interface import Engine
 from omnigraph.manifest.commits import Commit, check_actor, check_message
 from omnigraph.pipeline.load.bulk.buckets import Buckets
+from omnigraph.pipeline.load.bulk.held import are_few, put_together, read_few
 from omnigraph.pipeline.load.bulk.partitions import FrameTask, PartitionKept, kept_frame
 from omnigraph.pipeline.load.bulk.reading import KeptPieces, LoadTask
-from omnigraph.pipeline.load.bulk.writer import BulkLoadWriter, load_task, stored_rows
+from omnigraph.pipeline.load.bulk.writer import BulkLoadWriter, file_names, load_task, placed, stored_rows
 from omnigraph.pipeline.load.once import OnceWriter, StreamBatch
 from omnigraph.pipeline.load.tables import ColumnMap
-from omnigraph.pipeline.load.writer import LoadMode
+from omnigraph.pipeline.load.writer import IncomingTable, LoadMode, LoadWriter
 from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.store import GraphStore
 from omnigraph.storage.worker_files import shared_with_workers
@@ -43,6 +44,45 @@ class FrameInput:
         """Compute the frame once, and keep its rows where they are computed."""
         task = FrameTask.of(load, self.type_name, self.columns, self.names)
         return kept_frame(load, tuple(self.keep(task)))
+
+
+def frame_writer(
+    store: GraphStore,
+    engine: Engine,
+    kept: KeptPieces,
+    *,
+    ir_hash: str,
+    seen_head: str,
+    branch: str,
+    actor_id: str | None,
+    events: Events,
+) -> LoadWriter | BulkLoadWriter:
+    """Describe the load of a frame: few rows here and by looking up their keys, many on the engine.
+
+    Raises with every bad record counted and the first few shown.
+    """
+    places = placed(kept)
+    if not are_few(kept):
+        return BulkLoadWriter.of(
+            engine,
+            put_together(engine, kept, events),
+            ir_hash=ir_hash,
+            seen_head=seen_head,
+            branch=branch,
+            actor_id=actor_id,
+            events=events,
+        )
+    types = kept.load.catalog.type_by_table_key
+    return LoadWriter(
+        incoming={key: IncomingTable.of(types[key], rows) for key, rows in read_few(kept, places, store).items()},
+        files=tuple(file_names(kept.pieces)),
+        ir_hash=ir_hash,
+        seen_head=seen_head,
+        mode=kept.load.mode,
+        branch=branch,
+        actor_id=actor_id,
+        max_errors=kept.load.max_errors,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +138,8 @@ class FrameLoad:
         with ExitStack() as ending:
             ending.callback(Scratch(context.store, load.operation_id).clear_at_end, events)
             ending.enter_context(shared_with_workers(context.store, load.operation_id))
-            writer = BulkLoadWriter.of(
+            writer = frame_writer(
+                context.store,
                 context.engine,
                 kept_frame(load, partitions),
                 ir_hash=self.ir_hash,

@@ -49,6 +49,10 @@ class LoadTask:
         """Name the facets of all types in a part of a piece."""
         return f"{self._folder(ordinal)}facets-{ordinal}-{part}"
 
+    def held_name(self, ordinal: int) -> str:
+        """Name the rows of all types in a piece that waits."""
+        return f"{self._folder(ordinal)}held-{ordinal}"
+
     def _folder(self, ordinal: int) -> str:
         return self.folder_by_piece[ordinal]
 
@@ -84,6 +88,8 @@ class PieceOutcome:
     tables: tuple[PieceTable, ...] = field(default=())
     folder: str = ""
     """Where in the scratch this attempt kept its files."""
+    held_bytes: int = 0
+    """How large the rows are that wait as they are (`held.py`); 0 if everything was done that can be done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,10 +122,11 @@ def new_folder() -> str:
 
 
 def keep_piece(
-    load: LoadTask, scratch: Scratch, ordinal: int, chunks: Iterable[ParsedChunk], *, folder: str
+    load: LoadTask, scratch: Scratch, ordinal: int, chunks: Iterable[ParsedChunk], *, folder: str, waits: bool = False
 ) -> PieceOutcome:
-    """Keep the records of one piece, unless one of them is wrong."""
-    keeper = _Keeper(replace(load, folder_by_piece={ordinal: folder}), scratch, ordinal)
+    """Keep the records of one piece, unless one of them is wrong; those of a piece that waits just as they are."""
+    load = replace(load, folder_by_piece={ordinal: folder})
+    keeper = _Holder(load, scratch, ordinal) if waits else _Keeper(load, scratch, ordinal)
     findings = FindingCollector(limit=load.max_errors)
     lines = 0
     for parsed in chunks:
@@ -130,7 +137,14 @@ def keep_piece(
         else:
             keeper.add(parsed.tables)
     tables = () if findings else keeper.finish()
-    return PieceOutcome(ordinal=ordinal, lines=lines, findings=findings.result(), tables=tables, folder=folder)
+    return PieceOutcome(
+        ordinal=ordinal,
+        lines=lines,
+        findings=findings.result(),
+        tables=tables,
+        folder=folder,
+        held_bytes=keeper.held_bytes if tables else 0,
+    )
 
 
 def looks_for_meaning(entity: EntityType, mode: LoadMode) -> bool:
@@ -138,8 +152,37 @@ def looks_for_meaning(entity: EntityType, mode: LoadMode) -> bool:
     return mode == "merge" and isinstance(entity, EdgeType)
 
 
+class _Holder:
+    """Takes the rows of a small piece as they are parsed, and keeps them in one file until somebody asks for them."""
+
+    def __init__(self, load: LoadTask, scratch: Scratch, ordinal: int) -> None:
+        self._scratch = scratch
+        self._name = load.held_name(ordinal)
+        self._parts: dict[TableKey, list[pa.Table]] = defaultdict(list)
+        self.held_bytes = 0
+
+    def add(self, tables: Mapping[TableKey, pa.Table]) -> None:
+        for table_key, table in tables.items():
+            self._parts[table_key].append(table)
+
+    def forget(self) -> None:
+        self._parts.clear()
+
+    def finish(self) -> tuple[PieceTable, ...]:
+        tables = {key: pa.concat_tables(parts) for key, parts in sorted(self._parts.items())}
+        if tables:
+            self._scratch.write_tables(self._name, tables)
+        self.held_bytes = sum(rows.nbytes for rows in tables.values())
+        return tuple(
+            PieceTable(table_key=key, part=0, rows=len(rows), ids_given=len(rows) - rows["id"].null_count)
+            for key, rows in tables.items()
+        )
+
+
 class _Keeper:
     """Takes the rows of a piece as they are parsed, and writes them whenever there are enough for good data files."""
+
+    held_bytes = 0
 
     def __init__(self, load: LoadTask, scratch: Scratch, ordinal: int) -> None:
         self._scratch = scratch

@@ -79,14 +79,14 @@ def read_pieces(engine: Engine, load: LoadTask, pieces: Sequence[InputPiece], ev
         return KeptPieces.of(load, pieces, engine.map(read_piece, tasks, weights=weights, watch=reading.reach))
 
 
-def _placed(kept: KeptPieces) -> Places:
+def placed(kept: KeptPieces) -> Places:
     """Find out where the records of pieces stand; raise with every bad record counted and the first few shown."""
     places = Places(kept.pieces, {outcome.ordinal: outcome.lines for outcome in kept.outcomes})
     findings = FindingCollector(limit=kept.load.max_errors)
     for outcome in kept.outcomes:
         findings.include(outcome.findings)
     if findings:
-        raise rejected(places.located(findings.result()), files=_file_names(kept.pieces))
+        raise rejected(places.located(findings.result()), files=file_names(kept.pieces))
     return places
 
 
@@ -136,7 +136,7 @@ class BulkLoadWriter:
             events=events,
             load=kept.load,
             pieces=kept.pieces,
-            places=_placed(kept),
+            places=placed(kept),
             outcomes=kept.outcomes,
             ir_hash=ir_hash,
             seen_head=seen_head,
@@ -172,7 +172,7 @@ class BulkLoadWriter:
             counts = check.find(findings)
         self.rows_loaded = dict(counts)
         if findings:
-            raise rejected(self.places.located(findings.result()), files=_file_names(self.pieces))
+            raise rejected(self.places.located(findings.result()), files=file_names(self.pieces))
         changes = self._changes(load, check.views(counts))
         with phase(self.events, "preparing the commit", total=len(changes), unit="tables") as preparing:
             tables = tuple(self._prepared(capture, load, changes, identity, preparing.advance))
@@ -285,5 +285,6 @@ class BulkLoadWriter:
         return changes
 
 
-def _file_names(pieces: Iterable[PlacedPiece]) -> list[str]:
+def file_names(pieces: Iterable[PlacedPiece]) -> list[str]:
+    """Return what the files of pieces are called, in their order."""
     return list({piece.file.index: piece.file.name for piece in pieces}.values())
