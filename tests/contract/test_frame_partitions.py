@@ -153,45 +153,120 @@ def test_a_partition_waits_with_its_share_of_what_fits_and_with_next_to_nothing_
     assert held.may_wait(1_000, PARTITIONS_MAX - 1)
 
 
-@pytest.mark.parametrize("mode", ["append", "merge"])
-def test_few_rows_are_checked_without_looking_through_what_is_stored(local_root, mode, monkeypatch):
-    graph = omnigraph.init(
-        local_root,
-        "node Port { code: String @key  depth: I32? @unique }\nedge Leg: Port -> Port @card(0..2) { miles: I32? }",
+NETWORK = """
+node Port { code: String @key  depth: I32? @unique }
+edge Leg: Port -> Port { miles: I32? }
+edge Berth: Port -> Port @card(0..2) { miles: I32? }
+"""
+
+
+@pytest.fixture
+def network(local_root: str) -> Graph:
+    graph = omnigraph.init(local_root, NETWORK)
+    lines = (b'{"type":"Port","data":{"code":"p%d","depth":%d}}\n' % (number, number) for number in range(50))
+    graph.load(b"".join(lines), mode="append")
+    return graph
+
+
+def begin_rows(graph: Graph, type_name: str, rows: pa.Table, mode: str = "append") -> FrameLoad:
+    return FrameLoad.begin(
+        context_of(graph),
+        type_name=type_name,
+        names=rows.column_names,
+        mode=mode,
+        branch="main",
+        actor_id=None,
+        max_errors=20,
     )
-    graph.load(
-        b"".join(b'{"type":"Port","data":{"code":"p%d","depth":%d}}\n' % (n, n) for n in range(50)), mode="append"
-    )
-    whole_tables: list[str] = []
+
+
+@pytest.fixture
+def whole_scans(monkeypatch) -> list[str]:
+    """Tables that were looked through without any filter."""
+    found: list[str] = []
     scan = Table.scan
 
     def watched(table, columns=None, **options):
         if options.get("where") is None:
-            whole_tables.append(table.address.path)
+            found.append(table.address.path)
         return scan(table, columns, **options)
 
     monkeypatch.setattr(Table, "scan", watched)
-    for type_name, rows in {
-        "Port": pa.table({"code": ["x", "y"], "depth": pa.array([100, 101], pa.int32())}),
-        "Leg": pa.table({"from": ["x", "p7"], "to": ["p3", "y"]}),
-    }.items():
-        load = FrameLoad.begin(
-            context_of(graph),
-            type_name=type_name,
-            names=rows.column_names,
-            mode=mode,
-            branch="main",
-            actor_id=None,
-            max_errors=20,
-        )
-        kept = keep_partition(load.task, 0, rows.to_batches())
-        staged = [path for path in Path(graph.uri, "__staging").rglob("*") if path.is_file()]
-        assert len(staged) == 1
-        assert commit(load, graph, kept) is not None
+    return found
 
-    assert whole_tables == []
-    monkeypatch.undo()
-    assert graph.snapshot().table("Leg").count_rows() == 2
+
+PORTS = pa.table({"code": ["x", "y"], "depth": pa.array([100, 101], pa.int32())})
+LEGS = pa.table({"from": ["x", "p7"], "to": ["p3", "y"]})
+
+
+@pytest.mark.parametrize("mode", ["append", "merge"])
+def test_few_rows_are_checked_without_looking_through_what_is_stored(network, mode, whole_scans):
+    for type_name, rows in (("Port", PORTS), ("Leg", LEGS), ("Berth", LEGS)):
+        load = begin_rows(network, type_name, rows, mode)
+        kept = keep_partition(load.task, 0, rows.to_batches())
+        assert len([path for path in Path(network.uri, "__staging").rglob("*") if path.is_file()]) == 1
+        assert commit(load, network, kept) is not None
+
+    assert whole_scans == []
+    assert [network.snapshot().table(name).count_rows() for name in ("Port", "Leg", "Berth")] == [52, 2, 2]
+
+
+def test_workers_of_an_append_ask_what_is_stored_and_the_commit_does_not(network, whole_scans, monkeypatch):
+    monkeypatch.setattr(partitions, "may_wait", lambda _, __: False)
+    for type_name, rows in (("Port", PORTS), ("Leg", LEGS)):
+        load = begin_rows(network, type_name, rows)
+        kept = [keep_partition(load.task, 3, rows.slice(1).to_batches())]
+        kept.append(keep_partition(load.task, 0, rows.slice(0, 1).to_batches()))
+        assert {table.suspects for part in kept for outcome in part.outcomes for table in outcome.tables} == {0}
+        assert commit(load, network, *kept) is not None
+
+    assert whole_scans == []
+    assert [network.snapshot().table(name).count_rows() for name in ("Port", "Leg")] == [52, 2]
+
+
+@pytest.mark.parametrize(
+    ("type_name", "rows", "message"),
+    [
+        ("Port", pa.table({"code": ["x", "p7"]}), "Port 'p7' exists already"),
+        ("Port", pa.table({"code": ["x", "x"]}), "Port 'x' occurs at <frame>:1 and again at <frame>:2"),
+        (
+            "Port",
+            pa.table({"code": ["x", "y"], "depth": pa.array([100, 7], pa.int32())}),
+            "@unique violation on Port.depth: '7' is held by both 'p7' and 'y'",
+        ),
+        (
+            "Port",
+            pa.table({"code": ["x", "y"], "depth": pa.array([100, 100], pa.int32())}),
+            "@unique violation on Port.depth: '100' is held by both 'x' and 'y'",
+        ),
+        ("Leg", pa.table({"from": ["p1", "p2"], "to": ["p2", "gone"]}), "Leg to 'gone': node Port not found"),
+        (
+            "Berth",
+            pa.table({"from": ["p1"] * 3, "to": ["p2"] * 3}),
+            "@card violation on edge Berth: source 'p1' has 3 edges, max 2",
+        ),
+    ],
+)
+def test_every_way_refuses_the_same(network, way, type_name, rows, message):
+    load = begin_rows(network, type_name, rows)
+    parts = rows.to_batches(max_chunksize=1)
+    kept = [keep_partition(load.task, number, [part]) for number, part in enumerate(parts)]
+
+    with pytest.raises(OmniError) as refused:
+        commit(load, network, *kept)
+
+    assert [entry["message"] for entry in refused.value.details["errors"]] == [message]
+
+
+def test_what_workers_found_counts_only_for_the_state_that_they_asked(network, way):
+    rows = pa.table({"from": ["p1"], "to": ["p3"]})
+    load = begin_rows(network, "Leg", rows)
+    kept = keep_partition(load.task, 0, rows.to_batches())
+    with network.write() as batch:
+        batch.delete("Port", ids=["p3"])
+
+    with pytest.raises(ConstraintViolation, match="Leg to 'p3': node Port not found"):
+        commit(load, network, kept)
 
 
 def test_an_attempt_that_fails_leaves_nothing_behind(graph):

@@ -6,7 +6,7 @@ in processes of its own: one begins, many keep a partition each, one commits (`F
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from omnigraph.base import ids
 from omnigraph.base.events import Events
@@ -114,7 +114,7 @@ class FrameLoad:
         buckets = Buckets.for_input(None, stored_rows=stored_rows(capture), slots=context.engine.slots)
         load = load_task(capture, ids.new_ulid(), mode=mode, max_errors=max_errors, buckets=buckets)
         return cls(
-            task=FrameTask.of(load, type_name, ColumnMap(), names),
+            task=FrameTask.of(replace(load, looks_up=True), type_name, ColumnMap(), names),
             ir_hash=capture.snapshot.schema.ir_hash,
             seen_head=capture.snapshot.commit_id,
             branch=branch,

@@ -5,8 +5,8 @@ takes follows what is stored. Otherwise small partitions are put together into p
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -96,12 +96,17 @@ def _tasks(kept: KeptPieces) -> Iterator[HeldTask]:
     for outcome in kept.outcomes:
         is_full = sum(held.held_bytes for held in group) + outcome.held_bytes > _TOGETHER_BYTES
         if group and (is_full or not outcome.held_bytes):
-            yield HeldTask(load=kept.load, outcomes=tuple(group))
+            yield _task(kept.load, group)
             group = []
         if outcome.held_bytes:
             group.append(outcome)
     if group:
-        yield HeldTask(load=kept.load, outcomes=tuple(group))
+        yield _task(kept.load, group)
+
+
+def _task(load: LoadTask, group: Sequence[PieceOutcome]) -> HeldTask:
+    folders = {outcome.ordinal: outcome.folder for outcome in group}
+    return HeldTask(load=replace(load, folder_by_piece=folders), outcomes=tuple(group))
 
 
 def _chunks(task: HeldTask, scratch: Scratch, first: int) -> Iterator[ParsedChunk]:

@@ -10,6 +10,7 @@ from omnigraph.base import ids
 from omnigraph.catalog.model import Catalog, EdgeType, EntityType, TableKey
 from omnigraph.pipeline.load.bulk.buckets import Buckets, Facet, incoming_facets
 from omnigraph.pipeline.load.bulk.keys import incoming_keys
+from omnigraph.pipeline.load.bulk.lookups import LookedUp, can_look_up, look_up
 from omnigraph.pipeline.load.bulk.pieces import InputPiece, PlacedPiece
 from omnigraph.pipeline.load.writer import LoadMode
 from omnigraph.records.findings import FindingCollector, Findings
@@ -34,6 +35,8 @@ class LoadTask:
     mode: LoadMode
     max_errors: int
     buckets: Buckets
+    looks_up: bool = False
+    """Whether workers look up what an append has to know of stored rows (`lookups.py`)."""
     folder_by_piece: Mapping[int, str] = field(default_factory=dict)
     """Where in the scratch the files of a piece are: the folder of the attempt that counts."""
 
@@ -48,6 +51,10 @@ class LoadTask:
     def facets_name(self, ordinal: int, part: int) -> str:
         """Name the facets of all types in a part of a piece."""
         return f"{self._folder(ordinal)}facets-{ordinal}-{part}"
+
+    def missing_name(self, ordinal: int, part: int) -> str:
+        """Name the ends of edges in a part of a piece that no stored node has."""
+        return f"{self._folder(ordinal)}missing-{ordinal}-{part}"
 
     def held_name(self, ordinal: int) -> str:
         """Name the rows of all types in a piece that waits."""
@@ -76,6 +83,10 @@ class PieceTable:
     """How many of the records named themselves."""
     fragments: tuple[str, ...] = ()
     """The data files that are written; none in a merge, which must first know what is stored."""
+    suspects: int | None = None
+    """How many rows met a stored one that they must not meet; None if nobody looked."""
+    has_missing: bool = False
+    """Whether ends of edges were kept that no stored node has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,19 +222,24 @@ class _Keeper:
 
     def _keep_part(self) -> None:
         facets: list[tuple[Facet, pa.Table]] = []
+        missing: list[tuple[Facet, pa.Table]] = []
         for table_key in sorted(self._parts):
             entity = self._load.catalog.type_by_table_key[table_key]
-            kept, keys = self._keep(entity, pa.concat_tables(self._parts[table_key]))
+            kept, keys, looked = self._keep(entity, pa.concat_tables(self._parts[table_key]))
             self._kept.append(kept)
+            missing += looked.missing if looked is not None else ()
             asked = incoming_facets(entity, self._load.mode, has_ids=kept.ids_given > 0)
             facets += [(facet, keys) for facet in asked]
         name = self._load.facets_name(self._ordinal, self._parts_kept)
         self._load.buckets.keep(self._scratch, name, "i", facets)
+        if missing:
+            name = self._load.missing_name(self._ordinal, self._parts_kept)
+            self._load.buckets.keep(self._scratch, name, "m", missing)
         self._parts.clear()
         self._bytes = 0
         self._parts_kept += 1
 
-    def _keep(self, entity: EntityType, rows: pa.Table) -> tuple[PieceTable, pa.Table]:
+    def _keep(self, entity: EntityType, rows: pa.Table) -> tuple[PieceTable, pa.Table, LookedUp | None]:
         load, table_key = self._load, entity.table_key
         given = rows["id"].combine_chunks()
         filled = fill_missing_ids(given)
@@ -238,11 +254,23 @@ class _Keeper:
         else:
             content = rows.select(content_schema(entity).names)
             fragments = load.places[table_key].write_rows(self._scratch.store, content)
+        ids_given = len(given) - given.null_count
+        looked = self._look_up(entity, rows, keys, has_ids=ids_given > 0)
         kept = PieceTable(
             table_key=table_key,
             part=self._parts_kept,
             rows=rows.num_rows,
-            ids_given=len(given) - given.null_count,
+            ids_given=ids_given,
             fragments=fragments,
+            suspects=looked.suspects if looked is not None else None,
+            has_missing=looked is not None and bool(looked.missing),
         )
-        return kept, keys
+        return kept, keys, looked
+
+    def _look_up(self, entity: EntityType, rows: pa.Table, keys: pa.Table, *, has_ids: bool) -> LookedUp | None:
+        load = self._load
+        if not load.looks_up or load.mode != "append" or not can_look_up(entity):
+            return None
+        return look_up(
+            lambda key: load.places[key].open(self._scratch.store), load.catalog, entity, rows, keys, has_ids=has_ids
+        )

@@ -19,6 +19,7 @@ from omnigraph.manifest.commits import CommitKind
 from omnigraph.pipeline.load.bulk.buckets import Buckets
 from omnigraph.pipeline.load.bulk.checks import LoadCheck
 from omnigraph.pipeline.load.bulk.keys import KeyFile, incoming_schema, read_keys
+from omnigraph.pipeline.load.bulk.lookups import asked_tables
 from omnigraph.pipeline.load.bulk.pieces import InputPiece, PlacedPiece, Places
 from omnigraph.pipeline.load.bulk.reading import (
     KeptPieces,
@@ -166,6 +167,7 @@ class BulkLoadWriter:
             stored=lambda entity: self._stored(capture, load, entity),
             screen=lambda screening: self._suspects(capture, load, screening),
             spell_place=self.places.spell,
+            is_looked_up=self._is_looked_up(load),
         )
         findings = FindingCollector(limit=load.max_errors)
         with phase(self.events, "checking"):
@@ -212,13 +214,23 @@ class BulkLoadWriter:
             incoming[key] = IncomingKeys(entity=entity, relation=relation, rows=rows[key], ids_given=given[key])
         return incoming
 
+    def _is_looked_up(self, load: LoadTask) -> bool:
+        """Whether workers looked up what must be known of stored rows, met nothing bad, and it is as it was."""
+        types = self.load.catalog.type_by_table_key
+        asked = {key for found in self._types() for key in asked_tables(load.catalog, types[found])}
+        return all(table.suspects == 0 for outcome in self.outcomes for table in outcome.tables) and all(
+            load.places[key] == self.load.places[key] for key in asked
+        )
+
     def _suspects(self, capture: Capture, load: LoadTask, screening: Screening) -> int:
-        parts = {(outcome.ordinal, table.part) for outcome in self.outcomes for table in outcome.tables}
+        parts = [(outcome.ordinal, table) for outcome in self.outcomes for table in outcome.tables]
+        kept = {load.facets_name(ordinal, table.part) for ordinal, table in parts}
+        kept |= {load.missing_name(ordinal, table.part) for ordinal, table in parts if table.has_missing}
         return count_all_suspects(
             self.engine,
             load,
             screening,
-            incoming=[load.facets_name(ordinal, part) for ordinal, part in sorted(parts)],
+            incoming=sorted(kept),
             stored=lambda key: self._fragments(capture, load, load.catalog.type_by_table_key[key], has_content=False),
             incoming_rows=sum(table.rows for outcome in self.outcomes for table in outcome.tables),
             events=self.events,
