@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import omnigraph
+from contract.bulk_story import row_ids
 from omnigraph.base.events import ignore_events
 from omnigraph.engine.local import LocalEngine
 from omnigraph.errors import ConstraintViolation, OmniError, Usage
@@ -256,6 +257,21 @@ def test_every_way_refuses_the_same(network, way, type_name, rows, message):
         commit(load, network, *kept)
 
     assert [entry["message"] for entry in refused.value.details["errors"]] == [message]
+
+
+def test_a_merge_rewrites_what_changed_and_nothing_else_whichever_way_partitions_go(network, way):
+    rows = pa.table({"code": ["p1", "p2", "new"], "depth": pa.array([1, 200, 201], pa.int32())})
+    before = row_ids(network, "node:Port")
+    for expected in (True, False):
+        load = begin_rows(network, "Port", rows, "merge")
+        parts = enumerate(rows.to_batches(max_chunksize=2))
+        kept = [keep_partition(load.task, number, [part]) for number, part in parts]
+        assert (commit(load, network, *kept) is not None) is expected
+
+    ports = {row["code"]: row["depth"] for row in network.snapshot().table("Port").to_arrow().to_pylist()}
+    assert ports == {f"p{number}": number for number in range(50)} | {"p2": 200, "new": 201}
+    after = row_ids(network, "node:Port")
+    assert {code: after[code] for code in before} == before
 
 
 def test_what_workers_found_counts_only_for_the_state_that_they_asked(network, way):

@@ -16,6 +16,7 @@ from omnigraph.catalog.model import EntityType, TableKey
 from omnigraph.engine.interface import Engine
 from omnigraph.pipeline.load.bulk.pieces import Places
 from omnigraph.pipeline.load.bulk.reading import KeptPieces, LoadTask, PieceOutcome, keep_piece, new_folder
+from omnigraph.pipeline.load.bulk.rewriting import with_rewritten
 from omnigraph.pipeline.load.inputs import IN_MEMORY_BYTES_MAX
 from omnigraph.records.findings import Findings
 from omnigraph.records.parse import ParsedChunk, with_place
@@ -75,7 +76,8 @@ def keep_held(task: HeldTask) -> PieceOutcome:
     load = task.load
     scratch = Scratch(worker_store(load.uri, load.operation_id), load.operation_id)
     first = task.outcomes[0].ordinal
-    return keep_piece(load, scratch, first, _chunks(task, scratch, first), folder=new_folder())
+    outcome = keep_piece(load, scratch, first, _chunks(task, scratch, first), folder=new_folder())
+    return with_rewritten(load, scratch, outcome)
 
 
 def put_together(engine: Engine, kept: KeptPieces, events: Events) -> KeptPieces:
@@ -93,13 +95,14 @@ def put_together(engine: Engine, kept: KeptPieces, events: Events) -> KeptPieces
 
 def _tasks(kept: KeptPieces) -> Iterator[HeldTask]:
     group: list[PieceOutcome] = []
+    size = 0
     for outcome in kept.outcomes:
-        is_full = sum(held.held_bytes for held in group) + outcome.held_bytes > _TOGETHER_BYTES
-        if group and (is_full or not outcome.held_bytes):
+        if group and (size + outcome.held_bytes > _TOGETHER_BYTES or not outcome.held_bytes):
             yield _task(kept.load, group)
-            group = []
+            group, size = [], 0
         if outcome.held_bytes:
             group.append(outcome)
+            size += outcome.held_bytes
     if group:
         yield _task(kept.load, group)
 

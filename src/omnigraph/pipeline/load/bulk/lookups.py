@@ -1,8 +1,8 @@
 """What a worker finds out about stored rows while it holds the incoming ones: it looks their keys up.
 
-The process that commits what came through the data source has no cluster. Whatever an append has to know about stored
-rows is therefore asked where the incoming ones are, many keys at a time through the indexes, and that process compares
-incoming rows among each other only. The answers hold for the versions that were asked; on others all is asked again.
+The process that commits what came through the data source has no cluster. Whatever has to be known about stored rows is
+therefore asked where the incoming ones are, and that process compares incoming rows among each other only. The answers
+hold for the versions that were asked; on others all is asked again.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from omnigraph.catalog.model import Catalog, EdgeType, EntityType, TableKey
 from omnigraph.engine.local import worker_engine
 from omnigraph.pipeline.load.bulk.buckets import Facet, unique_facets
+from omnigraph.pipeline.load.writer import LoadMode
 from omnigraph.storage.tables import Table
 from omnigraph.writes.constraints.keys import key_columns, key_fields, typed
 
@@ -28,9 +29,17 @@ class LookedUp:
     """The ends of edges that no stored node has: some other part must bring them."""
 
 
-def can_look_up(entity: EntityType) -> bool:
-    """Whether stored rows can be asked one part at a time: a bound on the edges of a source takes all of them."""
-    return not isinstance(entity, EdgeType) or entity.cardinality.is_unbounded
+def can_look_up(entity: EntityType, mode: LoadMode, keys: pa.Table) -> bool:
+    """Whether stored rows can be asked one part at a time.
+
+    An overwrite asks what goes, a bound on the edges of a source counts all of them, and an edge that is merged without
+    an id looks for the one that it means, which no other may mean.
+    """
+    if mode == "overwrite":
+        return False
+    if not isinstance(entity, EdgeType):
+        return True
+    return entity.cardinality.is_unbounded and (mode == "append" or not keys["id"].null_count)
 
 
 def asked_tables(catalog: Catalog, entity: EntityType) -> Iterator[TableKey]:
@@ -44,16 +53,17 @@ def asked_tables(catalog: Catalog, entity: EntityType) -> Iterator[TableKey]:
 def look_up(
     open_table: Callable[[TableKey], Table],
     catalog: Catalog,
+    mode: LoadMode,
     entity: EntityType,
     rows: pa.Table,
     keys: pa.Table,
     *,
     has_ids: bool,
 ) -> LookedUp:
-    """Look up ids, unique values and endpoints of some rows of an append."""
+    """Look up ids, unique values and endpoints of some rows of an append; a merge may meet its own ids."""
     table = open_table(entity.table_key)
-    suspects = table.lookup("id", keys["id"].combine_chunks(), ["id"]).num_rows if has_ids else 0
-    for rule, facet in zip(entity.uniques, unique_facets(entity, "append"), strict=True):
+    suspects = table.lookup("id", keys["id"].combine_chunks(), ["id"]).num_rows if has_ids and mode == "append" else 0
+    for rule, facet in zip(entity.uniques, unique_facets(entity, mode), strict=True):
         first = rule.properties[0]
         names = [name for name, _ in key_fields(entity)]
         members = list(dict.fromkeys([*_stored_names(entity), *rule.properties]))
@@ -71,6 +81,7 @@ def _stored_names(entity: EntityType) -> list[str]:
 
 def _shared(facet: Facet, keys: pa.Table, stored: pa.Table) -> int:
     listed = " AND ".join(f"i.{name} = s.{name}" for name in facet.columns)
+    listed += " AND i.owner <> s.owner" if facet.has_owner else ""
     relations = {"i": facet.rows(keys), "s": facet.rows(stored)}
     found = worker_engine(1).sql(relations, f"SELECT count(*) AS shared FROM i SEMI JOIN s ON {listed}")  # noqa: S608
     return int(found["shared"][0].as_py())

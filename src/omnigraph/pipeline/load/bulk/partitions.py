@@ -12,6 +12,7 @@ import pyarrow as pa
 from omnigraph.errors import Usage
 from omnigraph.pipeline.load.bulk.held import may_wait
 from omnigraph.pipeline.load.bulk.reading import KeptPieces, LoadTask, PieceOutcome, keep_piece, new_folder
+from omnigraph.pipeline.load.bulk.rewriting import with_rewritten
 from omnigraph.pipeline.load.sources import InputFile
 from omnigraph.pipeline.load.tables import ColumnMap, RowsOfType, find_entity
 from omnigraph.storage.scratch import Scratch
@@ -94,7 +95,8 @@ def _keep_each(
         # Columns are checked once, by who knows the frame's schema.
         chunks = rows.parse(group, file_index=ordinal, max_errors=load.max_errors, is_start=False)
         waits = is_all and may_wait(sum(batch.nbytes for batch in group), first // PIECES_PER_PARTITION)
-        yield keep_piece(load, scratch, ordinal, chunks, folder=folder, waits=waits)
+        outcome = keep_piece(load, scratch, ordinal, chunks, folder=folder, waits=waits)
+        yield outcome if waits else with_rewritten(load, scratch, outcome)
 
 
 def _groups(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Sequence[pa.RecordBatch], bool]]:

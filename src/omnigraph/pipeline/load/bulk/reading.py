@@ -36,7 +36,7 @@ class LoadTask:
     max_errors: int
     buckets: Buckets
     looks_up: bool = False
-    """Whether workers look up what an append has to know of stored rows (`lookups.py`)."""
+    """Whether workers look up what has to be known of stored rows (`lookups.py`)."""
     folder_by_piece: Mapping[int, str] = field(default_factory=dict)
     """Where in the scratch the files of a piece are: the folder of the attempt that counts."""
 
@@ -82,7 +82,9 @@ class PieceTable:
     ids_given: int
     """How many of the records named themselves."""
     fragments: tuple[str, ...] = ()
-    """The data files that are written; none in a merge, which must first know what is stored."""
+    """The data files that are written; in a merge those of changed rows, if somebody knows what is stored."""
+    removed_addresses: bytes | None = None
+    """In a merge, where the stored rows are that have a successor in the data files; None if nobody looked."""
     suspects: int | None = None
     """How many rows met a stored one that they must not meet; None if nobody looked."""
     has_missing: bool = False
@@ -269,8 +271,14 @@ class _Keeper:
 
     def _look_up(self, entity: EntityType, rows: pa.Table, keys: pa.Table, *, has_ids: bool) -> LookedUp | None:
         load = self._load
-        if not load.looks_up or load.mode != "append" or not can_look_up(entity):
+        if not load.looks_up or not can_look_up(entity, load.mode, keys):
             return None
         return look_up(
-            lambda key: load.places[key].open(self._scratch.store), load.catalog, entity, rows, keys, has_ids=has_ids
+            lambda key: load.places[key].open(self._scratch.store),
+            load.catalog,
+            load.mode,
+            entity,
+            rows,
+            keys,
+            has_ids=has_ids,
         )

@@ -29,7 +29,7 @@ from omnigraph.pipeline.load.bulk.reading import (
     looks_for_meaning,
     read_piece,
 )
-from omnigraph.pipeline.load.bulk.rewriting import rewrite_changed
+from omnigraph.pipeline.load.bulk.rewriting import addresses_of, rewrite_changed
 from omnigraph.pipeline.load.bulk.screening import Screening
 from omnigraph.pipeline.load.bulk.suspects import count_all_suspects
 from omnigraph.pipeline.load.bulk.views import IncomingKeys, Views
@@ -175,7 +175,8 @@ class BulkLoadWriter:
         self.rows_loaded = dict(counts)
         if findings:
             raise rejected(self.places.located(findings.result()), files=file_names(self.pieces))
-        changes = self._changes(load, check.views(counts))
+        is_written = load.mode != "merge" or (check.is_looked_up and self._is_distinct())
+        changes = self._written() if is_written else self._merged(load, check.views(counts))
         with phase(self.events, "preparing the commit", total=len(changes), unit="tables") as preparing:
             tables = tuple(self._prepared(capture, load, changes, identity, preparing.advance))
         metadata = {"mode": load.mode, "rows_loaded": dict(self.rows_loaded)}
@@ -281,13 +282,25 @@ class BulkLoadWriter:
             )
             advance()
 
-    def _changes(self, load: LoadTask, views: Views) -> dict[TableKey, _Change]:
-        """Return what workers wrote for each table; a merge has them write it now."""
+    def _is_distinct(self) -> bool:
+        """Whether no id occurs twice, so that every record stands for an entity."""
+        return sum(self.rows_loaded.values()) == sum(
+            table.rows for outcome in self.outcomes for table in outcome.tables
+        )
+
+    def _written(self) -> dict[TableKey, _Change]:
+        """Return what workers wrote for each table while they read."""
         changes: dict[TableKey, _Change] = defaultdict(_Change)
-        if load.mode != "merge":
-            for table in (table for outcome in self.outcomes for table in outcome.tables):
+        for table in (table for outcome in self.outcomes for table in outcome.tables):
+            if table.fragments:
                 changes[table.table_key].fragments.extend(table.fragments)
-            return changes
+                if table.removed_addresses:
+                    changes[table.table_key].removed.append(addresses_of(table.removed_addresses))
+        return changes
+
+    def _merged(self, load: LoadTask, views: Views) -> dict[TableKey, _Change]:
+        """Have workers write what a merge changes, now that it is known what is stored."""
+        changes: dict[TableKey, _Change] = defaultdict(_Change)
         entities = [load.catalog.type_by_table_key[key] for key in sorted(self._types())]
         with phase(self.events, "merging", total=sum(self.rows_loaded.values()), unit="rows") as merging:
             for part in rewrite_changed(self.engine, views, load, entities, watch=merging.reach):
