@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterable
+from io import BytesIO
 from pathlib import Path
 
 import pyarrow as pa
@@ -116,7 +117,7 @@ def test_a_large_partition_is_kept_in_several_pieces_with_rows_counted_over_all(
 
 
 def test_places_are_those_of_the_frame_whichever_way_partitions_go(graph, way):
-    graph.load(b'{"type":"Port","data":{"code":"old"}}', mode="append")
+    graph.load(BytesIO(b'{"type":"Port","data":{"code":"old"}}'), mode="append")
     load = begin(graph)
     parts = [batches("a", "b"), [], batches("c"), batches("d", "a", "old")]
     kept = [keep_partition(load.task, number, part) for number, part in enumerate(parts)]
@@ -165,7 +166,7 @@ edge Berth: Port -> Port @card(0..2) { miles: I32? }
 def network(local_root: str) -> Graph:
     graph = omnigraph.init(local_root, NETWORK)
     lines = (b'{"type":"Port","data":{"code":"p%d","depth":%d}}\n' % (number, number) for number in range(50))
-    graph.load(b"".join(lines), mode="append")
+    graph.load(BytesIO(b"".join(lines)), mode="append")
     return graph
 
 
@@ -188,7 +189,7 @@ def whole_scans(monkeypatch) -> list[str]:
     scan = Table.scan
 
     def watched(table, columns=None, **options):
-        if options.get("where") is None:
+        if options.get("where") is None and not table.address.path.startswith("__"):
             found.append(table.address.path)
         return scan(table, columns, **options)
 

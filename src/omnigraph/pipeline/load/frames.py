@@ -14,6 +14,7 @@ from omnigraph.engine.interface import Engine
 from omnigraph.manifest.commits import Commit, check_actor, check_message
 from omnigraph.pipeline.load.bulk.buckets import Buckets
 from omnigraph.pipeline.load.bulk.held import are_few, put_together, read_few
+from omnigraph.pipeline.load.bulk.lookups import LOOK_UP_ROWS_MAX
 from omnigraph.pipeline.load.bulk.partitions import FrameTask, PartitionKept, kept_frame
 from omnigraph.pipeline.load.bulk.reading import KeptPieces, LoadTask
 from omnigraph.pipeline.load.bulk.writer import BulkLoadWriter, file_names, load_task, placed, stored_rows
@@ -114,7 +115,9 @@ class FrameLoad:
         buckets = Buckets.for_input(None, stored_rows=stored_rows(capture), slots=context.engine.slots)
         load = load_task(capture, ids.new_ulid(), mode=mode, max_errors=max_errors, buckets=buckets)
         return cls(
-            task=FrameTask.of(replace(load, looks_up=True), type_name, ColumnMap(), names),
+            task=FrameTask.of(
+                replace(load, looks_up=stored_rows(capture) <= LOOK_UP_ROWS_MAX), type_name, ColumnMap(), names
+            ),
             ir_hash=capture.snapshot.schema.ir_hash,
             seen_head=capture.snapshot.commit_id,
             branch=branch,

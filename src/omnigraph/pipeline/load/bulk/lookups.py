@@ -18,6 +18,9 @@ from omnigraph.pipeline.load.writer import LoadMode
 from omnigraph.storage.tables import Table
 from omnigraph.writes.constraints.keys import key_columns, key_fields, typed
 
+LOOK_UP_ROWS_MAX = 32 << 20
+"""Stored rows that every worker can afford to look through: for more keys than an index answers at once it does."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookedUp:
