@@ -5,11 +5,11 @@ Fragments would be too large for that: a table that was compacted may be a singl
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import TableKey
 from omnigraph.pipeline.embed.targets import Target
 from omnigraph.storage.tables import ROW_ADDRESS

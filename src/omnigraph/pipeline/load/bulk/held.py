@@ -6,12 +6,13 @@ takes follows what is stored. Otherwise small partitions are put together into p
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.base.events import Events, phase
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import EntityType, TableKey
 from omnigraph.engine.interface import Engine
 from omnigraph.pipeline.load.bulk.pieces import Places

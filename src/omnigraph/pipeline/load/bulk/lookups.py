@@ -6,11 +6,11 @@ hold for the versions that were asked; on others all is asked again.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Catalog, EdgeType, EntityType, TableKey
 from omnigraph.engine.local import worker_engine
 from omnigraph.pipeline.load.bulk.buckets import Facet, unique_facets
