@@ -51,7 +51,7 @@ def graph_of(uri: str, rows: int) -> omnigraph.Graph:
     """Make a graph with so many people, indexed as they are after an optimize."""
     graph = omnigraph.init(uri, SCHEMA)
     if rows:
-        graph.load_table(people(0, rows), type="Person", mode="append", engine="local")
+        graph.load_table(people(0, rows), type="Person", mode="append")
         graph.optimize(engine="local")
     return graph
 
@@ -81,7 +81,7 @@ def append_seconds(uri: str, first: int) -> tuple[float, float, int]:
     graph = omnigraph.open(uri)
 
     def upsert() -> None:
-        graph.load_table(people(next(turn), APPENDED), type="Person", mode="merge", engine="local")
+        graph.load_table(people(next(turn), APPENDED), type="Person", mode="merge")
 
     upsert()
     return statistics.median(times), statistics.median(once(upsert) for _ in range(REPEAT)), peak.bytes

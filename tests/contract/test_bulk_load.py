@@ -1,6 +1,7 @@
 """Bulk loads mean what small loads mean: on the threads of this process, on Spark, cut wherever they are cut."""
 
 import gzip
+import importlib
 import json
 import os
 import signal
@@ -98,12 +99,6 @@ def test_a_file_that_vanishes_fails_the_load_and_leaves_no_staging(tmp_path, tin
     assert graph.snapshot().table("Port").to_arrow().num_rows == 0
 
 
-def task_and_group(group, rows):
-    from pyspark import TaskContext
-
-    return TaskContext.get().partitionId(), (group, rows.num_rows)
-
-
 def spark_load(graph, data, *, mode):
     loaded = graph.load(data, mode=mode, engine="spark")
     assert (loaded.engine, loaded.engine_reason) == ("spark", "engine spark")
@@ -142,8 +137,13 @@ def test_spark_runs_tasks_groups_and_statements_and_tells_what_failed(tmp_path, 
         assert engine.sql({"t": two}, "SELECT sum(n) AS s FROM t")["s"].to_pylist() == [3]
         assert engine.sql({"t": nothing}, "SELECT count(*) AS c FROM t")["c"].to_pylist() == [0]
         groups = pa.table({"n": range(16)}, schema=numbers)
-        task_by_group = engine.map_groups({"t": groups}, "SELECT n FROM t", by="n", function=task_and_group)
-        assert len({task for task, _ in task_by_group}) > 1, "groups are spread, wherever the statement ran"
+        tasks = engine.map_groups(
+            {"t": groups},
+            "SELECT n FROM t",
+            by="n",
+            function=lambda _, __: importlib.import_module("pyspark").TaskContext.get().partitionId(),
+        )
+        assert len(set(tasks)) > 1, "groups are spread, wherever the statement ran"
     threshold = engine._session.conf.get("spark.sql.autoBroadcastJoinThreshold")
     kept = engine.keep({"t": pa.table({"n": [1, 2, 2]}, schema=numbers)}, "SELECT n FROM t WHERE n = 2")
     joined = "SELECT count(*) AS c FROM kept a JOIN kept b ON a.n = b.n"

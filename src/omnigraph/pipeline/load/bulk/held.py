@@ -126,9 +126,12 @@ def _waiting(
 ) -> dict[TableKey, pa.Table]:
     if not outcome.held_bytes:
         return {}
-    types = load.catalog.type_by_table_key
     found = scratch.read_tables(load.held_name(outcome.ordinal))
-    return {key: _moved(rows, types[key], lines_before, file_index) for key, rows in found.items()}
+    return {
+        key: _moved(found[key], entity, lines_before, file_index)
+        for key, entity in load.catalog.type_by_table_key.items()
+        if key in found
+    }
 
 
 def _moved(rows: pa.Table, entity: EntityType, lines_before: int, file_index: int) -> pa.Table:

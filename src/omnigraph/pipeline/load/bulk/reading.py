@@ -185,7 +185,7 @@ class _Holder:
     def finish(self) -> tuple[PieceTable, ...]:
         tables = {key: pa.concat_tables(parts) for key, parts in sorted(self._parts.items())}
         if tables:
-            self._scratch.write_tables(self._name, tables)
+            self._scratch.write_tables(self._name, {str(key): rows for key, rows in tables.items()})
         self.held_bytes = sum(rows.nbytes for rows in tables.values())
         return tuple(
             PieceTable(table_key=key, part=0, rows=len(rows), ids_given=len(rows) - rows["id"].null_count)
