@@ -78,6 +78,8 @@ def _with_rewritten(load: LoadTask, scratch: Scratch, outcome: PieceOutcome, tab
     entity = load.catalog.type_by_table_key[table.table_key]
     keys = scratch.read_table(load.keys_name(outcome.ordinal, table.part, entity))
     ids = pc.coalesce(keys["id"], keys["minted"]) if "minted" in keys.column_names else keys["id"]
+    if pc.count_distinct(ids.combine_chunks()).as_py() < len(ids):
+        return replace(table, suspects=None)  # one of them counts, and all pieces together tell which
     stored = load.places[table.table_key].open(scratch.store).lookup("id", keys["id"].combine_chunks(), ["id"])
     at = pc.index_in(ids.combine_chunks(), value_set=stored["id"].combine_chunks())
     matches = pa.table(
