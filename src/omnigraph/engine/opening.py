@@ -1,19 +1,19 @@
 """From a decision to an engine that runs."""
 
 import os
+import sys
 from collections.abc import Mapping
 
 from omnigraph.base.endings import attempt
 from omnigraph.base.events import EngineChosen, Events, Noted, phase
 from omnigraph.engine.choice import Decision, EngineChoice, EngineName, Work
 from omnigraph.engine.interface import Engine
-from omnigraph.engine.spark.active import has_active_session
 from omnigraph.errors import EngineUnavailable
 
 
 def decide(choice: EngineChoice, work: Work, size_bytes: int | None) -> Decision:
     """Weigh a choice against planned work, and against a session that the caller has; starts nothing."""
-    return choice.decide(work, size_bytes, has_session=has_active_session())
+    return choice.decide(work, size_bytes, has_session=_has_session())
 
 
 def open_engine(
@@ -57,6 +57,15 @@ def _opened(
             raise
         events(Noted(message=f"running locally; Spark is not available ({unavailable.details['missing']})"))
         return local, f"{decision.reason}, but Spark is not available"
+
+
+def _has_session() -> bool:
+    """Whether this process has a session; one that never imported PySpark has none, and need not import it now."""
+    if "pyspark.sql" not in sys.modules:
+        return False
+    from omnigraph.engine.spark.active import has_active_session
+
+    return has_active_session()
 
 
 def _starting(choice: EngineChoice) -> str:
