@@ -41,8 +41,9 @@ _METADATA_CACHE_BYTES = 256 << 20
 _SORT_BYTES_MAX = 256 * 2**20
 _CHUNK_BYTES = 64 * 2**20
 _LOOKUP_BY_FILTER_MAX = 2_000
-_BLOCK_ROWS = 1 << 20
 """Up to this many values a lookup goes through the scalar index as an IN list; above, one column scan is cheaper."""
+_MATCHED_AT_ONCE_ROWS = 1 << 19
+"""Every comparison with a set of values hashes the set first, so it should have many rows to compare."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,13 +161,14 @@ class Table:
         *,
         where: Any = None,
         limit: int | None = None,
+        offset: int | None = None,
         with_row_ids: bool = False,
         with_row_addresses: bool = False,
         fragment_ids: Sequence[int] | None = None,
         row_ids: pa.Array | None = None,
         insists_on_index: bool = False,
     ) -> pa.RecordBatchReader:
-        """Stream rows, of all fragments or of some, all of them or those with some row ids; blobs come as binary.
+        """Stream rows, of all fragments or of some, all or those with some row ids, `limit` of them behind `offset`.
 
         `where` is a filter as `filters.py` spells it, or an Arrow expression.
         An index is derived state: where one cannot be read, the rows are looked through without it, unless the caller
@@ -178,6 +180,7 @@ class Table:
             "columns": list(columns) if columns is not None else None,
             "filter": where,
             "limit": limit,
+            "offset": offset,
             "with_row_id": with_row_ids,
             "with_row_address": with_row_addresses,
             "fragments": fragments if fragment_ids is not None else None,
@@ -258,11 +261,11 @@ class Table:
 
     def _matching_row_ids(self, column: str, wanted: pa.Array) -> pa.Array:
         wanted = _one_zero(wanted)
-        found = [
-            rows.filter(pc.is_in(_one_zero(rows[column]), value_set=wanted))[ROW_ID]
-            for rows in _in_blocks(self.scan([column], with_row_ids=True))
-        ]
-        return pa.chunked_array([chunk for part in found for chunk in part.chunks], pa.uint64()).combine_chunks()
+        found = [pa.array([], pa.uint64())]
+        for rows in _grouped(self.scan([column], with_row_ids=True), _MATCHED_AT_ONCE_ROWS):
+            values = _one_zero(rows[column].combine_chunks())
+            found.append(rows[ROW_ID].combine_chunks().filter(pc.is_in(values, value_set=wanted)))
+        return pa.concat_arrays(found)
 
     def take(self, row_ids: pa.Array, columns: Sequence[str]) -> pa.Table:
         """Return the rows with these row ids, in no particular order, with row ids and addresses."""
@@ -306,25 +309,25 @@ class Table:
         return translated(doing=f"reading {self.address.path} version {self.version}", uri=self.address.path)
 
 
-def _in_blocks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Put batches together to a million rows: whoever searches them for a set makes its table once for each block."""
-    block: list[pa.RecordBatch] = []
-    rows = 0
-    for batch in batches:
-        block.append(batch)
-        rows += batch.num_rows
-        if rows >= _BLOCK_ROWS:
-            yield pa.Table.from_batches(block)
-            block, rows = [], 0
-    if block:
-        yield pa.Table.from_batches(block)
-
-
 def _serialized(row_ids: pa.Array) -> bytes:
     """Spell a set of row ids as scans take it: spelled as a filter, a hundred thousand take a second to parse."""
     from lance.dataset import serialize_row_addrs
 
     return bytes(serialize_row_addrs(row_ids.to_pylist()))
+
+
+def _grouped(batches: Iterable[pa.RecordBatch], rows_max: int) -> Iterator[pa.Table]:
+    """Put batches together until they have so many rows."""
+    group: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        group.append(batch)
+        rows += batch.num_rows
+        if rows >= rows_max:
+            yield pa.Table.from_batches(group)
+            group, rows = [], 0
+    if group:
+        yield pa.Table.from_batches(group)
 
 
 def _one_zero(values: pa.Array) -> pa.Array:
