@@ -12,7 +12,7 @@ from omnigraph.base import ids
 from omnigraph.base.events import Events
 from omnigraph.engine.interface import Engine
 from omnigraph.manifest.commits import Commit, check_actor, check_message
-from omnigraph.pipeline.load.bulk.buckets import Buckets
+from omnigraph.pipeline.load.bulk.buckets import buckets_for
 from omnigraph.pipeline.load.bulk.partitions import FrameTask, PartitionKept, kept_frame
 from omnigraph.pipeline.load.bulk.reading import KeptPieces, LoadTask
 from omnigraph.pipeline.load.bulk.writer import BulkLoadWriter, load_task, stored_rows
@@ -71,7 +71,7 @@ class FrameLoad:
     ) -> "FrameLoad":
         """Look at the graph and at the frame's columns; raise before anything is computed if they do not fit."""
         capture = capture_branch(context, branch)
-        buckets = Buckets.for_input(None, stored_rows=stored_rows(capture), slots=context.engine.slots)
+        buckets = buckets_for(None, stored_rows=stored_rows(capture), slots=context.engine.slots)
         load = load_task(capture, ids.new_ulid(), mode=mode, max_errors=max_errors, buckets=buckets)
         return cls(
             task=FrameTask.of(load, type_name, ColumnMap(), names),
