@@ -21,7 +21,7 @@ from typing import Any
 
 import omnigraph
 from benchmarks.figures import Figure, Unit
-from benchmarks.roles import DRIVER, JAVA, WORKERS, RoleWatch
+from benchmarks.roles import DRIVER, JAVA, WORKERS, RoleWatch, processor_seconds
 from omnigraph.engine.choice import EngineChoice, EngineName
 
 SCHEMA = """
@@ -88,8 +88,15 @@ def merge(uri: str, engine: str, *, in_process: bool) -> dict[str, Any]:
         start = time.perf_counter()
         result = graph.branches.merge("review", engine=choice)
         seconds = time.perf_counter() - start
+        processors = processor_seconds()
     changed = {table.table_key: [table.inserted, table.updated, table.deleted] for table in result.tables}
-    return {"engine": result.engine, "seconds": seconds, "peaks": asdict(watch.peaks), "changed": changed}
+    return {
+        "engine": result.engine,
+        "seconds": seconds,
+        "processors": processors,
+        "peaks": asdict(watch.peaks),
+        "changed": changed,
+    }
 
 
 def in_a_process(uri: str, engine: str, *, in_process: bool = False) -> dict[str, Any]:
@@ -115,7 +122,9 @@ def digest(uri: str, directory: Path) -> str:
 def row(rows: int, changes: int, way: str, said: dict[str, Any], same: str) -> str:
     """Spell one row of the table."""
     peaks = " | ".join(f"{said['peaks'][role]:,} MiB" for role in (DRIVER, JAVA, WORKERS))
-    return f"| {rows:,} | {changes:,} | {way} | {said['seconds']:.1f} s | {peaks} | {same} |"
+    return (
+        f"| {rows:,} | {changes:,} | {way} | {said['seconds']:.1f} s | {said['processors']:.1f} s | {peaks} | {same} |"
+    )
 
 
 def measure(directory: Path) -> list[Figure]:
@@ -163,8 +172,8 @@ def main() -> None:
     if arguments.merge:
         print(json.dumps(merge(arguments.merge, arguments.engine, in_process=arguments.in_process)))
         return
-    print("| rows | changes per side | way | time | driver's Python | JVM | Python workers | result |")
-    print("| ---: | ---: | --- | ---: | ---: | ---: | ---: | --- |")
+    print("| rows | changes per side | way | time | of processors | driver's Python | JVM | Python workers | result |")
+    print("| ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: | --- |")
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         if arguments.compare:

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 from omnigraph.base.events import Events, phase
+from omnigraph.branches.merge.bulk.comparing import Compared, read_table
 from omnigraph.branches.merge.bulk.merged_state import MergedState
 from omnigraph.branches.merge.bulk.outcomes import RESOLVED, TAKEN_ROWS
 from omnigraph.branches.merge.bulk.removing import ThinnedTable, remove_rows
-from omnigraph.branches.merge.bulk.resolving import Compared, read_table, resolve
+from omnigraph.branches.merge.bulk.resolving import resolve
 from omnigraph.branches.merge.bulk.rows import StateAddress
 from omnigraph.branches.merge.bulk.screening import has_suspects
 from omnigraph.branches.merge.bulk.writing import TakenTable, TakeTask, take_part

@@ -10,25 +10,17 @@ matched there, and the pairs are cut by id again. Stages that have nothing to lo
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
-from typing import Literal
 
 import pyarrow as pa
 
-from omnigraph.branches.merge.bulk.merged_state import number_of
-from omnigraph.branches.merge.bulk.outcomes import CARRIED_ROWS, carried_columns, held_values, settled
-from omnigraph.branches.merge.bulk.rows import unshared
+from omnigraph.branches.merge.bulk.comparing import SIDES, Compared, Side
+from omnigraph.branches.merge.bulk.outcomes import CARRIED_ROWS, carried_columns, settled
 from omnigraph.branches.merge.edges import pairs_statement
 from omnigraph.branches.merge.resolution import outcome_expression
-from omnigraph.branches.merge.routes import Route
-from omnigraph.branches.merge.sides import MergeSides
-from omnigraph.catalog.model import Catalog, EdgeType, EntityType, TableKey
-from omnigraph.changes.compare import TableState, changes_statement
-from omnigraph.engine.interface import Produced
-from omnigraph.writes.exchange.stages import Exchange, Kept, Query, Reading, Step
+from omnigraph.catalog.model import Catalog, EdgeType, TableKey
+from omnigraph.changes.compare import changes_statement
+from omnigraph.writes.exchange.stages import Exchange, Kept, Query, Step
 
-_Side = Literal["source", "target"]
-_SIDES: tuple[_Side, _Side] = ("source", "target")
 _CHANGES, _DIGESTS, _PAIRED, _TWINS, _TWINNED, _DECIDED = "changes", "digests", "paired", "twins", "twinned", "decided"
 _IDS = pa.schema([("id", pa.string())])
 _PAIRS = pa.schema([("left_id", pa.string()), ("right_id", pa.string())])
@@ -36,65 +28,6 @@ _NO_CHANGES = (
     "SELECT CAST('' AS VARCHAR) AS id, CAST('' AS VARCHAR) AS op, CAST('' AS BLOB) AS was, CAST('' AS BLOB) AS digest "
     "WHERE false"
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
-    """One table of a merge: how it is merged, and how many bases it is compared with."""
-
-    entity: EntityType
-    route: Route
-    bases: int
-
-    @property
-    def number(self) -> str:
-        """What the relations of this table begin with."""
-        return number_of(self.entity)
-
-    def relation(self, side: _Side, base: int, what: str = "") -> str:
-        """Name a relation of one side against one base."""
-        return f"{self.number}_{side}{base}{what and '_'}{what}"
-
-    def compared_sides(self) -> tuple[_Side, ...]:
-        """Return the sides that may have changes."""
-        return _SIDES if self.route is Route.THREE_WAY else _SIDES[:1]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableReadings:
-    """What workers read of one table, and in how many parts they read the source."""
-
-    readings: tuple[Reading, ...]
-    parts: int
-
-
-def read_table(
-    sides: MergeSides, compared: Compared, stored: Produced, *, operation_id: str, slots: int
-) -> TableReadings:
-    """Describe the rows that workers read of one table: those that differ between states, and the target's keys."""
-    entity, found, parts = compared.entity, [stored_reading(compared.entity, stored)], 0
-    rows_of = partial(unshared, uri=sides.target.context.store.uri, operation_id=operation_id, slots=slots)
-    states: dict[_Side, TableState] = {"source": sides.source_state(entity), "target": sides.target_state(entity)}
-    for number, base in enumerate(sides.base_states(entity)):
-        for side in compared.compared_sides():
-            after = rows_of(states[side], base, has_keys=side == "source")
-            parts = max(parts, len(after.tasks)) if side == "source" else parts
-            for what, rows in (("before", rows_of(base, states[side])), ("after", after)):
-                kept = Kept(relation=compared.relation(side, number, what), shelf=CARRIED_ROWS, by=("id",))
-                weights = tuple(task.rows for task in rows.tasks)
-                found.append(Reading(produced=rows, rows_by_task=weights, keeps=(kept,)))
-    return TableReadings(readings=tuple(found), parts=parts)
-
-
-def stored_reading(entity: EntityType, stored: Produced, *, is_compared: bool = True) -> Reading:
-    """Describe the key columns of the target's rows: where each is found and, for checks, what it holds for itself."""
-    sources = ("src",) if isinstance(entity, EdgeType) else ()
-    columns = ("id", "row_id", "row_address", *sources) if is_compared else ("id",)
-    number = number_of(entity)
-    keeps = [Kept(relation=f"{number}_stored", shelf=CARRIED_ROWS, columns=columns, by=("id",))]
-    if is_compared:
-        keeps += [values.kept for values in held_values(entity)]
-    return Reading(produced=stored, rows_by_task=tuple(task.rows for task in stored.tasks), keeps=tuple(keeps))
 
 
 def resolve(exchange: Exchange, catalog: Catalog, tables: list[Compared]) -> pa.Table:
@@ -130,7 +63,7 @@ def _named(compared: Compared, *whats: str) -> dict[str, str]:
     }
 
 
-def _changes(compared: Compared, side: _Side, base: int) -> Query:
+def _changes(compared: Compared, side: Side, base: int) -> Query:
     """Find what a side did since a base: `(id, op, was, digest)` and what is carried along of its rows."""
     name = f"{side}{base}"
     if side not in compared.compared_sides():
@@ -144,7 +77,7 @@ def _changes(compared: Compared, side: _Side, base: int) -> Query:
 def _resolved_nodes(compared: Compared, finishing: _Finishing) -> Step:
     queries, resolutions = [], []
     for base in range(compared.bases):
-        queries += [_changes(compared, side, base) for side in _SIDES]
+        queries += [_changes(compared, side, base) for side in SIDES]
         text = _resolved(f"source{base}", f"target{base}", carried_columns(compared.entity))
         queries.append(Query(name=f"decided{base}", text=text))
         resolutions.append(f"decided{base}")
@@ -168,7 +101,7 @@ def _changes_step(compared: Compared) -> Step:
     """Find the changes of an edge table and, cut by digest, what was added and removed."""
     queries = []
     for base in range(compared.bases):
-        for side in _SIDES:
+        for side in SIDES:
             name, changes = f"{side}{base}", _changes(compared, side, base)
             kept = Kept(relation=compared.relation(side, base), shelf=_CHANGES)
             queries.append(Query(name=name, text=changes.text, keeps=(kept,)))
@@ -204,17 +137,17 @@ def _resolve_edges(exchange: Exchange, edges: list[Compared], finishing: _Finish
         compared.relation(side, base)
         for compared in edges
         for base in range(compared.bases)
-        for side in _SIDES
+        for side in SIDES
         if counted[compared.number, base, side, "delete"] and counted[compared.number, base, side, "insert"]
     }
     has_twins = any(
-        all(counted[compared.number, base, side, "insert"] for side in _SIDES)
+        all(counted[compared.number, base, side, "insert"] for side in SIDES)
         for compared in edges
         for base in range(compared.bases)
     )
     for compared in edges:
         exchange.declare(
-            {f"{compared.relation(side, n)}_paired": _IDS for n in range(compared.bases) for side in _SIDES}
+            {f"{compared.relation(side, n)}_paired": _IDS for n in range(compared.bases) for side in SIDES}
         )
         exchange.declare({f"{compared.number}_target{base}_stand_ins": _PAIRS for base in range(compared.bases)})
         exchange.declare({f"{compared.number}_source{base}_twins": _PAIRS for base in range(compared.bases)})
@@ -235,7 +168,7 @@ def _resolve_edges(exchange: Exchange, edges: list[Compared], finishing: _Finish
 def _pairs_steps(compared: Compared, replaced: set[str]) -> Iterator[Step]:
     """Pair the edges that a side removed with equal ones that it added."""
     for base in range(compared.bases):
-        for side in _SIDES:
+        for side in SIDES:
             relation = compared.relation(side, base)
             if relation not in replaced:
                 continue
@@ -261,7 +194,7 @@ def _pairs_steps(compared: Compared, replaced: set[str]) -> Iterator[Step]:
 def _without_pairs(compared: Compared) -> Iterator[Query]:
     """Leave out of the changes what changes no relationship."""
     for base in range(compared.bases):
-        for side in _SIDES:
+        for side in SIDES:
             name = f"{side}{base}"
             text = f"SELECT c.* FROM {name} c ANTI JOIN {name}_paired p ON c.id = p.id"
             yield Query(name=f"{name}_changed", text=text)
@@ -271,7 +204,7 @@ def _changed_relations(compared: Compared) -> dict[str, str]:
     return {
         f"{side}{base}{what}": f"{compared.relation(side, base)}{what}"
         for base in range(compared.bases)
-        for side in _SIDES
+        for side in SIDES
         for what in ("", "_paired")
     }
 
