@@ -6,12 +6,13 @@ wait for it: deletion files lie in the tree of the ref that they belong to.
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.values import dataclass
 from omnigraph.storage.checksums import read_back
 from omnigraph.storage.file_references import written_deletions
 from omnigraph.storage.lance_errors import translated

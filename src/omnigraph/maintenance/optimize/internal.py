@@ -4,15 +4,17 @@ They gain a fragment with every commit, are read at their newest version, and ho
 compaction: so there is no pin to move and nothing to recover. Live writers are normal, and whoever loses tries again.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from omnigraph.base import clock, faults, ids
+from omnigraph.base.values import dataclass
 from omnigraph.engine.interface import Engine
 from omnigraph.maintenance.optimize.grouping import RewriteGroup, group_fragments
 from omnigraph.maintenance.optimize.options import OptimizeOptions
 from omnigraph.maintenance.optimize.report import Contention, TableReport
 from omnigraph.maintenance.optimize.table_plan import CONTENDED
-from omnigraph.maintenance.optimize.work import drop_rewrite, rewrite_task
+from omnigraph.maintenance.optimize.table_work import drop_rewrite
+from omnigraph.maintenance.optimize.work import rewrite_task
 from omnigraph.manifest.log import ACTORS, COMMITS
 from omnigraph.storage.access import TableAccess
 from omnigraph.storage.compaction import RewriteOutcome, commit_rewrites, run_rewrite, without_row_versions

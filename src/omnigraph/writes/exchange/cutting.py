@@ -1,12 +1,12 @@
 """Rows cut by their values: those that a statement must see together are in one bucket, whoever read them."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.values import dataclass
 from omnigraph.engine.local import worker_engine
 from omnigraph.errors import EngineUnavailable
 

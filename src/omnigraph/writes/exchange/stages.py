@@ -5,13 +5,14 @@ A relation has the same name in the files of all workers.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
 from omnigraph.base import ids
+from omnigraph.base.values import dataclass
 from omnigraph.engine.interface import Engine, Produced, Watch
 from omnigraph.engine.local import worker_engine
 from omnigraph.storage.cut_files import read_cuts, read_relation, write_cuts

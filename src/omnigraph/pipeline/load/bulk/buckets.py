@@ -5,12 +5,12 @@ rows into the same number of buckets and keeps one file of them; a check then ru
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import EntityType
 from omnigraph.pipeline.load.writer import LoadMode
 from omnigraph.storage.cut_files import write_cuts
