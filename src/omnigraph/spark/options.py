@@ -13,9 +13,24 @@ from omnigraph.base.plain_text import plain_text
 from omnigraph.errors import Usage
 
 ADDRESS = ("graph", "type", "branch")
-READ = (*ADDRESS, "commit", "version", "timestampAsOf", "snapshot", "columns", "where")
-WRITE = (*ADDRESS, "loadMode", "actor", "message", "maxErrors")
-STREAM = (*WRITE, "queryId", "batchIdentity")
+READ = (*ADDRESS, "commit", "version", "timestampAsOf", "snapshot", "columns", "where", "readChangeFeed")
+CHANGES = (
+    *ADDRESS,
+    "readChangeFeed",
+    "types",
+    "excludeTypes",
+    "startingVersion",
+    "startingTimestamp",
+    "startingCommit",
+    "startingCursor",
+)
+CHANGES_FRAME = (*CHANGES, "endingVersion", "endingTimestamp")
+CHANGES_STREAM = (*CHANGES, "maxCommitsPerBatch")
+CHANGES_EITHER = (*CHANGES_FRAME, "maxCommitsPerBatch")
+"""While columns are asked for, nobody knows whether the rows are read as a frame or as a stream."""
+SINK = (*ADDRESS, "loadMode", "actor", "message", "maxErrors", "newestBy", "badRecordsPath")
+STREAM = (*SINK, "queryId", "batchIdentity")
+WRITE = (*STREAM, "batchId")
 
 _MEANINGS = {
     # What `load(path)`, `save(path)` and a table's LOCATION become.
@@ -24,6 +39,8 @@ _MEANINGS = {
     "as-of-version": "version",
     "as-of-timestamp": "timestampAsOf",
     "snapshot-id": "snapshot",
+    "txnAppId": "queryId",
+    "txnVersion": "batchId",
 }
 """How Delta and Iceberg call what has another name here."""
 

@@ -7,23 +7,24 @@ import pyarrow as pa
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
+    DataSourceStreamReader,
     DataSourceStreamWriter,
     DataSourceWriter,
     InputPartition,
 )
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from omnigraph.spark.options import STREAM, WRITE, Options
+from omnigraph.errors import Usage
+from omnigraph.spark.feed import FeedOptions, asks_for_changes
+from omnigraph.spark.feed_reader import ChangesReader, ChangesStream
+from omnigraph.spark.options import CHANGES_EITHER, CHANGES_FRAME, CHANGES_STREAM, STREAM, WRITE, Options
 from omnigraph.spark.selection import TypeSelection
-from omnigraph.spark.streaming import BatchNaming, StreamSink
+from omnigraph.spark.streaming import BatchNaming, BatchWriter, StreamSink
+from omnigraph.spark.telling import sentence_first
 from omnigraph.spark.writing import FrameWriter, WriteOptions
 
 
-def register(spark: Any) -> None:
-    """Make `spark.read.format("omnigraph")` known to a session."""
-    spark.dataSource.register(OmniGraphSource)
-
-
+@sentence_first("schema", "reader", "writer", "streamWriter")  # not `streamReader`: behind it, Spark fails by itself
 class OmniGraphSource(DataSource):
     """Reads and writes one type of a graph; `options` has the names that each of them takes.
 
@@ -37,6 +38,7 @@ class OmniGraphSource(DataSource):
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
         self._chosen: TypeSelection | None = None
+        self._between: tuple[str, str] | None = None
 
     @classmethod
     def name(cls) -> str:
@@ -45,22 +47,51 @@ class OmniGraphSource(DataSource):
 
     def schema(self) -> Any:
         """Return the columns as Spark spells them."""
+        if asks_for_changes(self.options):
+            asked = FeedOptions.of(Options.of(self.options, CHANGES_EITHER))
+            context = asked.context()
+            if asked.start is not None:
+                self._between = asked.between(context)
+            return from_arrow_schema(asked.schema(context))
         return from_arrow_schema(self._selection().spark_schema())
 
     def reader(self, schema: Any) -> DataSourceReader:
         """Return what plans and reads."""
-        del schema
+        if asks_for_changes(self.options):
+            return self._changes(schema)
         return TypeReader(self._selection())
+
+    def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: N802 — Spark's name
+        """Return what follows a branch."""
+        if not asks_for_changes(self.options):
+            raise Usage(
+                'A stream reads changes: say .option("readChangeFeed", "true") with a type, for its columns and '
+                "what happened to each row, or leave the type out for changes of all types as records.",
+                flag="readChangeFeed",
+            )
+        return ChangesStream(FeedOptions.of(Options.of(self.options, CHANGES_STREAM)), schema)
 
     def writer(self, schema: Any, overwrite: bool) -> DataSourceWriter:
         """Return what checks and commits a frame."""
-        options = WriteOptions.of(Options.of(self.options, WRITE), overwrite=overwrite)
+        asked = Options.of(self.options, WRITE)
+        options = WriteOptions.of(asked, overwrite=overwrite)
+        batch_id = asked.number("batchId")
+        if batch_id is not None:
+            return BatchWriter(options, schema.names, BatchNaming.of(asked), batch_id)
+        for name in ("queryId", "batchIdentity"):
+            if asked.get(name) is not None:
+                raise Usage(f'The option "{name}" is for batches of a stream; say which with "batchId".', flag=name)
         return FrameWriter(options, options.begin(schema.names))
 
     def streamWriter(self, schema: Any, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802 — Spark's name
         """Return what checks and commits micro-batches."""
         asked = Options.of(self.options, STREAM)
         return StreamSink(WriteOptions.of(asked, overwrite=overwrite), schema.names, BatchNaming.of(asked))
+
+    def _changes(self, schema: Any) -> DataSourceReader:
+        """Choose the commits once, as the snapshot is chosen."""
+        asked = FeedOptions.of(Options.of(self.options, CHANGES_FRAME))
+        return ChangesReader(asked, schema, *(self._between or asked.between(asked.context())))
 
     def _selection(self) -> TypeSelection:
         """Choose once: Spark hands this very object on to whoever plans the read."""
@@ -77,6 +108,7 @@ class FragmentsPartition(InputPartition):
         self.fragment_ids = fragment_ids
 
 
+@sentence_first("partitions", "read")
 class TypeReader(DataSourceReader):
     """Plans partitions by fragments and reads them with Lance."""
 

@@ -11,6 +11,8 @@ import pyarrow as pa
 from omnigraph.base.values import dataclass
 from omnigraph.errors import Usage
 from omnigraph.pipeline.load.bulk.reading import KeptPieces, LoadTask, PieceOutcome, keep_piece, new_folder
+from omnigraph.pipeline.load.bulk.set_aside import SetAside, Sieve
+from omnigraph.pipeline.load.record_lines import RecordLines
 from omnigraph.pipeline.load.sources import InputFile
 from omnigraph.pipeline.load.tables import ColumnMap, RowsOfType, find_entity
 from omnigraph.storage.scratch import Scratch
@@ -32,12 +34,18 @@ class FrameTask:
     """What is the same for all partitions of a frame."""
 
     load: LoadTask
-    rows: RowsOfType
+    rows: RowsOfType | RecordLines
+    sets_aside: bool = False
+    """Whether bad records are written down and left out (`set_aside.py`), instead of rejecting the load."""
 
     @classmethod
-    def of(cls, load: LoadTask, type_name: str, columns: ColumnMap, names: Sequence[str]) -> "FrameTask":
-        """Find the type, and refuse a frame whose columns it does not have."""
-        rows = RowsOfType(entity=find_entity(load.catalog, type_name), columns=columns, name=FRAME_NAME)
+    def of(cls, load: LoadTask, type_name: str | None, columns: ColumnMap, names: Sequence[str]) -> "FrameTask":
+        """Find the type, and refuse a frame whose columns it does not have; without one, rows are whole records."""
+        rows: RowsOfType | RecordLines
+        if type_name is None:
+            rows = RecordLines(catalog=load.catalog, name=FRAME_NAME)
+        else:
+            rows = RowsOfType(entity=find_entity(load.catalog, type_name), columns=columns, name=FRAME_NAME)
         rows.check_columns(names, max_errors=load.max_errors)
         return cls(load=load, rows=rows)
 
@@ -47,6 +55,7 @@ class PartitionKept:
     """What became of one partition."""
 
     outcomes: tuple[PieceOutcome, ...]
+    set_aside: SetAside | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,12 +82,16 @@ def keep_partition(task: FrameTask, partition: int, batches: Iterable[pa.RecordB
         raise Usage(f"The frame has more than {PARTITIONS_MAX} partitions; coalesce it to fewer.")
     folder = new_folder()
     scratch = Scratch(worker_store(task.load.uri, task.load.operation_id), task.load.operation_id)
+    sieve = Sieve(task.rows, partition=partition) if task.sets_aside else None
     try:
+        if sieve is not None:
+            batches = sieve.sound(batches)
         outcomes = tuple(_keep_each(task, scratch, folder, partition * PIECES_PER_PARTITION, batches))
+        set_aside = sieve.keep(scratch, f"{folder}bad") if sieve is not None else None
     except BaseException:
         scratch.clear(folder)
         raise
-    return PartitionKept(outcomes=outcomes)
+    return PartitionKept(outcomes=outcomes, set_aside=set_aside)
 
 
 def _keep_each(
