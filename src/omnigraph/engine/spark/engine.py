@@ -41,6 +41,9 @@ LONE_ROWS_MAX = 4 << 20
 CARRIED_BYTES_MAX = 64 << 10
 """Tasks that travel with the function that runs them, all of them to every worker; more are sent each to its own."""
 
+_SPREAD_PER_SLOT = 4
+"""Groups find their task by a hash; with so many tasks none of them gets most of the groups."""
+
 _CANCELLED = "the Spark job was cancelled and nothing was committed"
 
 
@@ -148,7 +151,9 @@ class SparkEngine:
             def run() -> pa.Table:
                 runner = self._baggage.over_groups(group_runner(function, reports))
                 with self._query(relations, statement) as frame:
-                    return frame.groupBy(by).applyInArrow(runner, OUTCOME_TYPE).toArrow()
+                    # One worker may have run the statement, and would keep all groups, since they are where it is.
+                    spread = frame.repartition(_SPREAD_PER_SLOT * self.slots, by)
+                    return spread.groupBy(by).applyInArrow(runner, OUTCOME_TYPE).toArrow()
 
             outcomes = self._run(run, group)
         for outcome in outcomes[OUTCOME].to_pylist():
