@@ -159,11 +159,22 @@ class SparkEngine:
         for outcome in outcomes[OUTCOME].to_pylist():
             yield unpack(outcome)
 
-    def map_partitions(self, frame: Any, function: Callable[[int, Iterator[pa.RecordBatch]], Outcome]) -> list[Outcome]:
-        """Compute a frame of the caller's once, in its own session, and hand each partition, numbered, to a worker."""
-        runner = self._baggage.over_batches(PartitionRunner(function=function))
+    def map_partitions(
+        self,
+        frame: Any,
+        function: Callable[[int, Iterator[pa.RecordBatch]], Outcome],
+        *,
+        watch: Watch | None = None,
+    ) -> list[Outcome]:
+        """Compute a frame of the caller's once, in its own session, and hand each partition, numbered, to a worker.
+
+        `watch` is told rows, as far as workers say how many they have done.
+        """
         group = JobGroup(frame.sparkSession)
-        outcomes = self._run(lambda: frame.mapInArrow(runner, OUTCOME_TYPE).toArrow(), group)
+        meter = Meter(watch, None) if watch is not None else None
+        with watching(frame.sparkSession, group, meter, is_one_process=self._is_one_process) as reports:
+            runner = self._baggage.over_batches(PartitionRunner(function=function, reports=reports))
+            outcomes = self._run(lambda: frame.mapInArrow(runner, OUTCOME_TYPE).toArrow(), group)
         return [unpack(outcome) for outcome in outcomes[OUTCOME].to_pylist()]
 
     def close(self) -> None:

@@ -94,6 +94,8 @@ class PartitionRunner:
     """Runs a function over the rows of one partition of a frame."""
 
     function: Callable[[int, Iterator[pa.RecordBatch]], Any]
+    reports: ReportAddress | None = None
+    """Where to say how many rows are done, if anywhere."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run what Spark put into this partition."""
@@ -101,7 +103,9 @@ class PartitionRunner:
 
         context = TaskContext.get()
         assert context is not None
-        packed = _packed(lambda partition: self.function(partition, batches), pickle.dumps(context.partitionId()))
+        number = context.partitionId()
+        with self.reports.reporting(number) if self.reports is not None else nullcontext():
+            packed = _packed(lambda partition: self.function(partition, batches), pickle.dumps(number))
         yield pa.RecordBatch.from_pydict({OUTCOME: [packed]})
 
 

@@ -11,7 +11,7 @@ from dataclasses import field, replace
 from omnigraph.base import faults, ids
 from omnigraph.base.events import Events
 from omnigraph.base.values import dataclass
-from omnigraph.engine.interface import Engine
+from omnigraph.engine.interface import Engine, Watch
 from omnigraph.manifest.commits import Commit, check_actor, check_message
 from omnigraph.pipeline.load.bulk.buckets import buckets_for
 from omnigraph.pipeline.load.bulk.held import are_few, put_together, read_few
@@ -41,13 +41,13 @@ class FrameInput:
     names: tuple[str, ...]
     """What the frame's columns are called."""
     engine: Engine
-    keep: Callable[[FrameTask], Iterable[PartitionKept]] = field(repr=False)
+    keep: Callable[[FrameTask, Watch], Iterable[PartitionKept]] = field(repr=False)
     """Hands every partition of the frame to `keep_partition`."""
 
-    def read(self, load: LoadTask) -> KeptPieces:
+    def read(self, load: LoadTask, watch: Watch) -> KeptPieces:
         """Compute the frame once, and keep its rows where they are computed."""
         task = FrameTask.of(load, self.type_name, self.columns, self.names)
-        return kept_frame(load, tuple(self.keep(task)))
+        return kept_frame(load, tuple(self.keep(task, watch)))
 
 
 def frame_writer(

@@ -240,8 +240,8 @@ def _bulk_writer(
     task = load_task(capture, scratch.operation_id, mode=mode, max_errors=max_errors, buckets=buckets)
     ir_hash, seen_head = capture.snapshot.schema.ir_hash, capture.snapshot.commit_id
     if isinstance(found, FrameInput):
-        with phase(events, "computing the frame"):
-            kept = found.read(task)
+        with phase(events, "computing the frame", unit="rows") as computing:
+            kept = found.read(task, computing.reach)
         return frame_writer(
             scratch.store,
             engine,
