@@ -6,7 +6,7 @@ register(spark)
 people = spark.read.format("omnigraph").option("graph", uri).option("type", "Person").load()
 """
 
-from omnigraph.spark.frames import GraphFrames, graph_frames
+from omnigraph.spark.frames import GraphFrames, graph_frames, type_frame
 from omnigraph.spark.source import OmniGraphSource, register
 
-__all__ = ["GraphFrames", "OmniGraphSource", "graph_frames", "register"]
+__all__ = ["GraphFrames", "OmniGraphSource", "graph_frames", "register", "type_frame"]

@@ -5,15 +5,19 @@ instead of the past, `main` be written instead of a branch. Here every name is k
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import partial
 
-from omnigraph.base.plain_text import plain_text
+from omnigraph.base.plain_text import MESSAGE_BYTES_MAX, plain_text
 from omnigraph.errors import Usage
+from omnigraph.storage.settings import STORAGE_OPTIONS
 
 ADDRESS = ("graph", "type", "branch")
-READ = (*ADDRESS, "commit", "version", "timestampAsOf", "snapshot", "columns", "where")
+STATE = ("commit", "version", "timestampAsOf", "snapshot")
+PINNED = "pinned"
+"""A selection that was made already, as `to_spark` writes it; no word for people."""
+READ = (*ADDRESS, *STATE, "columns", "where", "partitionBytes", PINNED, *STORAGE_OPTIONS)
 WRITE = (*ADDRESS, "loadMode", "actor", "message", "maxErrors")
 STREAM = (*WRITE, "queryId", "batchIdentity")
 
@@ -27,6 +31,12 @@ _MEANINGS = {
 }
 """How Delta and Iceberg call what has another name here."""
 
+_STORAGE_PREFIX = "storage."
+"""May stand before the name of a storage option."""
+
+_PINNED_BYTES_MAX = 16 << 20
+"""A filter may name many values."""
+
 _SPARKS_OWN = frozenset({"checkpointlocation", "queryname"})
 """What Spark itself leaves among the options of a stream."""
 
@@ -35,20 +45,29 @@ _SPARKS_OWN = frozenset({"checkpointlocation", "queryname"})
 class Options:
     """The options of one read or write, by the names that are used here."""
 
-    values: Mapping[str, str]
+    values: Mapping[str, str] = field(repr=False)
+    """Not shown: credentials may be among them."""
 
     @classmethod
     def of(cls, given: Mapping[str, str], known: tuple[str, ...]) -> "Options":
         """Read options, whose names Spark compares without regard to case; refuse what is unknown or said twice."""
         by_folded = {name.lower(): name for name in known}
         by_folded |= {other.lower(): ours for other, ours in _MEANINGS.items() if ours in known}
+        by_folded |= {f"{_STORAGE_PREFIX}{name}": name for name in STORAGE_OPTIONS if name in known}
         values: dict[str, str] = {}
         said_as: dict[str, str] = {}
         for name, value in given.items():
             if name.lower() in _SPARKS_OWN:
                 continue
-            plain_text(value, what=f"The option {name}", refusal=partial(Usage, flag=name))
             ours = by_folded.get(name.lower())
+            is_shown = ours is not None and ours not in STORAGE_OPTIONS
+            plain_text(
+                value,
+                what=f"The option {name}",
+                refusal=partial(Usage, flag=name),
+                bytes_max=_PINNED_BYTES_MAX if ours == PINNED else MESSAGE_BYTES_MAX,
+                is_shown=is_shown,
+            )
             if ours is None:
                 raise _unknown(name, [*known, *(other for other, means in _MEANINGS.items() if means in known)])
             if ours in values and values[ours] != value:
@@ -76,6 +95,15 @@ class Options:
             raise Usage(f'The option "{name}" is {value!r}; it is a whole number.', flag=name)
         return int(value)
 
+    def is_given(self, name: str) -> bool:
+        """Whether an option is there at all, be it empty."""
+        return name in self.values
+
+    @property
+    def storage(self) -> dict[str, str]:
+        """How to reach the store, as far as the options say it; may hold credentials."""
+        return {name: value for name in STORAGE_OPTIONS if (value := self.get(name)) is not None}
+
     def only_one_of(self, *names: str) -> str | None:
         """Return which of several options is given; refuse two of them."""
         given = [name for name in names if self.get(name) is not None]
@@ -87,5 +115,6 @@ class Options:
 def _unknown(name: str, known: list[str]) -> Usage:
     by_folded = {other.lower(): other for other in known}
     near = get_close_matches(name.lower(), list(by_folded), n=1, cutoff=0.6)
-    hint = f'did you mean "{by_folded[near[0]]}"?' if near else f"it takes {', '.join(known)}."
+    listed = ", ".join(other for other in known if other not in (PINNED, *STORAGE_OPTIONS))
+    hint = f'did you mean "{by_folded[near[0]]}"?' if near else f"it takes {listed}."
     return Usage(f'The omnigraph source has no option "{name}"; {hint}', flag=name)

@@ -13,10 +13,14 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from omnigraph.errors import Usage
 from omnigraph.spark.options import STREAM, WRITE, Options
+from omnigraph.spark.partitions import FragmentPart
 from omnigraph.spark.selection import TypeSelection
 from omnigraph.spark.streaming import BatchNaming, StreamSink
 from omnigraph.spark.writing import FrameWriter, WriteOptions
+
+_NOTHING = FragmentPart(fragment_ids=(), rows=0)
 
 
 def register(spark: Any) -> None:
@@ -48,9 +52,11 @@ class OmniGraphSource(DataSource):
         return from_arrow_schema(self._selection().spark_schema())
 
     def reader(self, schema: Any) -> DataSourceReader:
-        """Return what plans and reads."""
-        del schema
-        return TypeReader(self._selection())
+        """Return what plans and reads; a schema that somebody gave chooses columns by their names."""
+        if self._chosen is None:
+            self._chosen = TypeSelection.of(self.options, schema.names)
+            refuse_other_types(self._chosen, schema)
+        return TypeReader(self._chosen)
 
     def writer(self, schema: Any, overwrite: bool) -> DataSourceWriter:
         """Return what checks and commits a frame."""
@@ -70,11 +76,11 @@ class OmniGraphSource(DataSource):
 
 
 class FragmentsPartition(InputPartition):
-    """The fragments that one task reads."""
+    """What one task reads."""
 
-    def __init__(self, fragment_ids: tuple[int, ...]) -> None:
-        super().__init__(fragment_ids)
-        self.fragment_ids = fragment_ids
+    def __init__(self, part: FragmentPart) -> None:
+        super().__init__(part)
+        self.part = part
 
 
 class TypeReader(DataSourceReader):
@@ -84,11 +90,22 @@ class TypeReader(DataSourceReader):
         self._selection = selection
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Return one partition per group of fragments, and one without any for an empty table."""
-        return [FragmentsPartition(fragment_ids) for fragment_ids in self._selection.partitions() or [()]]
+        """Return one partition per part of the table, and one with nothing to read for an empty table."""
+        return [FragmentsPartition(part) for part in self._selection.parts() or [_NOTHING]]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read one partition, in a worker."""
         assert isinstance(partition, FragmentsPartition)
-        if partition.fragment_ids:
-            yield from self._selection.read(partition.fragment_ids)
+        if partition.part.rows:
+            yield from self._selection.read(partition.part)
+
+
+def refuse_other_types(chosen: TypeSelection, schema: Any) -> None:
+    """Refuse a schema that gives columns other types than they have: what was read would be something else."""
+    for known, given in zip(from_arrow_schema(chosen.spark_schema()), schema, strict=True):
+        stored, said = known.dataType.simpleString(), given.dataType.simpleString()
+        if stored != said:
+            raise Usage(
+                f"The schema says that {chosen.pin.type_name}.{known.name} is {said}, and it is {stored}; leave the "
+                "schema out, or correct it."
+            )

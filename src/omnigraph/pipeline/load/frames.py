@@ -1,4 +1,4 @@
-"""Frames as input: rows of one type that a cluster holds, kept by the workers that compute them.
+"""Frames as input: rows that a cluster holds, kept by the workers that compute them.
 
 Either an engine is at hand and one process runs the whole load (`FrameInput`), or whoever computes the frame calls back
 in processes of its own: one begins, many keep a partition each, one commits (`FrameLoad`).
@@ -6,14 +6,21 @@ in processes of its own: one begins, many keep a partition each, one commits (`F
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from omnigraph.base import ids
 from omnigraph.base.events import Events
 from omnigraph.engine.interface import Engine
 from omnigraph.manifest.commits import Commit, check_actor, check_message
 from omnigraph.pipeline.load.bulk.buckets import Buckets
-from omnigraph.pipeline.load.bulk.partitions import FrameTask, PartitionKept, kept_frame
+from omnigraph.pipeline.load.bulk.partitions import (
+    FRAME_NAME,
+    FrameTask,
+    PartitionKept,
+    first_ordinal_behind,
+    kept_frame,
+    kept_frames,
+)
 from omnigraph.pipeline.load.bulk.reading import KeptPieces, LoadTask
 from omnigraph.pipeline.load.bulk.writer import BulkLoadWriter, load_task, stored_rows
 from omnigraph.pipeline.load.once import OnceWriter, StreamBatch
@@ -28,21 +35,38 @@ from omnigraph.writes.protocol import run_write
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FrameInput:
-    """A frame, and the engine whose workers compute it."""
+class TypedFrame:
+    """A frame as rows of one type."""
 
     type_name: str
     columns: ColumnMap
     names: tuple[str, ...]
     """What the frame's columns are called."""
-    engine: Engine
     keep: Callable[[FrameTask], Iterable[PartitionKept]] = field(repr=False)
     """Hands every partition of the frame to `keep_partition`."""
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrameInput:
+    """One frame or several of different types, and the engine whose workers compute them."""
+
+    frames: tuple[TypedFrame, ...]
+    engine: Engine
+
     def read(self, load: LoadTask) -> KeptPieces:
-        """Compute the frame once, and keep its rows where they are computed."""
-        task = FrameTask.of(load, self.type_name, self.columns, self.names)
-        return kept_frame(load, tuple(self.keep(task)))
+        """Compute each frame once, and keep its rows where they are computed."""
+        tasks = [
+            FrameTask.of(load, frame.type_name, frame.columns, frame.names, frame_name=self._name(frame))
+            for frame in self.frames
+        ]
+        kept: dict[str, tuple[PartitionKept, ...]] = {}
+        for frame, task in zip(self.frames, tasks, strict=True):
+            first = first_ordinal_behind([partition for partitions in kept.values() for partition in partitions])
+            kept[self._name(frame)] = tuple(frame.keep(replace(task, first_ordinal=first)))
+        return kept_frames(load, kept)
+
+    def _name(self, frame: TypedFrame) -> str:
+        return FRAME_NAME if len(self.frames) == 1 else f"<frame of {frame.type_name}>"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
