@@ -1,7 +1,8 @@
 """What `make test` leaves to `make test-all`: most cases of the long matrices, by how long they were measured to take.
 
 Every test keeps its first case of every so many, in the order of collection; 0 keeps none. Both commands together are
-every case once. Tests that say nothing here run whole in `make test`, except that only some of those on S3 do.
+every case once. Tests that say nothing here run whole in `make test`, except that of those on S3 and of those with
+many cases only some do.
 """
 
 from collections import Counter
@@ -13,7 +14,7 @@ KEEP_EVERY = {
     "tests/contract/test_spark_places.py": 0,
     "tests/contract/test_bulk_failures.py": 0,
     "tests/contract/test_spark_stream.py::test_a_batch_is_there_once_after_the_driver_was_killed": 0,
-    "tests/contract/test_bulk_load.py::test_spark_agrees_with_a_small_load": 2,
+    "tests/contract/test_bulk_load.py::test_spark_agrees_with_a_small_load": 0,
     "tests/contract/test_optimize_on_spark.py": 5,
     "tests/contract/test_embed.py": 3,
     "tests/contract/test_optimize_beside_writers.py": 0,
@@ -22,7 +23,7 @@ KEEP_EVERY = {
     # A killed process or more per case, and stores that fail at every request in turn.
     "tests/crash/test_store_faults.py": 0,
     "tests/crash/test_interference.py": 0,
-    "tests/crash/": 25,
+    "tests/crash/": 40,
     "tests/storage/test_migrations_crash.py": 0,
     "tests/soak/": 0,
     # Long histories, many processes, waits for leases to expire: ten seconds and more each.
@@ -39,18 +40,32 @@ KEEP_EVERY = {
     "tests/merge/test_pairs.py": 6,
     "tests/cli/test_examples.py::test_every_example_runs_as_printed": 0,
     "tests/docs/test_examples.py": 25,
+    # Quick in all their cases.
+    "tests/unit/": 1,
+    "tests/architecture/": 1,
+    "tests/golden/": 1,
+    "tests/docs/": 1,
 }
-KEEP_EVERY_ON_S3 = 4
+KEEP_EVERY_ON_S3 = 6
+MANY_CASES = 6
+KEEP_EVERY_OF_MANY = 4
 
 
 def leave_most_to_test_all(items: list[pytest.Item]) -> None:
     """Mark what `make test` leaves out as `exhaustive`."""
+    cases = Counter(_test_of(item) for item in items)
     seen: Counter[str] = Counter()
     for item in items:
-        test = item.nodeid.partition("[")[0]
+        test = _test_of(item)
         every = next((every for path, every in KEEP_EVERY.items() if item.nodeid.startswith(path)), None)
         if every is None and item.get_closest_marker("s3"):
             test, every = f"{item.nodeid.partition('::')[0]} on S3", KEEP_EVERY_ON_S3
+        if every is None and cases[test] >= MANY_CASES:
+            every = KEEP_EVERY_OF_MANY
         if every is not None and (every == 0 or seen[test] % every):
             item.add_marker("exhaustive")
         seen[test] += 1
+
+
+def _test_of(item: pytest.Item) -> str:
+    return item.nodeid.partition("[")[0]
