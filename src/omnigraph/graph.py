@@ -782,7 +782,9 @@ class Graph:
         partition_bytes: int | None,
     ) -> Any:
         from omnigraph.spark.frames import type_frame
+        from omnigraph.spark.source import register
 
+        register(spark)
         return type_frame(
             spark,
             self._context.store,

@@ -12,7 +12,7 @@ from typing import Any
 from omnigraph.catalog.model import EdgeType, EntityType
 from omnigraph.reads.conditions import Where
 from omnigraph.reads.snapshot import Snapshot
-from omnigraph.spark.holding import hold_with_frame
+from omnigraph.spark.holding import hold_with_frame, is_connect
 from omnigraph.spark.selection import TypeSelection
 from omnigraph.spark.source import register
 from omnigraph.storage.locks import HeldVersions
@@ -43,8 +43,7 @@ def type_frame(
     where: Where = (),
     partition_bytes: int | None = None,
 ) -> Any:
-    """Make the frame of one type; nothing is read before an action asks for it."""
-    register(spark)
+    """Make the frame of one type on a session that knows the source; nothing is read before an action asks for it."""
     table = snapshot.table(name)
     selection = TypeSelection.from_table(
         table,
@@ -60,14 +59,11 @@ def type_frame(
     return frame
 
 
-def is_connect(spark: Any) -> bool:
-    """Whether a session is a Spark Connect session, which has no JVM in this process."""
-    return not hasattr(spark, "_jsparkSession")
-
-
 def graph_frames(spark: Any, store: GraphStore, snapshot: Snapshot, *, with_properties: bool = False) -> GraphFrames:
     """Make the frames of a snapshot; nothing is read before an action asks for it."""
     from pyspark.sql import functions
+
+    register(spark)
 
     def rows(entity: EntityType, *own: str) -> Any:
         return type_frame(spark, store, snapshot, entity.table_key, columns=None if with_properties else own)

@@ -22,19 +22,22 @@ _held_by_view: WeakKeyDictionary[Any, dict[str, HeldVersions]] = WeakKeyDictiona
 def hold_with_frame(frame: Any, held: HeldVersions) -> None:
     """Hold versions until nobody can ask the frame any more, or one that was made from it."""
     _let_go_of_lost_tables()
-    plan = getattr(frame, "_plan", None)
-    if plan is not None:
-        # Nothing needs to be given back one by one when the process ends.
-        finalize(plan, held.release).atexit = False
+    if is_connect(frame.sparkSession):
+        _hold_with(frame._plan, held)  # noqa: SLF001  # frames made from this one refer to its plan, not to it
         return
     try:
         table = frame._jdf.queryExecution().analyzed().table()  # noqa: SLF001  # there is no public way
         reference = frame.sparkSession._jvm.java.lang.ref.WeakReference(table)  # noqa: SLF001  # the same
     except Exception:  # noqa: BLE001  # another Spark, which keeps its relations elsewhere
-        finalize(frame, held.release).atexit = False
+        _hold_with(frame, held)
         return
     with _lock:
         _held_by_table.append((reference, held))
+
+
+def is_connect(session: Any) -> bool:
+    """Whether a session is a Spark Connect session, which has no JVM in this process."""
+    return not hasattr(session, "_jsparkSession")
 
 
 def hold_with_view(session: Any, name: str, held: HeldVersions) -> None:
@@ -45,6 +48,11 @@ def hold_with_view(session: Any, name: str, held: HeldVersions) -> None:
         views[name.casefold()] = held
     if former is not None:
         former.release()
+
+
+def _hold_with(owner: Any, held: HeldVersions) -> None:
+    # Nothing needs to be given back one by one when the process ends.
+    finalize(owner, held.release).atexit = False
 
 
 def _let_go_of_lost_tables() -> None:

@@ -9,8 +9,9 @@ from omnigraph.catalog.model import TableKey
 from omnigraph.catalog.type_names import bare_name, nodes_first
 from omnigraph.errors import InvalidTarget
 from omnigraph.reads.snapshot import Snapshot
-from omnigraph.spark.frames import is_connect, type_frame
-from omnigraph.spark.holding import hold_with_view
+from omnigraph.spark.frames import type_frame
+from omnigraph.spark.holding import hold_with_view, is_connect
+from omnigraph.spark.source import register
 from omnigraph.storage.locks import HeldVersions
 from omnigraph.storage.store import GraphStore
 from omnigraph.writes.holding import pinned_versions
@@ -35,6 +36,7 @@ def register_views(spark: Any, store: GraphStore, snapshot: Snapshot, *, prefix:
     """Make one view per type, or none if two of them would be called alike; views of the same names are replaced."""
     names = view_names([pin.table_key for pin in snapshot.tables], prefix)
     pins = {pin.table_key: pin for pin in snapshot.tables}
+    register(spark)
     frames = {key: type_frame(spark, store, snapshot, key) for key in names}
     for key, name in names.items():
         # A view takes one name, whatever is in it; the quotes are not part of it.
