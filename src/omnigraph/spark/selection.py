@@ -154,7 +154,10 @@ class TypeSelection:
             )
             schema = _spark_schema(pa.schema([rows.schema.field(name) for name in self.columns]))
             for batch in rows:
-                yield batch.select(self.columns).cast(schema)
+                if self.columns:
+                    yield batch.cast(schema)
+                else:
+                    yield from _rows_without_columns(batch.num_rows)
 
     def _open(self) -> Table:
         """Open the table state in this process."""

@@ -14,8 +14,8 @@ from omnigraph.spark.views import RegisteredViews
 _ERROR_CLASS = re.compile(r"^\[[A-Z0-9_.]+\]\s*")
 _SQL_STATE = re.compile(r"\s*SQLSTATE: [0-9A-Z]{5}.*$", re.DOTALL)
 _PIECE = re.compile(
-    r"""'(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" | `[^`]*`   # texts and names, whatever is in them
-      | --[^\n]* | /\*.*?\*/                              # comments
+    r"""'(?:[^'\\]|\\.)*(?:'|\\?\Z) | "(?:[^"\\]|\\.)*(?:"|\\?\Z) | `[^`]*(?:`|\Z)  # also those that do not end
+      | --[^\n]* | /\*.*?(?:\*/|\Z)
       | ; | [^;'"`/-]+ | .""",
     re.VERBOSE | re.DOTALL,
 )

@@ -56,7 +56,7 @@ class OmniGraphSource(DataSource):
         if self._chosen is None:
             self._chosen = TypeSelection.of(self.options, schema.names)
             refuse_other_types(self._chosen, schema)
-        return TypeReader(self._chosen)
+        return TypeReader(self._chosen, may_be_null=tuple(field.nullable for field in schema))
 
     def writer(self, schema: Any, overwrite: bool) -> DataSourceWriter:
         """Return what checks and commits a frame."""
@@ -86,8 +86,9 @@ class FragmentsPartition(InputPartition):
 class TypeReader(DataSourceReader):
     """Plans partitions by fragments and reads them with Lance."""
 
-    def __init__(self, selection: TypeSelection) -> None:
+    def __init__(self, selection: TypeSelection, *, may_be_null: tuple[bool, ...]) -> None:
         self._selection = selection
+        self._may_be_null = may_be_null
 
     def partitions(self) -> Sequence[InputPartition]:
         """Return one partition per part of the table, and one with nothing to read for an empty table."""
@@ -97,15 +98,26 @@ class TypeReader(DataSourceReader):
         """Read one partition, in a worker."""
         assert isinstance(partition, FragmentsPartition)
         if partition.part.rows:
-            yield from self._selection.read(partition.part)
+            for batch in self._selection.read(partition.part):
+                yield self._as_expected(batch)
+
+    def _as_expected(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Spell columns that are never null as Spark has them in its schema; it compares the two."""
+        if not batch.num_columns:
+            return batch
+        fields = [
+            field.with_nullable(may_be_null) for field, may_be_null in zip(batch.schema, self._may_be_null, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(batch.columns, schema=pa.schema(fields))
 
 
 def refuse_other_types(chosen: TypeSelection, schema: Any) -> None:
     """Refuse a schema that gives columns other types than they have: what was read would be something else."""
     for known, given in zip(from_arrow_schema(chosen.spark_schema()), schema, strict=True):
         stored, said = known.dataType.simpleString(), given.dataType.simpleString()
-        if stored != said:
+        if stored != said or (known.nullable and not given.nullable):
+            optional = "" if stored != said else " and may be null"
             raise Usage(
-                f"The schema says that {chosen.pin.type_name}.{known.name} is {said}, and it is {stored}; leave the "
-                "schema out, or correct it."
+                f"The schema says that {chosen.pin.type_name}.{known.name} is {said}, and it is {stored}{optional}; "
+                "leave the schema out, or correct it."
             )
