@@ -85,9 +85,15 @@ def test_a_table_of_the_catalog_follows_its_branch(spark: Any, graph: Graph) -> 
         assert value(spark, "select count(*) from people") == 3
         assert value(spark, "select count(*) from first_people") == 2
         assert value(spark, "select sum(a.age) from people a join people b on a.id = b.id") == 70
+        spark.sql(f"CREATE TABLE listed (id string) USING omnigraph OPTIONS ({options})")
+        with pytest.raises(Exception, match="without a list of columns"):
+            spark.sql("select * from listed").collect()
+        with pytest.raises(Exception, match="AWS_SECRET_ACCESS_KEY in the environment") as refused:
+            spark.sql(f"CREATE TABLE open_secret USING omnigraph OPTIONS ({options}, aws_secret_access_key 'hidden')")
+        assert "hidden" not in str(refused.value)
     finally:
-        spark.sql("DROP TABLE IF EXISTS people")
-        spark.sql("DROP TABLE IF EXISTS first_people")
+        for name in ("people", "first_people", "listed"):
+            spark.sql(f"DROP TABLE IF EXISTS {name}")
 
 
 def test_a_view_of_the_source_reads_in_sql(spark: Any, graph: Graph) -> None:
@@ -130,7 +136,9 @@ def test_frames_of_several_types_become_one_commit(spark: Any, graph: Graph) -> 
     assert {table.table_key: table.rows_loaded for table in result.tables} == {"node:Person": 30, "edge:LivesIn": 20}
     assert len(graph.commits()) == before + 1
     assert graph.commits()[0].message == "moved"
-    again = graph.load_dataframes({"node:Person": people, "LivesIn": moves.limit(0)}, mode="merge", maps={})
+    again = graph.load_dataframes(
+        {"node:Person": people, "LivesIn": moves.limit(0)}, mode="merge", maps={"LivesIn": {"who": "from"}}
+    )
     assert again.commit is None
     assert graph.snapshot().table("LivesIn").count_rows() == 21
 

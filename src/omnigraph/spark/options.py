@@ -24,6 +24,7 @@ STREAM = (*WRITE, "queryId", "batchIdentity")
 _MEANINGS = {
     # What `load(path)`, `save(path)` and a table's LOCATION become.
     "path": "graph",
+    "location": "graph",
     "versionAsOf": "version",
     "as-of-version": "version",
     "as-of-timestamp": "timestampAsOf",
@@ -37,8 +38,13 @@ _STORAGE_PREFIX = "storage."
 _PINNED_BYTES_MAX = 16 << 20
 """A filter may name many values."""
 
-_SPARKS_OWN = frozenset({"checkpointlocation", "queryname"})
-"""What Spark itself leaves among the options of a stream."""
+_SPARKS_OWN = frozenset(
+    {"checkpointlocation", "queryname"}
+    | {"provider", "owner", "external", "is_managed_location", "table_type", "collation", "transient_lastddltime"}
+)
+"""What Spark itself leaves among the options of a stream, and of a table of its catalog."""
+_SPARKS_COPIES = "option."
+"""Before every option of a `CREATE TABLE`, which is there under its own name, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +63,7 @@ class Options:
         values: dict[str, str] = {}
         said_as: dict[str, str] = {}
         for name, value in given.items():
-            if name.lower() in _SPARKS_OWN:
+            if name.lower() in _SPARKS_OWN or name.lower().startswith(_SPARKS_COPIES):
                 continue
             ours = by_folded.get(name.lower())
             is_shown = ours is not None and ours not in STORAGE_OPTIONS

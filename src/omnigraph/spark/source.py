@@ -18,6 +18,7 @@ from omnigraph.spark.options import STREAM, WRITE, Options
 from omnigraph.spark.partitions import FragmentPart
 from omnigraph.spark.selection import TypeSelection
 from omnigraph.spark.streaming import BatchNaming, StreamSink
+from omnigraph.spark.tables import is_new_table, remembered, remembering
 from omnigraph.spark.writing import FrameWriter, WriteOptions
 
 _NOTHING = FragmentPart(fragment_ids=(), rows=0)
@@ -49,12 +50,13 @@ class OmniGraphSource(DataSource):
 
     def schema(self) -> Any:
         """Return the columns as Spark spells them."""
-        return from_arrow_schema(self._selection().spark_schema())
+        columns = from_arrow_schema(self._selection().spark_schema())
+        return remembering(columns, self.options) if is_new_table(self.options) else columns
 
     def reader(self, schema: Any) -> DataSourceReader:
         """Return what plans and reads; a schema that somebody gave chooses columns by their names."""
         if self._chosen is None:
-            self._chosen = TypeSelection.of(self.options, schema.names)
+            self._chosen = TypeSelection.of(self.options or remembered(schema), schema.names)
             refuse_other_types(self._chosen, schema)
         return TypeReader(self._chosen, may_be_null=tuple(field.nullable for field in schema))
 

@@ -24,8 +24,8 @@ _REGION = ("aws_region", "region", "aws_default_region")
 _ENDPOINT = ("aws_endpoint_url_s3", "aws_endpoint_url", "aws_endpoint", "endpoint")
 _ALLOW_HTTP = ("aws_allow_http", "allow_http")
 _FORCE_PATH_STYLE = ("aws_s3_force_path_style",)
-_CREDENTIALS = (*_ACCESS_KEY_ID, *_SECRET_ACCESS_KEY, *_SESSION_TOKEN)
-STORAGE_OPTIONS = (*_CREDENTIALS, *_REGION, *_ENDPOINT, *_ALLOW_HTTP, *_FORCE_PATH_STYLE)
+CREDENTIAL_OPTIONS = (*_ACCESS_KEY_ID, *_SECRET_ACCESS_KEY, *_SESSION_TOKEN)
+STORAGE_OPTIONS = (*CREDENTIAL_OPTIONS, *_REGION, *_ENDPOINT, *_ALLOW_HTTP, *_FORCE_PATH_STYLE)
 """All names of storage options."""
 
 
@@ -98,7 +98,7 @@ class StoreSettings:
     def storage_options(self, *, with_credentials: bool) -> dict[str, str]:
         """Spell the settings as storage options, which resolve to them anywhere; with credentials, never print them."""
         named = {name.lower(): value for name, value in self.environment.items()}
-        return {name: value for name, value in named.items() if with_credentials or name not in _CREDENTIALS}
+        return {name: value for name, value in named.items() if with_credentials or name not in CREDENTIAL_OPTIONS}
 
     @property
     def environment(self) -> dict[str, str]:
@@ -148,7 +148,7 @@ class _Sources:
         )
 
     def _credentials(self) -> Credentials | None:
-        is_explicit = any(self._options.get(name) for name in _CREDENTIALS)
+        is_explicit = any(self._options.get(name) for name in CREDENTIAL_OPTIONS)
         source = self._options if is_explicit else self._environ
         access_key_id, secret = _first(source, _ACCESS_KEY_ID), _first(source, _SECRET_ACCESS_KEY)
         token = _first(source, _SESSION_TOKEN)
