@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUNTIME := $(VENV)/.runtime
 STAMP := $(VENV)/.installed
+BYTECODE := $(VENV)/.bytecode
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # One worker more than cores: tests wait for other processes a third of their time. The long matrices get as many as
 # there are cores, because leases of two seconds run out in them.
@@ -19,7 +20,7 @@ ROUNDS ?= 10
 help: ## print these commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-install: $(STAMP) ## set up .venv with everything that tests and benchmarks need, and Java 17 if it is missing
+install: $(STAMP) $(BYTECODE) ## set up .venv with everything that tests and benchmarks need, and Java 17 if it is missing
 
 $(RUNTIME): requirements.lock pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -32,6 +33,11 @@ $(STAMP): $(RUNTIME) requirements-dev.lock scripts/ensure_java.sh
 	$(PIP) --require-hashes -r requirements-dev.lock
 	touch $(STAMP)
 
+# Sources that run where they lie are compiled again by every process that may not write: half of a short command.
+$(BYTECODE): $(RUNTIME) $(shell find src -name '*.py')
+	$(BIN)/python -m compileall -q src
+	touch $(BYTECODE)
+
 test: lint ## check formatting, lint and types, and run the tests: a sample of the long matrices, all of the rest
 	$(PYTEST) -n $(WORKERS) -m "not exhaustive"
 
@@ -43,10 +49,10 @@ lint: $(STAMP) ## check formatting, lint and types
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-demo: $(RUNTIME) ## create a small graph, load it, travel in it, maintain it
+demo: $(BYTECODE) ## create a small graph, load it, travel in it, maintain it
 	PATH="$(CURDIR)/$(BIN):$$PATH" bash examples/harbor/demo.sh
 
-bench: $(STAMP) ## measure against the raw libraries and refresh the tables in the docs and the README
+bench: $(STAMP) $(BYTECODE) ## measure against the raw libraries and refresh the tables in the docs and the README
 	$(BIN)/python -m benchmarks --update-docs
 	$(BIN)/python -m benchmarks.merge
 	$(BIN)/python -m benchmarks.changes

@@ -11,17 +11,11 @@ from omnigraph.catalog.type_names import each_name
 from omnigraph.engine.choice import EngineChoice, EngineName
 from omnigraph.engine.local import LocalEngine
 from omnigraph.errors import ClusterManaged, GraphNotFound, InvalidTarget
-from omnigraph.manifest.addresses import Located
-from omnigraph.manifest.commits import MAIN_BRANCH, Commit
+from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.manifest.missing import no_graph_at, refuse_file, refuse_unfit_for_new_graph
-from omnigraph.manifest.topological import newest_first
-from omnigraph.reads.snapshot import Snapshot
 from omnigraph.storage.store import GraphStore
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.opening import settle_on_open
-from omnigraph.writes.recovery.audit import RecoveryRecord, list_recoveries
-from omnigraph.writes.recovery.sweep import SweepResult, settle_all
-from omnigraph.writes.sidecar import PendingOperation, list_pending
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -39,6 +33,8 @@ if TYPE_CHECKING:
     from omnigraph.maintenance.optimize.report import OptimizeResult
     from omnigraph.maintenance.repair.run import RepairReport
     from omnigraph.maintenance.verify.report import VerifyReport
+    from omnigraph.manifest.addresses import Located
+    from omnigraph.manifest.commits import Commit
     from omnigraph.pipeline.embed.result import EmbedResult
     from omnigraph.pipeline.embed.spec import EmbedSpec
     from omnigraph.pipeline.export.baseline import BaselineResult
@@ -46,11 +42,15 @@ if TYPE_CHECKING:
     from omnigraph.pipeline.load.run import LoadResult
     from omnigraph.pipeline.load.writer import LoadMode
     from omnigraph.reads.conditions import Where
+    from omnigraph.reads.snapshot import Snapshot
     from omnigraph.reads.sql import SqlResult
     from omnigraph.records.arrow_rows import ArrowRows
     from omnigraph.spark.frames import GraphFrames
     from omnigraph.spark.views import RegisteredViews
     from omnigraph.writes.batch import WriteBatch
+    from omnigraph.writes.recovery.audit import RecoveryRecord
+    from omnigraph.writes.recovery.sweep import SweepResult
+    from omnigraph.writes.sidecar import PendingOperation
 
 
 def init(
@@ -173,6 +173,8 @@ class Graph:
         return f"<Graph {self.uri}{' read-only' if self._read_only else ''}>"
 
     def _repr_html_(self) -> str:
+        from omnigraph.reads.snapshot import Snapshot
+
         # Not held: whoever looks at a page keeps nothing from cleanup.
         return Snapshot(self._context, self._context.addresses.head(MAIN_BRANCH).snapshot)._repr_html_()
 
@@ -194,16 +196,18 @@ class Graph:
         commit: str | None = None,
         version: int | None = None,
         at: datetime | str | None = None,
-    ) -> Snapshot:
+    ) -> "Snapshot":
         """Pin the graph version that an address means, by default the head of `main`.
 
         An address is a branch, `main@7`, `main~1`, `main@2026-01-31T18:00:00Z`, a commit id, or a moment. `version`
         and `at` choose on a branch, `commit` names a commit. Held, a snapshot keeps its versions from cleanup.
         """
+        from omnigraph.reads.snapshot import Snapshot
+
         located = self._locate(address, branch=branch, commit=commit, version=version, at=at)
         return Snapshot(self._context, located.snapshot, is_held=True, spark_frames=self._spark_frame)
 
-    def snapshot_at(self, address: str) -> Snapshot:
+    def snapshot_at(self, address: str) -> "Snapshot":
         """Pin the snapshot that a written address means; the same as `snapshot`."""
         return self.snapshot(address)
 
@@ -241,14 +245,16 @@ class Graph:
 
         return Changes(self._context)
 
-    def commits(self, branch: str = MAIN_BRANCH, *, limit: int | None = None, merged: bool = False) -> list[Commit]:
+    def commits(self, branch: str = MAIN_BRANCH, *, limit: int | None = None, merged: bool = False) -> "list[Commit]":
         """Return the history of a branch, newest first along the first parents, or with all that was merged into it."""
+        from omnigraph.manifest.topological import newest_first
+
         head = self._context.manifest.load(branch).head
         log = self._context.log
         history = newest_first(log.history(head), head.graph_commit_id) if merged else log.first_parents(head)
         return [commit for _, commit in zip(range(limit), history, strict=False)] if limit is not None else [*history]
 
-    def commit(self, address: str) -> Commit:
+    def commit(self, address: str) -> "Commit":
         """Return the commit that an id, a unique beginning of one, or an address such as `main~2` means."""
         return self._context.addresses.commit(address)
 
@@ -594,12 +600,14 @@ class Graph:
             self._context, desired, allow_data_loss=allow_data_loss, actor_id=actor, message=message, events=events
         )
 
-    def recover(self, *, wait_seconds: float = 0.0, events: Events = ignore_events) -> SweepResult:
+    def recover(self, *, wait_seconds: float = 0.0, events: Events = ignore_events) -> "SweepResult":
         """Settle all interrupted writes, oldest first, and say what was done, what is in use and what is blocked.
 
         An operation whose branch is locked is waited for; on object stores the lock of a dead writer lives on for up
         to a minute.
         """
+        from omnigraph.writes.recovery.sweep import settle_all
+
         self._refuse_read_only()
         return settle_all(self._context, wait_seconds=wait_seconds, events=events)
 
@@ -750,19 +758,24 @@ class Graph:
             self._context, policy, confirm=confirm, choice=choice, wait_seconds=wait_seconds, events=events
         )
 
-    def abandon(self, operation_id: str, *, events: Events = ignore_events) -> SweepResult:
+    def abandon(self, operation_id: str, *, events: Events = ignore_events) -> "SweepResult":
         """Give up an operation that recovery cannot settle: its sidecar goes, the tables stay as they are."""
         from omnigraph.writes.recovery.abandon import abandon_operation
+        from omnigraph.writes.recovery.sweep import SweepResult
 
         self._refuse_read_only()
         return SweepResult(recovered=[abandon_operation(self._context, operation_id, events)])
 
-    def pending_operations(self) -> list[PendingOperation]:
+    def pending_operations(self) -> "list[PendingOperation]":
         """Return the operations that were interrupted or are under way, oldest first; changes nothing."""
+        from omnigraph.writes.sidecar import list_pending
+
         return list_pending(self._context.sidecars)
 
-    def recoveries(self) -> list[RecoveryRecord]:
+    def recoveries(self) -> "list[RecoveryRecord]":
         """Return the recorded recoveries, oldest first."""
+        from omnigraph.writes.recovery.audit import list_recoveries
+
         return list_recoveries(self._context.store.tables)
 
     def __enter__(self) -> Self:
@@ -774,7 +787,7 @@ class Graph:
     def _spark_frame(
         self,
         spark: Any,
-        snapshot: Snapshot,
+        snapshot: "Snapshot",
         name: str,
         *,
         columns: Sequence[str] | None,
@@ -803,7 +816,7 @@ class Graph:
         commit: str | None,
         version: int | None,
         at: datetime | str | None,
-    ) -> Located:
+    ) -> "Located":
         addresses = self._context.addresses
         if isinstance(address, datetime):
             address, at = None, _the_only("at", at, address)

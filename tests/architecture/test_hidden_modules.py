@@ -27,3 +27,31 @@ def test_arrow_does_without_a_hidden_pandas_until_it_is_revealed() -> None:
     done = subprocess.run([sys.executable, "-c", HIDDEN], capture_output=True, text=True, check=False)
 
     assert (done.returncode, done.stdout.strip()) == (0, "(1, 1)"), done.stderr
+
+
+DEFERRED = """
+import sys
+from omnigraph.base.hidden_modules import defer_module, hide_module
+hide_module("pandas")
+defer_module("numpy")
+import pyarrow as pa
+import pyarrow.compute as pc
+import lance
+assert pc.sum(pa.array([1, None, 2])).as_py() == 3
+assert "numpy._core" not in sys.modules, "somebody loaded it all the same"
+import numpy as np
+from threading import Thread
+found = []
+threads = [Thread(target=lambda: found.append(int(np.arange(5).sum()))) for _ in range(8)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+import numpy.random
+assert "numpy._core" in sys.modules and sys.modules["numpy"].__file__
+print(found)
+"""
+
+
+def test_a_deferred_numpy_is_loaded_by_whoever_uses_it_and_not_by_arrow() -> None:
+    done = subprocess.run([sys.executable, "-c", DEFERRED], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, str([10] * 8), "")

@@ -5,18 +5,23 @@ leads back to the one intent that made it.
 """
 
 import json
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from random import Random
 from typing import Any
 
+from omnigraph.errors import ReadSetConflict
 from omnigraph.graph import Graph
 from omnigraph.manifest.commits import Commit
 from support import harbor
 
-_LIVERIES = ("", "colour: String?", "colour: String?  weight: I64? @index", "weight: I64?")
-"""What a schema change makes of berths: properties that nobody writes, so that rows read the same with or without."""
+_LIVERIES = ("", "colour: String?", "colour: String?  weight: I64? @index", "weight: I64? @index")
+"""What a schema change makes of berths: properties that nobody writes, so that rows read the same with or without.
+
+Each can become each other: an index goes with its property, never without.
+"""
 
 
 def schema(livery: int = 0) -> str:
@@ -29,6 +34,7 @@ edge Mentors: Sailor -> Sailor {{ since: I64? }}
 
 
 TYPES = ("Sailor", "Berth", "Mentors")
+_MERGES_TRIED = 30
 _SHARED = 12
 """How many keys all writers fight over."""
 
@@ -86,6 +92,10 @@ class Intent:
         records = harbor.lines(self._edges())
         if self.mentors:
             graph.load(records, mode="append", branch=branch, actor=self.actor)
+        for _ in range(_MERGES_TRIED - 1):
+            # Others commit to main all the time, and a merge leaves it to its caller whether to look again.
+            with suppress(ReadSetConflict):
+                return graph.branches.merge(branch, delete_branch=True, actor=self.actor).commit
         return graph.branches.merge(branch, delete_branch=True, actor=self.actor).commit
 
     def applied_to(self, content: Content) -> Content:

@@ -1,6 +1,7 @@
 """A writer of a soak: `python -m soak.writer <uri> <crew> <ledger> <seed>` writes until somebody kills it.
 
-Two crews have a trade of their own, in which they rest now and then: a schema changes only while there is no branch.
+All of them rest now and then. A merge needs a moment at which main stays as it is, and a schema changes only while
+there is no branch.
 """
 
 import sys
@@ -16,6 +17,7 @@ from soak.places import open_graph
 
 BRANCHES, SCHEMAS = "west", "wright"
 _REST_SECONDS = {BRANCHES: 3.0, SCHEMAS: 2.0}
+_SHORT_REST_SECONDS = 0.8
 
 
 def main() -> None:
@@ -28,7 +30,7 @@ def main() -> None:
         intent = draw(chance, crew, ledger.next_number)
         ledger.intend(intent)
         ledger.conclude(attempt(graph, intent))
-        clock.sleep_seconds(chance.uniform(0.0, _REST_SECONDS.get(crew, 0.0)))
+        clock.sleep_seconds(chance.uniform(0.0, _REST_SECONDS.get(crew, _SHORT_REST_SECONDS)))
 
 
 def attempt(graph: omnigraph.Graph, intent: Intent) -> Outcome:

@@ -105,16 +105,20 @@ def test_what_a_branch_lost_keeps_the_past_of_the_main_line(graph: Graph) -> Non
 def test_a_branch_that_is_deleted_after_the_choice_is_no_damage(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     graph.branches.create("review")
     for number in range(3):
-        graph.load(harbor.lines([harbor.sailor(f"r{number}")]), mode="append", branch="review")
+        with graph.write(branch="review") as batch:
+            batch.upsert("Sailor", [{"name": "Ana", "rank": "mate", "age": 80 + number}])
+            batch.upsert("Ship", [{"hull": "S1", "title": f"another title {number}"}])
     deleting = omnigraph.open(graph.uri)
     monkeypatch.setattr(faults, "_act", lambda *_: deleting.branches.delete("review"))
 
-    with armed("cleanup.after_choice:delete the branch:0:1"):
+    # Two edge types, of which the branch has nothing of its own, come first.
+    with armed("cleanup.after_choice:delete the branch:2:1"):
         report = graph.cleanup(keep=1, confirm=True)
 
     assert report.failed == ()
-    assert row_of(report).removed.versions > 0
-    assert row_of(report, branch="review").removed.versions == 0
+    for key in ("node:Sailor", "node:Ship"):
+        assert row_of(report, key).removed.versions > 0
+        assert row_of(report, key, branch="review").removed.versions == 0
     assert [branch.name for branch in graph.branches.list()] == ["main"]
 
 

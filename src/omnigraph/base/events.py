@@ -8,8 +8,9 @@ is told in phases: each starts with its total and unit as far as they are known,
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from threading import Lock
+
+from omnigraph.base.values import dataclass
 
 _log = logging.getLogger(__name__)
 

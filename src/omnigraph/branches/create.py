@@ -19,7 +19,7 @@ from omnigraph.storage.refs import create_ref, drop_leftover_tree, list_refs
 from omnigraph.storage.tables import Table
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.holding import hold_versions
-from omnigraph.writes.recovery.sweep import settle_branch
+from omnigraph.writes.recovery.entry import settle_branch
 
 
 def create_branch(context: GraphContext, name: str, *, source: Located, events: Events = ignore_events) -> str:

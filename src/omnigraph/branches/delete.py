@@ -26,7 +26,7 @@ from omnigraph.manifest.rows import MANIFEST
 from omnigraph.manifest.state import ManifestState
 from omnigraph.storage.refs import Ref, delete_ref, drop_leftover_tree, list_refs
 from omnigraph.writes.context import GraphContext
-from omnigraph.writes.recovery.sweep import settle_branch
+from omnigraph.writes.recovery.entry import settle_branch
 
 
 def delete_branch(context: GraphContext, name: str, events: Events, *, expected_head: CommitId | None = None) -> None:

@@ -1,9 +1,9 @@
 """What merging a branch would bring: its changes since it parted from the other, as in a review."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from omnigraph.base.showing import Shown
+from omnigraph.base.values import dataclass
 from omnigraph.branches.merge.sides import base_state
 from omnigraph.changes.diff import Diff
 from omnigraph.changes.snapshots import diff_snapshots
@@ -38,7 +38,7 @@ def diff_branches(
 
     Histories that were merged crosswise parted more than once; none of the places is picked silently.
     """
-    history = context.log.history(source.state.head, target.state.head)
+    history = context.log.recent(source.state.head, target.state.head)
     base_id = _only_base(
         source, target, merge_bases(history, source.commit.graph_commit_id, target.commit.graph_commit_id)
     )

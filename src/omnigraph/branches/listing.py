@@ -1,8 +1,7 @@
 """Which branches there are, and what each of them holds."""
 
-from dataclasses import dataclass
-
 from omnigraph.base.showing import Shown
+from omnigraph.base.values import dataclass
 from omnigraph.errors import BranchNotFound
 from omnigraph.manifest.commits import MAIN_BRANCH, CommitId
 from omnigraph.manifest.rows import MANIFEST

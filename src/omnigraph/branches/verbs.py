@@ -1,18 +1,19 @@
-"""`graph.branches`: what users do with branches."""
+"""`graph.branches`: what users do with branches. Each verb imports what it runs; merging alone is thirty modules."""
 
 import os
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from omnigraph.base.endings import tell
 from omnigraph.base.events import Events, Published, ignore_events
-from omnigraph.branches.create import create_branch
-from omnigraph.branches.delete import delete_branch
-from omnigraph.branches.diff import BranchDiff, diff_branches
-from omnigraph.branches.listing import BranchSummary, list_branches
-from omnigraph.branches.merge.run import MergeResult, run_merge
 from omnigraph.engine.choice import EngineChoice
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.writes.context import GraphContext
+
+if TYPE_CHECKING:
+    from omnigraph.branches.diff import BranchDiff
+    from omnigraph.branches.listing import BranchSummary
+    from omnigraph.branches.merge.run import MergeResult
 
 
 class Branches:
@@ -27,11 +28,15 @@ class Branches:
 
         Costs the same for any size of graph: tables are shared until the branch first writes to them.
         """
+        from omnigraph.branches.create import create_branch
+
         self._refuse_read_only()
         return create_branch(self._context, name, source=self._context.addresses.resolve(source), events=events)
 
-    def list(self) -> list[BranchSummary]:
+    def list(self) -> "list[BranchSummary]":
         """Describe every branch, sorted by name."""
+        from omnigraph.branches.listing import list_branches
+
         return list_branches(self._context)
 
     def diff(
@@ -43,8 +48,10 @@ class Branches:
         types: Sequence[str] = (),
         ops: Sequence[str] = (),
         exclude_types: Sequence[str] = (),
-    ) -> BranchDiff:
+    ) -> "BranchDiff":
         """Compare a branch with the commit at which it parted from another: what merging it would bring."""
+        from omnigraph.branches.diff import diff_branches
+
         resolve = self._context.addresses.resolve
         return diff_branches(
             self._context,
@@ -68,7 +75,7 @@ class Branches:
         actor: str | None = None,
         engine: str | EngineChoice | None = None,
         events: Events = ignore_events,
-    ) -> MergeResult:
+    ) -> "MergeResult":
         """Merge a branch into another one as one commit, or raise `MergeConflicts` and change nothing.
 
         Three-way and per entity: what only one side changed since the two parted is kept, what both changed
@@ -77,6 +84,8 @@ class Branches:
         `engine` is auto, local or spark, by default what `$OMNIGRAPH_ENGINE` says; it changes where large merges are
         worked out, and nothing else.
         """
+        from omnigraph.branches.merge.run import run_merge
+
         if not dry_run:
             self._refuse_read_only()
         return run_merge(
@@ -94,6 +103,8 @@ class Branches:
 
     def delete(self, name: str, *, events: Events = ignore_events) -> None:
         """Delete a branch; refused while another branch was created from it or reads its tables."""
+        from omnigraph.branches.delete import delete_branch
+
         self._refuse_read_only()
         delete_branch(self._context, name, events)
         tell(events, Published(what=f"the deletion of branch {name.strip()}"))

@@ -4,9 +4,9 @@ Names hold the property id, not the property name, so that a rename never collid
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import EntityType, Index, Key, NodeType, Property, Scalar, Unique
 
 

@@ -5,10 +5,11 @@ are already checked; `catalog/compile.py` makes them from a parsed source, `cata
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, Literal, NewType
+
+from omnigraph.base.values import dataclass
 
 TableKey = NewType("TableKey", str)
 """`node:<Type>` or `edge:<Type>`: the current name of a table."""

@@ -5,10 +5,11 @@ order that does not depend on how the source was written. A new graph knows none
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count
 from typing import NamedTuple, TypeVar
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Catalog, Constraint, EdgeType, InterfaceType, Key, NodeType, Property
 from omnigraph.catalog.shape import EdgeShape, InterfaceShape, NodeShape, PropertyShape, SchemaShape, TypeKind
 from omnigraph.errors import ResourceLimit

@@ -4,9 +4,9 @@ A new graph numbers a shape from one; a migration matches it against an accepted
 is new (`catalog/numbering.py`). Rename hints live here and nowhere later: an accepted schema has no use for them.
 """
 
-from dataclasses import dataclass
 from typing import Literal
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Annotation, Cardinality, Constraint, EmbedSource, LiteralValue, PropertyType
 
 TypeKind = Literal["interface", "node", "edge"]

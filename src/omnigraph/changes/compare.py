@@ -6,13 +6,13 @@ share file by file. Both then compare values (`records/contents.py`): an update 
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 import pyarrow as pa
 
 from omnigraph.base import ids
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import EdgeType, EntityType, Property
 from omnigraph.changes.digests import DIGESTS_SCHEMA, digested, digests_at, produced_digests
 from omnigraph.changes.filled import with_filled

@@ -7,12 +7,13 @@ first asked for, and images are read for one chunk of entities at a time.
 import logging
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Property, TableIdentity, TableKey
 from omnigraph.changes.compare import AFTER_ROW, BEFORE_ROW, Op, TableState, changed_entities
 from omnigraph.changes.entities import EntityChange, Image, images_by_id

@@ -4,11 +4,12 @@ Vectors and blobs are hashed by whoever reads them and never travel.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import pyarrow as pa
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Property
 from omnigraph.changes.filled import with_filled
 from omnigraph.engine.interface import Produced

@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from omnigraph.base.showing import Shown
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import EntityKind, EntityType
 from omnigraph.changes.compare import Op
 from omnigraph.records.rendering import render_lines

@@ -5,12 +5,13 @@ fit into a page there is only a page token, so that nobody can store half a comm
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import pyarrow.compute as pc
 
 from omnigraph.base.showing import Shown
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Catalog, TableKey
 from omnigraph.changes.commit import gap_at, snapshot_of
 from omnigraph.changes.diff import Diff

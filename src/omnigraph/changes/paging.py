@@ -1,8 +1,7 @@
 """How much of a diff or feed travels at once."""
 
-from dataclasses import dataclass
-
 from omnigraph.base.showing import Shown
+from omnigraph.base.values import dataclass
 from omnigraph.changes.entities import EntityChange
 from omnigraph.changes.position import Position
 from omnigraph.errors import ResourceLimit

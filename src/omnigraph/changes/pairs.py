@@ -1,8 +1,9 @@
 """Which types two snapshots may differ in, decided from pins and schemas alone; opens no table."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Catalog, EntityType, Property, TableIdentity, TableKey
 from omnigraph.changes.entities import ChangedType
 from omnigraph.changes.selection import Selection, opaque_type_id

@@ -6,12 +6,12 @@ beginning and a digest.
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.values import dataclass
 from omnigraph.errors import ChangeCursorRejected
 
 _ID_BYTES_MAX = 512

@@ -2,9 +2,9 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import get_args
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.canonical import canonical_json
 from omnigraph.catalog.model import Catalog, EntityKind, EntityType
 from omnigraph.catalog.type_names import each_name, keys_named, no_such_type

@@ -1,11 +1,11 @@
 """What the line, the environment or the operator config point at, before any name in it is looked up."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from omnigraph import errors
+from omnigraph.base.values import dataclass
 from omnigraph.cli.capabilities import AddressFlag
 from omnigraph.cli.guard import does_not_apply
 from omnigraph.cli.invocation import Invocation

@@ -4,11 +4,11 @@ A command exists because it has a row here: the rows build the command tree, the
 the generated tests. To add a command, add its row and a function of the same name under `commands/`.
 """
 
-from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import Any
 
 from omnigraph import errors
+from omnigraph.base.values import dataclass
 
 
 class CommandClass(StrEnum):

@@ -1,10 +1,11 @@
 """The flags that all commands about changes share: filters and pages."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypedDict, TypeVar
 
 import click
+
+from omnigraph.base.values import dataclass
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
     from omnigraph.changes.entities import EntityChange

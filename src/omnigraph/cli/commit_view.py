@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from omnigraph.base.clock import iso_from_us, timestamp_from_us
 from omnigraph.base.units import counted
+from omnigraph.base.values import dataclass
 from omnigraph.cli.documents import commit_document
 from omnigraph.cli.output import Column, Grid, Json, Text
 

@@ -1,6 +1,6 @@
 """The global flags of one run, as typed."""
 
-from dataclasses import dataclass
+from omnigraph.base.values import dataclass
 
 
 @dataclass(slots=True)

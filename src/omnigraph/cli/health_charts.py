@@ -1,8 +1,9 @@
 """Bars and tables of the health page, in plain HTML that shrinks with the window."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from html import escape
+
+from omnigraph.base.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

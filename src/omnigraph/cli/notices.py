@@ -2,9 +2,10 @@
 
 import sys
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from omnigraph.base.events import EngineChosen, Event, Noted, Published, Warned
+from omnigraph.base.values import dataclass
 from omnigraph.engine.choice import EngineName
 
 

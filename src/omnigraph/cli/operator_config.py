@@ -5,13 +5,14 @@ kind an error. Names are looked up only when a command uses them (`scope.py`).
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from types import MappingProxyType
 
 from omnigraph import errors
 from omnigraph.base.home import expand_home
 from omnigraph.base.plain_text import plain_text, printable
+from omnigraph.base.values import dataclass
 from omnigraph.base.yaml_text import read_yaml
 
 HOME_VARIABLE = "OMNIGRAPH_HOME"

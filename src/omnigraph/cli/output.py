@@ -10,8 +10,9 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar
+
+from omnigraph.base.values import dataclass
 
 _NOTHING = "-"
 _PADDED_MAX = 60

@@ -5,10 +5,11 @@ Pure: events and the time come in, text goes out. Who draws the line, and when, 
 
 import unicodedata
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from omnigraph.base.events import Advanced, Event, PhaseFinished, PhaseStarted
 from omnigraph.base.units import spell_bytes, spell_seconds
+from omnigraph.base.values import dataclass
 
 _RATE_SECONDS = 20.0
 """How far back a rate looks: long enough to even out pieces of work, short enough to follow a change of pace."""

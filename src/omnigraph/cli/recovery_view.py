@@ -1,10 +1,10 @@
 """Recoveries as documents and as text."""
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from omnigraph.base.clock import iso_from_us
+from omnigraph.base.values import dataclass
 from omnigraph.cli.output import Column, Grid, Json, Text
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance

@@ -3,9 +3,8 @@
 Nothing here opens a graph; only a cluster binding reads storage, and there only the ledger.
 """
 
-from dataclasses import dataclass
-
 from omnigraph import errors
+from omnigraph.base.values import dataclass
 from omnigraph.cli.bindings import Binding, ScopeKind, find_binding, server_url
 from omnigraph.cli.capabilities import CLASS_PHRASES, AddressFlag, CommandClass, RunningCommand
 from omnigraph.cli.invocation import Invocation

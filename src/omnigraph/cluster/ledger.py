@@ -8,13 +8,13 @@ whatever they do not know.
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
 from omnigraph import errors
 from omnigraph.base.events import Events, Warned, ignore_events
 from omnigraph.base.home import expand_home
+from omnigraph.base.values import dataclass
 from omnigraph.base.yaml_text import read_yaml
 
 LEDGER_PATH = "__cluster/state.json"

@@ -1,10 +1,11 @@
 """Which provider embeds, under which settings; made from the environment or by a caller of the Python API."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from urllib.parse import urlsplit
 
+from omnigraph.base.values import dataclass
 from omnigraph.errors import EmbeddingConfig
 
 MOCK_VARIABLE = "OMNIGRAPH_EMBEDDINGS_MOCK"

@@ -6,7 +6,6 @@ are not followed: the key would go to wherever they point.
 
 import http.client
 import json
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from threading import Event, Lock
@@ -17,6 +16,7 @@ from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_o
 
 from omnigraph.base import clock, ids
 from omnigraph.base.units import counted, shorten
+from omnigraph.base.values import dataclass
 from omnigraph.embedding.config import EmbedConfig
 from omnigraph.embedding.wire import HttpRequest, error_message
 from omnigraph.errors import EmbeddingProvider

@@ -5,12 +5,13 @@ Nothing here sends anything. Answers are decoded JSON of unknown content; whatev
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from urllib.parse import quote
 
 import pyarrow as pa
 
+from omnigraph.base.values import dataclass
 from omnigraph.embedding.config import EmbedConfig, Provider
 from omnigraph.embedding.vectors import BadVector, normalised, read_components
 

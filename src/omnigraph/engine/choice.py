@@ -4,10 +4,11 @@ Deciding needs no engine and starts none.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from omnigraph.base.units import spell_bytes
+from omnigraph.base.values import dataclass
 from omnigraph.errors import Usage
 
 ENGINE_VARIABLE = "OMNIGRAPH_ENGINE"

@@ -1,10 +1,11 @@
 """What an engine can do. An engine never commits, locks or publishes: it returns values to its caller."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 import pyarrow as pa
+
+from omnigraph.base.values import dataclass
 
 Task = TypeVar("Task")
 Outcome = TypeVar("Outcome")

@@ -2,14 +2,16 @@
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from functools import lru_cache, partial
+from itertools import islice
 from pathlib import Path
 from tempfile import gettempdir
 from threading import Lock
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,6 +27,7 @@ Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any] | None
 _WORKER_MEMORY = "1GiB"
 """What a statement on a worker may hold before it spills to disk: workers share a machine with each other."""
 _QUERY_BATCH_ROWS = 1 << 16
+_STREAM = "__stream"
 
 
 class LocalEngine:
@@ -50,7 +53,10 @@ class LocalEngine:
         """Run one statement over the given relations."""
         with self._cursor() as cursor:
             for name, relation in relations.items():
-                cursor.register(name, self._table(relation) if isinstance(relation, Produced) else relation)
+                if isinstance(relation, Produced):
+                    self._take_in(cursor, name, relation)
+                else:
+                    cursor.register(name, relation)
             return cursor.sql(statement).to_arrow_table()
 
     @contextmanager
@@ -121,21 +127,52 @@ class LocalEngine:
         watch: Watch | None = None,
     ) -> Iterator[Outcome]:
         """Run the statement here and the groups on threads."""
-        rows = self.sql(relations, statement)
-        counted = sorted((group["values"], group["counts"]) for group in pc.value_counts(rows[by]).to_pylist())
+        rows = self.sql(relations, statement).combine_chunks()
+        # Sorted once, every group is a slice of the order; looking for each in all rows would cost groups times rows.
+        order = pc.sort_indices(rows[by])
+        counts = pc.value_counts(rows[by]).sort("ascending", by="values") if rows.num_rows else pa.array([])
+        groups = list(_slices([(group["values"], group["counts"]) for group in counts.to_pylist()]))
         return self.map(
-            lambda key: function(key, rows.filter(pc.equal(rows[by], key))),
-            [key for key, _ in counted],
-            weights=[count for _, count in counted],
+            lambda group: function(group.key, rows.take(order.slice(group.start, group.rows))),
+            groups,
+            weights=[group.rows for group in groups],
             watch=watch,
         )
 
     def close(self) -> None:
         """Keep nothing, let go of nothing."""
 
-    def _table(self, relation: Produced) -> pa.Table:
-        batches = self.map(partial(_read_all, relation.read), relation.tasks)
-        return pa.Table.from_batches([batch for part in batches for batch in part], relation.schema)
+    def _take_in(self, cursor: Any, name: str, relation: Produced) -> None:
+        """Give a relation to the database as it is read: what does not fit into memory goes to disk."""
+        import duckdb
+
+        failures: list[BaseException] = []
+        batches = _noting(failures, self._batches(relation))
+        cursor.register(_STREAM, pa.RecordBatchReader.from_batches(relation.schema, batches))
+        try:
+            cursor.execute(f'CREATE TEMP TABLE "{name}" AS SELECT * FROM {_STREAM}')  # noqa: S608 — names of our own
+        except duckdb.Error:
+            # The database knows only the text of what happened in its source.
+            if failures:
+                raise failures[0] from None
+            raise
+        finally:
+            batches.close()
+        cursor.unregister(_STREAM)
+
+    def _batches(self, relation: Produced) -> Iterator[pa.RecordBatch]:
+        """Read on all threads, in order, no further ahead than there are threads."""
+        with ThreadPoolExecutor(max_workers=self.slots, thread_name_prefix="omnigraph") as pool:
+            waiting = iter(relation.tasks)
+            running = deque(pool.submit(_read_all, relation.read, task) for task in islice(waiting, self.slots + 1))
+            try:
+                while running:
+                    batches = running.popleft().result()
+                    running.extend(pool.submit(_read_all, relation.read, task) for task in islice(waiting, 1))
+                    yield from batches
+            finally:
+                for left in running:
+                    left.cancel()
 
     def _cursor(self) -> Any:
         import duckdb
@@ -179,6 +216,29 @@ def _query_failures() -> Iterator[None]:
 def worker_engine(threads: int) -> LocalEngine:
     """Return the engine for the relational part of a task: one per worker, within the worker's share of the machine."""
     return LocalEngine(threads=str(threads), memory_limit=_WORKER_MEMORY)
+
+
+def _noting(failures: list[BaseException], batches: Iterator[pa.RecordBatch]) -> Generator[pa.RecordBatch, None, None]:
+    try:
+        yield from batches
+    except GeneratorExit:
+        raise
+    except BaseException as failure:
+        failures.append(failure)
+        raise
+
+
+class _Group(NamedTuple):
+    key: int
+    start: int
+    rows: int
+
+
+def _slices(counts: Iterable[tuple[int, int]]) -> Iterator[_Group]:
+    start = 0
+    for key, count in counts:
+        yield _Group(key, start, count)
+        start += count
 
 
 def _read_all(read: Callable[[Any], Iterator[pa.RecordBatch]], task: Any) -> list[pa.RecordBatch]:

@@ -1,7 +1,6 @@
 """Decide: what a schema change means for tables and manifest. Pure: two catalogs in, frozen values out."""
 
-from dataclasses import dataclass
-
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.arrow import table_schema
 from omnigraph.catalog.defaults import default_scalar
 from omnigraph.catalog.model import Catalog, EntityType, TableIdentity

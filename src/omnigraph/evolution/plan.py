@@ -1,8 +1,7 @@
 """Decide: from a schema text to the steps that lead there from what the graph has. Reads the schema, never data."""
 
-from dataclasses import dataclass
-
 from omnigraph.base.showing import Shown
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.compile import compile_shape
 from omnigraph.catalog.migration import MigrationPlan, MigrationStep, plan_migration, resolve
 from omnigraph.catalog.model import Catalog

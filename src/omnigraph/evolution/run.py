@@ -1,11 +1,10 @@
 """Act: apply a schema as one commit, alone among schema changes and only while `main` is the only branch."""
 
-from dataclasses import dataclass
-
 from omnigraph.base import ids
 from omnigraph.base.endings import tell
 from omnigraph.base.events import Events, Warned
 from omnigraph.base.showing import Shown
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.migration import MigrationStep
 from omnigraph.errors import BranchBusy, Effect, RecoveryRequired, SchemaApplyLocked, SchemaDrift
 from omnigraph.evolution.plan import FOREIGN_EDIT, SchemaText, has_foreign_edit

@@ -1,8 +1,9 @@
 """A schema change as the write protocol sees it."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from omnigraph.base import faults
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.arrow import new_table_schema
 from omnigraph.catalog.migration import MigrationPlan
 from omnigraph.errors import SchemaApplyBlocked

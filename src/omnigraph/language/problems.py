@@ -3,8 +3,7 @@
 Somebody who fixes a schema wants the whole list, so checks add a problem and go on; `raise_if_any` ends the phase.
 """
 
-from dataclasses import dataclass
-
+from omnigraph.base.values import dataclass
 from omnigraph.errors import ParseError
 from omnigraph.language.source import Place, SourceText, Span
 

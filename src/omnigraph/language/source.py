@@ -5,9 +5,10 @@ programs read UTF-8 bytes; both are worked out here, and only when a problem is 
 """
 
 from bisect import bisect_right
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
+
+from omnigraph.base.values import dataclass
 
 _BYTE_ORDER_MARK = "\ufeff"
 

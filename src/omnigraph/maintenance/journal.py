@@ -3,11 +3,12 @@
 import json
 import socket
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, Final
 
 from omnigraph.base import clock, ids
 from omnigraph.base.events import Events, Warned
+from omnigraph.base.values import dataclass
 from omnigraph.errors import OmniError
 from omnigraph.storage.objects import ControlStore
 

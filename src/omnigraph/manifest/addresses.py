@@ -5,12 +5,12 @@ shares. Branches come first: a branch may be named like the beginning of an id.
 """
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from omnigraph.base import ids
 from omnigraph.base.clock import iso_from_us
 from omnigraph.base.units import counted
+from omnigraph.base.values import dataclass
 from omnigraph.errors import BranchNotFound, CommitNotFound, InvalidTarget, SnapshotNotFound
 from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId, check_name
 from omnigraph.manifest.live_branches import look_at_live_branches
@@ -124,12 +124,19 @@ class Addresses:
                 state = self._manifest.load(branch)
             except BranchNotFound:
                 continue
-            if any(found.graph_commit_id == commit_id for found in self._log.first_parents(state.head)):
+            if self._is_on_line(state, commit):
                 return Located(state=state, commit=commit)
         raise SnapshotNotFound(
             f"Commit {commit_id} was made on branch '{commit.graph_branch}', which is gone; its state cannot be read.",
             id=commit_id,
         )
+
+    def _is_on_line(self, state: ManifestState, commit: Commit) -> bool:
+        """Whether a commit made the graph version of its number on this branch; later ones say nothing about it."""
+        if commit.graph_version > state.head.graph_version:
+            return False
+        there = self._log.at_version(commit.graph_version, head=state.head)
+        return there.graph_commit_id == commit.graph_commit_id
 
     def commit(self, address: str) -> Commit:
         """Return the commit that an address means; an id finds it also on a branch that is gone."""

@@ -3,7 +3,9 @@
 Ids and times say nothing here: clocks differ between machines, so only the parents count.
 """
 
+import sys
 from collections.abc import Iterator, Mapping
+from heapq import heappop, heappush
 
 from omnigraph.errors import GraphCorrupt
 from omnigraph.manifest.commits import Commit, CommitId
@@ -31,7 +33,7 @@ def ancestors(history: History, commit_id: CommitId) -> set[CommitId]:
         if current in found:
             continue
         if current not in history:
-            raise GraphCorrupt(f"Commit {current}, an ancestor of {commit_id}, is in no log.")
+            raise _lost(current, commit_id)
         found.add(current)
         waiting.extend(parents_of(history[current]))
     return found
@@ -40,12 +42,65 @@ def ancestors(history: History, commit_id: CommitId) -> set[CommitId]:
 def merge_bases(history: History, left: CommitId, right: CommitId) -> tuple[CommitId, ...]:
     """Return the best common ancestors of two commits, sorted: those that no other common ancestor descends from.
 
-    Two histories that were merged into each other crosswise have several; unrelated ones have none.
+    Two histories that were merged into each other crosswise have several; unrelated ones have none. Looks only at what
+    was made since they parted, unless they parted more than once.
     """
+    met = _meeting_points(history, left, right)
+    if len(met) <= 1:
+        return tuple(met)
     common = ancestors(history, left) & ancestors(history, right)
     # With a commit all its ancestors are common, so what another common commit descends from is some parent in here.
     surpassed = {parent for commit_id in common for parent in parents_of(history[commit_id])}
     return tuple(sorted(common - surpassed))
+
+
+def _meeting_points(history: History, left: CommitId, right: CommitId) -> set[CommitId]:
+    """Walk back from both commits, newest first, until every way has come to a common commit, and return those.
+
+    All best common ancestors are among them: whatever lies above one on a way to it belongs to one side only, so the
+    walk goes on through it. A single one is therefore the best. Of several, one may descend from another on ways that
+    were not walked.
+    """
+    names = {1: left, 2: right}
+    both = 3
+    sides: dict[CommitId, int] = {}
+    walked: dict[CommitId, tuple[CommitId, ...]] = {}
+    surpassed: set[CommitId] = set()
+    waiting: list[tuple[int, CommitId]] = []
+
+    def reach(commit_id: CommitId, side: int, version: int) -> None:
+        reached = [(commit_id, side)]
+        while reached:
+            current, side = reached.pop()
+            before = sides.get(current, 0)
+            if before | side == before:
+                continue
+            sides[current] = before | side
+            if current in walked:
+                # What was walked through for one side is common after all, and so is everything found behind it.
+                surpassed.update(walked[current])
+                reached += [(parent, both) for parent in walked[current]]
+            elif not before:
+                heappush(waiting, (-version, current))
+
+    reach(left, 1, sys.maxsize)
+    reach(right, 2, sys.maxsize)
+    while waiting:
+        _, current = heappop(waiting)
+        side = sides[current]
+        if side == both:
+            continue
+        if current not in history:
+            raise _lost(current, names[side])
+        commit = history[current]
+        walked[current] = tuple(parents_of(commit))
+        for parent in walked[current]:
+            reach(parent, side, commit.graph_version - 1)
+    return {commit_id for commit_id, side in sides.items() if side == both} - surpassed
+
+
+def _lost(commit_id: CommitId, descendant: CommitId) -> GraphCorrupt:
+    return GraphCorrupt(f"Commit {commit_id}, an ancestor of {descendant}, is in no log.")
 
 
 def first_parent_line(history: History, commit_id: CommitId) -> Iterator[CommitId]:

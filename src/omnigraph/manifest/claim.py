@@ -7,10 +7,11 @@ interrupted init left is looked at before the claim and cleared only under it.
 import json
 import os
 import socket
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Final
 
 from omnigraph.base import clock, ids, processes
+from omnigraph.base.values import dataclass
 from omnigraph.errors import InitClaimed, NotConfirmed
 from omnigraph.manifest.commits import Commit
 from omnigraph.manifest.log import CommitLog

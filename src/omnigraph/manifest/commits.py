@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any, NewType
 
 from omnigraph.base.clock import iso_from_us
 from omnigraph.base.plain_text import MESSAGE_BYTES_MAX, NAME_BYTES_MAX, plain_text, printable
 from omnigraph.base.showing import Shown
+from omnigraph.base.values import dataclass
 from omnigraph.errors import InvalidName
 
 CommitId = NewType("CommitId", str)

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from omnigraph.errors import CommitNotFound, GraphCorrupt, StorageError
 from omnigraph.manifest.commits import Commit, CommitId, CommitKind, readable_actor
+from omnigraph.manifest.recent import RecentHistory
 from omnigraph.manifest.rows import PRIMARY_KEY
 from omnigraph.storage import filters
 from omnigraph.storage.keyed import create_keyed_table, insert_missing
@@ -77,13 +78,17 @@ class CommitLog:
         """Return every commit by id: what is logged, and heads that may stand in their manifest only."""
         return {commit.graph_commit_id: commit for commit in (*self.logged(), *heads)}
 
+    def recent(self, *heads: Commit) -> RecentHistory:
+        """Return the same as `history`, read from its newest end and only as far as somebody looks."""
+        return RecentHistory(lambda: self._head_or_none(COMMITS), heads, self._commits)
+
     def at_version(self, graph_version: int, *, head: Commit) -> Commit:
         """Return the commit that made a graph version on the head's first-parent line."""
         return next(commit for commit in self.first_parents(head) if commit.graph_version == graph_version)
 
     def first_parents(self, head: Commit) -> Iterable[Commit]:
         """Yield the head, its first parent, and so on to genesis; order comes from the parents alone."""
-        by_id = {commit.graph_commit_id: commit for commit in self.logged()}
+        by_id = self.recent(head)
         current: Commit | None = head
         while current is not None:
             yield current
@@ -118,8 +123,11 @@ class CommitLog:
         if commits is None:
             return []
         found = commits.read(where=where)
-        actor_by_id = self._actors(found["graph_commit_id"].combine_chunks() if where is not None else None)
-        return [_commit(record, actor_by_id.get(record["graph_commit_id"])) for record in found.to_pylist()]
+        return self._commits(found, is_all=where is None)
+
+    def _commits(self, rows: pa.Table, *, is_all: bool = False) -> list[Commit]:
+        actor_by_id = self._actors(None if is_all else rows["graph_commit_id"].combine_chunks())
+        return [_commit(record, actor_by_id.get(record["graph_commit_id"])) for record in rows.to_pylist()]
 
     def _actors(self, commit_ids: pa.Array | None) -> dict[str, str]:
         """Return the actors of these commits, or of all."""

@@ -7,8 +7,9 @@ file, however often the table's own versions are cleaned up.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from omnigraph.base.values import dataclass
 from omnigraph.errors import GraphCorrupt
 from omnigraph.manifest.rows import ManifestRow
 

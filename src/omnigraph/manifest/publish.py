@@ -6,9 +6,10 @@ from the same state therefore never both land, even when they touch different ta
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from omnigraph.base import clock, ids
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import TableIdentity, TableKey
 from omnigraph.errors import CommitNotFound, Internal, ManifestConflict, PublishContended, ReadSetConflict
 from omnigraph.manifest.commits import Commit, CommitId

@@ -1,12 +1,13 @@
 """The rows of `__manifest`: columns, object ids and how rows are made. No object id is formatted anywhere else."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from enum import StrEnum
 from typing import Any, Final
 
 import pyarrow as pa
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import TableIdentity, TableKey
 from omnigraph.storage.tables import TableAddress
 

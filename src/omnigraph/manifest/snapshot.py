@@ -6,13 +6,13 @@ columnar; only the few newest rows per table ever become Python values.
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.base.units import counted
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.arrow import identity_mark
 from omnigraph.catalog.model import Catalog, TableIdentity, TableKey
 from omnigraph.errors import GraphCorrupt, SnapshotNotFound

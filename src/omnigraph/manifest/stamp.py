@@ -5,9 +5,9 @@ schema metadata that say where a manifest stands.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from omnigraph.base.values import dataclass
 from omnigraph.errors import GraphCorrupt, GraphTooNew
 
 INTERNAL_SCHEMA_VERSION = 4

@@ -1,13 +1,13 @@
 """The state of one branch's `__manifest`, read once at one Lance version."""
 
 import json
-from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.values import dataclass
 from omnigraph.errors import BranchNotFound, GraphCorrupt, GraphNotFound, SnapshotNotFound
 from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId, check_name
 from omnigraph.manifest.missing import no_such_branch

@@ -5,12 +5,13 @@ about a value may change. Text stands for a date, a time or a blob as it would i
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.base.units import counted, shorten
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import FLOATS, INTEGERS, PropertyType, Scalar
 from omnigraph.records.findings import Code, Rejected
 from omnigraph.records.moments import are_common_moments, read_moments

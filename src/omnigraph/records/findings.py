@@ -6,9 +6,10 @@ stops at its first offence raises `Rejected`; who knows the place turns it into 
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import TableKey
 
 FINDINGS_KEPT = 20

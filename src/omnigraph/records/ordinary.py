@@ -7,13 +7,13 @@ wrong, is left to the reference path, and so is a whole group in which Arrow mee
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pa_json
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.defaults import default_scalar
 from omnigraph.catalog.model import FLOATS, Catalog, EdgeType, EntityType, PropertyType, Scalar
 from omnigraph.records.envelope import open_envelope

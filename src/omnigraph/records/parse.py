@@ -5,12 +5,11 @@ The fast path reads what it can, the reference path what is left over; both give
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.identity import derive_ids
 from omnigraph.catalog.model import Catalog, EntityType, NodeType, TableKey
 from omnigraph.records.findings import FINDINGS_KEPT, Finding, FindingCollector, Findings
@@ -18,6 +17,9 @@ from omnigraph.records.ordinary import OrdinaryLines, read_ordinary
 from omnigraph.records.reference import read_each
 from omnigraph.records.rules import Violation, find_id_mismatches, find_violations
 from omnigraph.records.tables import FILE, LINE, POSITION, load_schema, positions
+
+_SMALL_TEXT = 1 << 16
+"""Bytes that are split before numpy would be loaded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +56,12 @@ def parse_chunk(
 
 
 def _split_lines(text: bytes) -> pa.Array:
-    """Return the lines of a chunk as `large_binary`, line ends included, sharing the memory of `text`."""
+    """Return the lines of a chunk as `large_binary`, line ends included; large ones share the memory of `text`."""
+    if len(text) < _SMALL_TEXT:
+        *ended, rest = text.split(b"\n")
+        return pa.array([*(line + b"\n" for line in ended), *([rest] if rest else [])], pa.large_binary())
+    import numpy as np
+
     # Arrow's own search for bytes takes five times as long, a tenth of all parsing.
     ends = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n")) + 1
     last = [] if text.endswith(b"\n") or not text else [len(text)]

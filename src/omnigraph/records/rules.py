@@ -5,13 +5,13 @@ Null is exempt from all of them. Which file and line a row came from is not know
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.base.units import shorten
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import FLOATS, EntityType, NodeType, Property, Range
 from omnigraph.records.findings import Code
 from omnigraph.records.strict_json import spell

@@ -1,9 +1,9 @@
 """How a worker reaches one state of a table: a small value that travels, opened where the work happens."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
+from omnigraph.base.values import dataclass
 from omnigraph.storage.store import GraphStore
 from omnigraph.storage.tables import Table, TableAddress
 from omnigraph.storage.worker_files import worker_store

@@ -7,13 +7,13 @@ all.
 import io
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, BinaryIO
 
 import obstore
 from obstore.store import S3Store
 
+from omnigraph.base.values import dataclass
 from omnigraph.errors import Addressing, StorageError
 from omnigraph.storage.objects.s3_failures import OBSTORE_FAILURES, is_no_such_key, storage_error
 from omnigraph.storage.settings import S3Settings, StoreSettings

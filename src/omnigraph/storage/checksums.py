@@ -8,9 +8,9 @@ them. Files that somebody else wrote have no checksum, and are counted as not ch
 
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from omnigraph.base.values import dataclass
 from omnigraph.errors import StorageError
 from omnigraph.storage.file_references import FileKind, FileReference
 from omnigraph.storage.objects import ControlStore

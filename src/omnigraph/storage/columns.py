@@ -6,13 +6,13 @@ get a value for costs one small file per fragment. Row ids and the indexes of co
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 import pyarrow as pa
 
 from omnigraph.base import ids
+from omnigraph.base.values import dataclass
 from omnigraph.storage.checksums import read_back
 from omnigraph.storage.field_ids import flat_field_ids, numbered_schema, unused_field_ids
 from omnigraph.storage.file_references import FileReference, written_files

@@ -10,13 +10,14 @@ replaced and are folded afterwards, which takes half the time.
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from threading import Lock
 from typing import Any, Literal, NamedTuple
 
 from omnigraph.base import clock
 from omnigraph.base.units import counted
+from omnigraph.base.values import dataclass
 from omnigraph.errors import OmniError
 from omnigraph.storage.access import ANY_OPERATION, TableAccess
 from omnigraph.storage.checksums import read_back

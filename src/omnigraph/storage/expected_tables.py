@@ -5,10 +5,9 @@ opens a table through a pin compares the two, at no request: the schema is read 
 that was swapped with another one, or copied in from another graph, is refused instead of being read as something else.
 """
 
-from dataclasses import dataclass
-
 import pyarrow as pa
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.arrow import TABLE_IDENTITY_METADATA
 from omnigraph.errors import TableReplaced
 

@@ -6,12 +6,10 @@ the table: Lance opens a table whose data files are gone, and says so only to wh
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from google.protobuf.message import DecodeError
-
+from omnigraph.base.values import dataclass
 from omnigraph.errors import StorageError
 from omnigraph.storage.manifest_bytes import manifest_message, message_at
 from omnigraph.storage.objects import ControlStore
@@ -76,7 +74,7 @@ def files_of_version(objects: ControlStore, address: TableAddress, version: int)
             FileReference(path, FileKind.MANIFEST, len(stored.content)),
             *references_in(stored.content, address, version),
         )
-    except (DecodeError, ValueError) as error:
+    except ValueError as error:
         raise _unreadable(objects, path, f"cannot be read: {error}", kind="permanent") from error
 
 
@@ -194,14 +192,14 @@ def _problem(reference: FileReference, present: Mapping[str, int], directories: 
 
 def references_in(content: bytes, address: TableAddress, version: int) -> Iterator[FileReference]:
     """Yield the files that the manifest with this content refers to; raise ValueError when it is none."""
-    manifest = _Manifest.FromString(manifest_message(content))
+    manifest = _Manifest.read(manifest_message(content))
     if manifest.version != version:
         raise ValueError(f"it is the manifest of version {manifest.version}")
     roots = _Roots(address, manifest.base_paths)
     for fragment in manifest.fragments:
         yield from _of_fragment(fragment, roots)
     if manifest.HasField("index_section"):
-        for index in _IndexSection.FromString(message_at(content, manifest.index_section)).indices:
+        for index in _IndexSection.read(message_at(content, manifest.index_section)).indices:
             yield from _of_index(index, roots)
 
 

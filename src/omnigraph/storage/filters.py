@@ -5,11 +5,12 @@ from text can silently match nothing. Here every identifier is back-quoted and e
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Literal, get_args
 
 import pyarrow as pa
+
+from omnigraph.base.values import dataclass
 
 FilterValue = str | int | float | bool | date | datetime | None
 Operator = Literal["=", "!=", "<", "<=", ">", ">=", "in", "not in"]

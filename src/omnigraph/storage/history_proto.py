@@ -3,11 +3,9 @@
 The field numbers are pinned by `tests/guards/test_history.py`.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
-from google.protobuf.unknown_fields import UnknownFieldSet
-
+from omnigraph.base.values import dataclass
 from omnigraph.storage.proto_messages import TYPES, declare_messages, field
 
 _OPERATION_NUMBER_MIN = 100
@@ -38,8 +36,8 @@ class TransactionRecord:
 
 
 def parse_version(content: bytes) -> VersionRecord:
-    """Read the manifest message; raise DecodeError when it is not one."""
-    message = _VersionManifest.FromString(content)
+    """Read the manifest message; raise `Undecodable` when it is not one."""
+    message = _VersionManifest.read(content)
     # Field 23 took over from field 21; older tables still have the latter, and offset 0 is a place like any other.
     offsets = [getattr(message, name) for name in _OFFSET_NAMES if message.HasField(name)]
     return VersionRecord(
@@ -50,8 +48,8 @@ def parse_version(content: bytes) -> VersionRecord:
 
 
 def parse_transaction(content: bytes) -> TransactionRecord:
-    """Read the transaction message; raise DecodeError when it is not one."""
-    message = _Transaction.FromString(content)
+    """Read the transaction message; raise `Undecodable` when it is not one."""
+    message = _Transaction.read(content)
     numbers = [field.number for field, _ in message.ListFields()] + _unknown_numbers(message)
     config = message.update_config
     edits = list(config.config_updates.entries)
@@ -77,6 +75,8 @@ def parse_transaction(content: bytes) -> TransactionRecord:
 
 
 def _unknown_numbers(message: Any) -> list[int]:
+    from google.protobuf.unknown_fields import UnknownFieldSet
+
     unknown = UnknownFieldSet(message)
     return [unknown[index].field_number for index in range(len(unknown))]
 

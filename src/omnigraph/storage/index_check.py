@@ -6,7 +6,6 @@ the table. Full text and vectors are asked for rows that are known to match: the
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.base.units import counted
+from omnigraph.base.values import dataclass
 from omnigraph.storage.filters import in_range
 from omnigraph.storage.layout import IndexLayout
 from omnigraph.storage.tables import ROW_ID, Table

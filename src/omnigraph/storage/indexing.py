@@ -5,10 +5,11 @@ uncovered fragments into an index is Lance's own commit: it cannot carry our ide
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from omnigraph.base import clock, ids
+from omnigraph.base.values import dataclass
 from omnigraph.errors import OmniError
 from omnigraph.storage.access import TableAccess
 from omnigraph.storage.lance_errors import LanceFailure, classify, lance_failures, storage_error

@@ -4,11 +4,11 @@ Read from the metadata of one version alone: no data file is opened, so looking 
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
+from omnigraph.base.values import dataclass
 from omnigraph.storage.lance_errors import LanceFailure, classify, lance_failures, storage_error, translated
 from omnigraph.storage.tables import Table
 

@@ -6,8 +6,7 @@ chain as long as every version in it was made by an operation that keeps them; a
 versions back and the delta then reports nothing.
 """
 
-from dataclasses import dataclass
-
+from omnigraph.base.values import dataclass
 from omnigraph.storage.objects import ControlStore
 from omnigraph.storage.operations import HistoryUnreadable, OperationName, has_version, operation
 from omnigraph.storage.refs import Ref, list_refs

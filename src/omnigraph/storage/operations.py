@@ -6,12 +6,10 @@ field in it is the kind. A number we do not know is an unknown operation, never 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from google.protobuf.message import DecodeError
-
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.arrow import TABLE_IDENTITY_METADATA
 from omnigraph.errors import StorageError
 from omnigraph.storage.config_keys import AUTO_CLEANUP_PREFIX
@@ -118,7 +116,7 @@ def operation(files: TableFiles, *, ref: str | None, version: int) -> TableOpera
         return _table_operation(files.read(path))
     except FileNotFoundError as exc:
         raise _unreadable(files, version=version, path=path, reason="the file is missing", kind="not_found") from exc
-    except (DecodeError, ValueError) as exc:
+    except ValueError as exc:
         raise _unreadable(files, version=version, path=path, reason=str(exc), kind="permanent") from exc
 
 

@@ -3,11 +3,11 @@
 The list of refs is the only authority: Lance opens a tree whose ref is gone, so a successful open proves nothing.
 """
 
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
 from omnigraph.base import faults
+from omnigraph.base.values import dataclass
 from omnigraph.storage.lance_errors import LanceFailure, classify, lance_failures, storage_error
 from omnigraph.storage.objects import ControlStore
 from omnigraph.storage.tables import Table, TableAddress, TableStore

@@ -6,13 +6,13 @@ are left over from failed writes, and a machine that is ahead would take those o
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from itertools import islice
 from typing import Any
 from urllib.parse import unquote
 
 from omnigraph.base import faults
+from omnigraph.base.values import dataclass
 from omnigraph.errors import Internal, StorageError
 from omnigraph.storage.file_references import each_version
 from omnigraph.storage.lance_errors import LanceFailure, classify, lance_failures, translated

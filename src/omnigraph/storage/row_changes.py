@@ -5,12 +5,12 @@ Nothing here compares values: a row that was written again with equal values cou
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.values import dataclass
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.lineage import Stretch
 from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID, Table, TableAddress, TableStore

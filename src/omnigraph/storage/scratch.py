@@ -8,13 +8,13 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 
 import pyarrow as pa
 
 from omnigraph.base import clock, ids
 from omnigraph.base.endings import attempt
 from omnigraph.base.events import Events
+from omnigraph.base.values import dataclass
 from omnigraph.errors import StorageError
 from omnigraph.storage.store import GraphStore
 

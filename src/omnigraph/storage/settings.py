@@ -7,10 +7,11 @@ every option that the environment could bend is passed explicitly.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from urllib.parse import urlsplit
 
 from omnigraph.base.plain_text import plain_text
+from omnigraph.base.values import dataclass
 from omnigraph.errors import StorageError
 from omnigraph.storage.uris import GraphRoot
 

@@ -7,13 +7,14 @@ carries our uuid: that check, under the branch's gate, is what keeps keys unique
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.base import faults, ids
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.arrow import TABLE_IDENTITY_METADATA
 from omnigraph.storage.checksums import read_back, short_name
 from omnigraph.storage.expected_tables import ExpectedTable

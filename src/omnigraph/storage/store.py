@@ -2,8 +2,8 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from omnigraph.base.values import dataclass
 from omnigraph.storage.locks import LeaseTerms, LockService, open_locks
 from omnigraph.storage.objects import ControlStore, open_objects
 from omnigraph.storage.settings import StoreSettings

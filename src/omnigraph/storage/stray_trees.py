@@ -4,9 +4,9 @@ No version of the table refers to them, so Lance never looks there.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from omnigraph.base import faults
+from omnigraph.base.values import dataclass
 from omnigraph.storage.leftovers import STALE_DAYS
 from omnigraph.storage.objects import ObjectFacts
 from omnigraph.storage.refs import Ref, list_refs

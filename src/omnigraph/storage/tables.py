@@ -8,7 +8,7 @@ the main line, so nothing above this module ever sees a Lance URI or passes a da
 import logging
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
@@ -17,6 +17,7 @@ from typing import Any, Final, NewType
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.values import dataclass
 from omnigraph.errors import HistoricalVersionReclaimed, StorageError
 from omnigraph.storage import filters
 from omnigraph.storage.config_keys import AUTO_CLEANUP_PREFIX

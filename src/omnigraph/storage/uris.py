@@ -6,12 +6,12 @@ resolves symlinks, so that two spellings of one local root cannot get two sets o
 
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
 from omnigraph.base.home import expand_home
 from omnigraph.base.plain_text import plain_text
+from omnigraph.base.values import dataclass
 from omnigraph.errors import Addressing, Internal
 
 _ACCEPTED = "Accepted are a path, file:///path and s3://bucket/prefix"

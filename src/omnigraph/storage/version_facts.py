@@ -4,10 +4,7 @@ Read from the file itself, once per version, never by opening the table: a table
 other, and thousands of old versions are looked at.
 """
 
-from dataclasses import dataclass
-
-from google.protobuf.message import DecodeError
-
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.arrow import TABLE_IDENTITY_METADATA
 from omnigraph.errors import StorageError
 from omnigraph.storage.file_references import FileReference, manifest_path, references_in
@@ -50,13 +47,13 @@ def read_version_facts(objects: ControlStore, address: TableAddress, version: in
         raise ManifestUnreadable("is missing")
     try:
         return _facts(stored.content, address, version)
-    except (DecodeError, ValueError) as error:
+    except ValueError as error:
         raise ManifestUnreadable(f"cannot be read: {error}") from error
 
 
 def _facts(content: bytes, address: TableAddress, version: int) -> VersionFacts:
     message = manifest_message(content)
-    manifest = _Manifest.FromString(message)
+    manifest = _Manifest.read(message)
     offset = parse_version(message).transaction_offset
     marks = [pair.value for pair in manifest.schema_metadata if pair.key == TABLE_IDENTITY_METADATA]
     return VersionFacts(

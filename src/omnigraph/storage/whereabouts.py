@@ -7,11 +7,11 @@ also at what lies beside it and directly in it.
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import Enum
 from itertools import islice
 from pathlib import Path
 
+from omnigraph.base.values import dataclass
 from omnigraph.errors import StorageError
 from omnigraph.storage.objects import open_objects
 from omnigraph.storage.settings import StoreSettings

@@ -6,12 +6,12 @@ process opens the store from its own environment, where the engine has put what 
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from threading import Lock
 
 import pyarrow as pa
 
+from omnigraph.base.values import dataclass
 from omnigraph.storage.layout import has_blobs
 from omnigraph.storage.staging import described_fragment, with_row_ids, write_data_files
 from omnigraph.storage.store import GraphStore

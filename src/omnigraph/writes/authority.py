@@ -1,7 +1,6 @@
 """The one capture of a branch that a write is prepared against, compared as a whole and replaced as a whole."""
 
-from dataclasses import dataclass
-
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Catalog, TableKey
 from omnigraph.errors import DriftNeedsRepair, GraphCorrupt, ReadSetConflict
 from omnigraph.manifest.publish import Preconditions

@@ -1,8 +1,6 @@
 """`graph.write()`: collecting statements in Python and committing them together."""
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self, TypeAlias
 
@@ -14,28 +12,20 @@ from omnigraph.base.events import Events
 from omnigraph.base.plain_text import is_unicode
 from omnigraph.base.showing import Shown
 from omnigraph.base.units import shorten
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Catalog, EntityType, NodeType
 from omnigraph.catalog.type_names import find_type
-from omnigraph.errors import Effect, InvalidTarget, Usage
+from omnigraph.errors import Effect, InvalidTarget
 from omnigraph.manifest.commits import Commit, check_actor, check_message, check_name
-from omnigraph.records.arrow_rows import ArrowRows, arrow_reader, not_rows, speaks_arrow
-from omnigraph.records.findings import Code, Finding, Findings
-from omnigraph.records.parse import parse_chunk
-from omnigraph.records.rendering import render_lines
-from omnigraph.records.report import rejected
 from omnigraph.storage.filters import Operator
 from omnigraph.writes.authority import capture_branch
 from omnigraph.writes.comparisons import comparison_with
 from omnigraph.writes.context import GraphContext
-from omnigraph.writes.delta import PLACE_COLUMNS
+from omnigraph.writes.incoming import Row, Rows, change_rows, read_rows
 from omnigraph.writes.mutation import Delete, MutationWriter, Selection, Statement, Update, Upsert
 from omnigraph.writes.protocol import run_write
-from omnigraph.writes.spelling import spell_json
 
-Row: TypeAlias = Mapping[str, Any]
-Rows: TypeAlias = Iterable[Row] | ArrowRows
 Where: TypeAlias = Sequence[tuple[str, Operator, Any]]
-_ROWS_SOURCE = ("<rows>",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -110,7 +100,7 @@ class WriteBatch:
             Update(
                 entity=entity,
                 selection=_selection(entity, ids, where),
-                change=lambda images: self._changed(entity, images, assignments),
+                change=lambda images: change_rows(images, assignments, entity, self._catalog),
             )
         )
         return self
@@ -151,67 +141,14 @@ class WriteBatch:
 
     def _upsert(self, type_name: str, rows: Rows, *, is_insert: bool) -> Self:
         entity = self._entity(type_name)
-        listed = _listed(rows)
-        if not listed:
-            return self
-        parsed = self._parse(entity, [_record(entity, row) for row in listed])
-        self._statements.append(Upsert(entity=entity, rows=_with_minted_ids(parsed), is_insert=is_insert))
+        read = read_rows(rows, entity, self._catalog)
+        if read is not None:
+            self._statements.append(Upsert(entity=entity, rows=_with_minted_ids(read), is_insert=is_insert))
         return self
-
-    def _changed(self, entity: EntityType, images: pa.Table, assignments: Row) -> pa.Table:
-        """Set properties by the way every value takes: as a record, checked like any other."""
-        records = [json.loads(line) for line in render_lines(images, entity).split(b"\n") if line]
-        for record in records:
-            record["data"].update(assignments)
-        # The lines of these records are nobody's input: a finding names the entity instead.
-        return self._parse(entity, records).drop_columns(list(PLACE_COLUMNS))
-
-    def _parse(self, entity: EntityType, records: Sequence[Row]) -> pa.Table:
-        lines = b"".join(spell_json(record) + b"\n" for record in records)
-        parsed = parse_chunk(lines, first_line=1, file_index=0, catalog=self._catalog)
-        if parsed.findings.total:
-            raise rejected(parsed.findings, files=_ROWS_SOURCE, verb="write")
-        return parsed.tables[entity.table_key]
 
     def _entity(self, type_name: str) -> EntityType:
         types = self._catalog.type_by_table_key
         return types[find_type(type_name, types)]
-
-
-def _listed(given: Rows) -> list[Row]:
-    """Return rows as dictionaries, whatever they come as; raise `Usage` for what holds none."""
-    if not speaks_arrow(given):
-        if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
-            raise not_rows(given)
-        listed = list(given)
-        for number, row in enumerate(listed, start=1):
-            if not isinstance(row, Mapping):
-                raise Usage(f"A row is a dictionary of properties; row {number} is {shorten(repr(row), 60)}.")
-        return listed
-    rows = arrow_reader(given).read_all()
-    try:
-        return list(rows.to_pylist())
-    except UnicodeDecodeError as error:
-        line = next(number for number in range(rows.num_rows) if not _is_readable(rows.slice(number, 1))) + 1
-        wrong = Finding(code=Code.INVALID_UTF8, message="a text is not UTF-8", file_index=0, line=line)
-        findings = Findings(by_code={wrong.code: 1}, first=(wrong,), file_indexes=frozenset({0}))
-        raise rejected(findings, files=_ROWS_SOURCE, verb="write") from error
-
-
-def _is_readable(row: pa.Table) -> bool:
-    try:
-        row.to_pylist()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _record(entity: EntityType, row: Row) -> Row:
-    if entity.kind == "node":
-        return {"type": entity.name, "data": dict(row)}
-    data = {name: value for name, value in row.items() if name not in {"from", "to"}}
-    ends = {name: row[name] for name in ("from", "to") if name in row}
-    return {"edge": entity.name, **ends, "data": data}
 
 
 def _refuse_identity(entity: EntityType, assignments: Row) -> None:

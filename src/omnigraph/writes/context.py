@@ -1,7 +1,8 @@
 """The open parts of one graph that writers, readers and recovery share."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from omnigraph.base.values import dataclass
 from omnigraph.engine.interface import Engine
 from omnigraph.manifest.addresses import Addresses
 from omnigraph.manifest.log import CommitLog

@@ -1,8 +1,7 @@
 """Tables that a write brings into being: planned like any other effect, absent before, removed if it is undone."""
 
-from dataclasses import dataclass
-
 from omnigraph.base import ids
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import TableIdentity, TableKey
 from omnigraph.errors import DriftNeedsRepair
 from omnigraph.manifest.publish import TableRegistration

@@ -4,11 +4,11 @@ Load, mutation and merge all end in these values; checking (`constraints/`) and 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import EntityType, TableKey
 from omnigraph.records.tables import FILE, LINE, POSITION, content_schema
 from omnigraph.storage.staging import (

@@ -4,9 +4,10 @@ A sidecar holds it whole, so that whoever rolls an operation forward publishes e
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import TableIdentity, TableKey
 from omnigraph.manifest.publish import ManifestChanges, PinMove, TableRegistration
 from omnigraph.manifest.snapshot import SchemaRef

@@ -6,11 +6,12 @@ checked as a whole (`constraints/`) before anything is staged.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import EntityType, NodeType, TableKey
 from omnigraph.errors import ConstraintViolation, KeyConflict
 from omnigraph.manifest.commits import CommitKind

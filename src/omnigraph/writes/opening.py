@@ -6,7 +6,7 @@ from omnigraph.manifest.claim import complete_birth, read_claim
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.manifest.root import adopt_root
 from omnigraph.writes.context import GraphContext
-from omnigraph.writes.recovery.sweep import settle_all, tell_settled
+from omnigraph.writes.recovery.entry import settle_whatever_is_pending
 from omnigraph.writes.upgrading import bring_up_to_date
 
 
@@ -18,10 +18,7 @@ def settle_on_open(context: GraphContext, events: Events) -> None:
     context.store.objects.probe()
     adopt_root(context.store.tables, context.store.root)
     bring_up_to_date(context, MAIN_BRANCH)
-    swept = settle_all(context, events=events)
-    tell_settled(swept, events)
-    for blocked in swept.blocked:
-        events(Warned(message=blocked.reason))
+    settle_whatever_is_pending(context, events)
     state = context.manifest.load(MAIN_BRANCH)
     reference = state.snapshot.schema
     standing = read_claim(context.store)

@@ -10,13 +10,14 @@ to an end, by this process or by whoever recovers it: there is no silent retry p
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Protocol
 
 from omnigraph.base import clock, faults, ids
 from omnigraph.base.endings import is_failure, tell
 from omnigraph.base.events import Events, Phase, Warned, phase
 from omnigraph.base.units import counted
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import TableIdentity, TableKey
 from omnigraph.errors import (
     DriftNeedsRepair,
@@ -44,8 +45,7 @@ from omnigraph.writes.creation import NewTable, expect_absent_table
 from omnigraph.writes.manifest_delta import ManifestDelta
 from omnigraph.writes.pointers import pointer_moves
 from omnigraph.writes.purge import Purge
-from omnigraph.writes.recovery.facts import observe
-from omnigraph.writes.recovery.sweep import settle_branch, settle_own
+from omnigraph.writes.recovery.entry import settle_branch, settle_own, visible_commit
 from omnigraph.writes.sidecar import (
     EffectKind,
     Fork,
@@ -508,6 +508,6 @@ def _settle_after_failure(
 def _visible_commit(context: GraphContext, sidecar: Sidecar) -> Commit | None:
     """Look whether the operation's commit can be seen; None if it cannot, or nobody can tell."""
     try:
-        return observe(context, sidecar).forward_commit
+        return visible_commit(context, sidecar)
     except (OmniError, OSError):
         return None

@@ -1,9 +1,10 @@
 """What an operator gives up for good with a schema change, as a sidecar holds it."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import TableKey
 
 

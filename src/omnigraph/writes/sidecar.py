@@ -8,7 +8,7 @@ import json
 import os
 import socket
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, field, fields, replace
 from enum import StrEnum
 from functools import cache
 from typing import Any, Final
@@ -16,6 +16,7 @@ from typing import Any, Final
 from omnigraph.base import faults, processes
 from omnigraph.base.plain_text import plain_text
 from omnigraph.base.showing import Shown
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import TableIdentity, TableKey
 from omnigraph.errors import ReadSetConflict, ResourceLimit, StorageError
 from omnigraph.manifest.commits import Commit, CommitId, CommitKind, readable_actor

@@ -24,7 +24,7 @@ from omnigraph.writes.aftermath import says_what_is_published
 from omnigraph.writes.authority import capture_branch
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.protocol import run_write
-from omnigraph.writes.recovery.sweep import settle_branch
+from omnigraph.writes.recovery.entry import settle_branch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -7,7 +7,7 @@ from enum import StrEnum
 from omnigraph.catalog.model import EntityType
 from omnigraph.changes.compare import TableState
 from omnigraph.errors import HistoricalVersionReclaimed, NoCommonAncestor, SchemaDiverged
-from omnigraph.manifest.ancestry import History, ancestors, merge_bases
+from omnigraph.manifest.ancestry import History, merge_bases
 from omnigraph.manifest.bases import FAST_FORWARD, base_snapshot
 from omnigraph.manifest.commits import CommitId
 from omnigraph.manifest.rows import MANIFEST
@@ -62,11 +62,11 @@ def observe_sides(target: Capture, source: ManifestState) -> MergeSides:
     """Find out how the two histories relate, and read the snapshots that a merge of them compares."""
     context = target.context
     now = context.manifest.load(target.snapshot.branch)
-    history = context.log.history(source.head, now.head)
+    history = context.log.recent(source.head, now.head)
     ours, theirs = target.snapshot.commit_id, source.head.graph_commit_id
-    if theirs in ancestors(history, ours):
-        return _sides(target, source, bases=(), outcome=MergeOutcome.ALREADY_UP_TO_DATE)
     base_ids = merge_bases(history, ours, theirs)
+    if base_ids == (theirs,):
+        return _sides(target, source, bases=(), outcome=MergeOutcome.ALREADY_UP_TO_DATE)
     if not base_ids:
         raise NoCommonAncestor(
             f"Branches '{source.branch.name}' and '{target.snapshot.branch}' share no commit; they cannot be merged.",

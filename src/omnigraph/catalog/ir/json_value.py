@@ -1,7 +1,6 @@
 """A JSON value that knows where it stands, so that a refusal can name the place."""
 
-from dataclasses import dataclass
-
+from omnigraph.base.values import dataclass
 from omnigraph.errors import GraphCorrupt
 
 

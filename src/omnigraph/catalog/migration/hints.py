@@ -5,8 +5,8 @@ can stay in the source.
 """
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.migration.codes import ChangeCode, refusal
 
 

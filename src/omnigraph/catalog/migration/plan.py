@@ -4,9 +4,9 @@ Pure: nothing here reads data, so a change that existing data could contradict i
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TypeVar
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.ir import ir_bytes
 from omnigraph.catalog.migration.annotations import metadata_differs, other_differences
 from omnigraph.catalog.migration.codes import ChangeCode, refusal

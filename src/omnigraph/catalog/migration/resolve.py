@@ -4,8 +4,8 @@ What continues something keeps its identities, under whatever name; everything e
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.migration.hints import Hints, UnusedHint
 from omnigraph.catalog.migration.steps import entity_name
 from omnigraph.catalog.model import Catalog, EntityType, InterfaceType

@@ -3,9 +3,9 @@
 Types and properties carry the names they have after the plan; only what is dropped, or renamed, has its accepted name.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.migration.codes import ChangeCode
 from omnigraph.catalog.model import Annotation, Index, LiteralValue, PropertyType
 from omnigraph.catalog.numbering import TypeName

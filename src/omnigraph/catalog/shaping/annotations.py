@@ -3,8 +3,7 @@
 Known annotations are checked and taken apart; unknown ones are kept as they are and never fail.
 """
 
-from dataclasses import dataclass
-
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.canonical import sort_annotations
 from omnigraph.catalog.model import Annotation, EmbedSource, LiteralValue
 from omnigraph.catalog.shaping.declared import Owner

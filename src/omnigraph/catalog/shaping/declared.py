@@ -1,7 +1,8 @@
 """What the rules pass to each other while a type is being shaped: values with the places that wrote them."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Constraint
 from omnigraph.catalog.shape import PropertyShape, TypeKind
 from omnigraph.language.source import Span

@@ -4,11 +4,11 @@ import os
 import platform
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 from omnigraph import errors
 from omnigraph.base.units import spell_bytes
+from omnigraph.base.values import dataclass
 from omnigraph.cli import machine
 from omnigraph.cli.command import command
 from omnigraph.cli.invocation import Invocation

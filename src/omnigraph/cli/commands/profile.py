@@ -1,10 +1,11 @@
 """`omnigraph profile list` and `omnigraph profile show`."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 import click
 
 from omnigraph import errors
+from omnigraph.base.values import dataclass
 from omnigraph.cli.bindings import PROFILE_VARIABLE, Binding, ScopeKind, ambient_binding, profile_binding, server_url
 from omnigraph.cli.command import command
 from omnigraph.cli.invocation import Invocation

@@ -1,7 +1,8 @@
 """`omnigraph version`."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
+from omnigraph.base.values import dataclass
 from omnigraph.cli.command import command
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.machine import installed_version

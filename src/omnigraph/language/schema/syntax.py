@@ -4,9 +4,10 @@ Comments and the interleaving of properties and constraints are not kept. Spans 
 trees are equal when they say the same thing.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
+from omnigraph.base.values import dataclass
 from omnigraph.language.source import SourceText, Span
 
 LiteralValue = str | int | float | bool

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 
 from omnigraph.base import faults
 from omnigraph.base.units import counted
+from omnigraph.base.values import dataclass
 from omnigraph.maintenance.cleanup.orphans import Orphans
 from omnigraph.maintenance.cleanup.place import RemovalPlace
 from omnigraph.maintenance.cleanup.plan import CleanupTarget, Selection

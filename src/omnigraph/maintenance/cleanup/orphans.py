@@ -2,10 +2,10 @@
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from omnigraph.base import faults
 from omnigraph.base.events import Events
+from omnigraph.base.values import dataclass
 from omnigraph.branches.gates import hold_branches
 from omnigraph.maintenance.admission import refuse_pending_on
 from omnigraph.maintenance.cleanup.protections import Protections

@@ -1,11 +1,11 @@
 """Which versions of which tables go: all of them, minus what the policy keeps, minus what is protected."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import pyarrow.compute as pc
 
 from omnigraph.base.units import counted
+from omnigraph.base.values import dataclass
 from omnigraph.maintenance.cleanup.policy import CleanupPolicy
 from omnigraph.maintenance.cleanup.protections import Protections, forked_versions
 from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId

@@ -1,10 +1,10 @@
 """Which versions an operator wants to keep. What must stay whatever they say is in `protections.py`."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 
 from omnigraph.base.units import parse_duration
+from omnigraph.base.values import dataclass
 from omnigraph.errors import InvalidTarget
 from omnigraph.storage.locks import StoreClock
 from omnigraph.storage.retention import StoredVersion

@@ -5,8 +5,9 @@ of merge bases, of readers and of interrupted writes.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from omnigraph.base.values import dataclass
 from omnigraph.manifest.ancestry import merge_bases
 from omnigraph.manifest.bases import base_snapshot
 from omnigraph.manifest.commits import MAIN_BRANCH

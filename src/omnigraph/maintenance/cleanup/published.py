@@ -1,11 +1,11 @@
 """Which states of tables the graph has ever published, and which graph versions can be read while some are gone."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.values import dataclass
 from omnigraph.manifest.commits import Commit, CommitId
 from omnigraph.manifest.rows import ObjectType
 from omnigraph.manifest.state import ManifestState

@@ -1,10 +1,10 @@
 """What a cleanup says: a row for everything it looked at."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from omnigraph.base.showing import Shown
+from omnigraph.base.values import dataclass
 from omnigraph.maintenance.cleanup.policy import CleanupPolicy
 from omnigraph.manifest.commits import CommitId
 from omnigraph.storage.retention import Removal

@@ -1,8 +1,8 @@
 """How the branches besides `main` are doing: how long they rest, what they keep alive, and what only they hold."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
+from omnigraph.base.values import dataclass
 from omnigraph.errors import GraphCorrupt, StorageError
 from omnigraph.maintenance.unreadable import refuse_unreachable
 from omnigraph.manifest.ancestry import History, ancestors

@@ -1,8 +1,8 @@
 """The one place where health spells commands: exact, and quoted so that a shell reads them as they are meant."""
 
 import shlex
-from dataclasses import dataclass
 
+from omnigraph.base.values import dataclass
 from omnigraph.manifest.commits import MAIN_BRANCH
 
 

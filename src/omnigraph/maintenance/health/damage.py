@@ -1,10 +1,10 @@
 """What cannot be read: a fact like any other, so that one damaged place hides nothing about the rest of a graph."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
 
+from omnigraph.base.values import dataclass
 from omnigraph.maintenance.unreadable import UNREADABLE, problem_of, refuse_unreachable
 
 Seen = TypeVar("Seen")

@@ -6,10 +6,10 @@ main manifest cannot be read, or a store that does not answer, leaves nothing to
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 
 from omnigraph.base import clock
+from omnigraph.base.values import dataclass
 from omnigraph.errors import BranchNotFound, OmniError, StorageError
 from omnigraph.maintenance.health.branches import BranchHealth, LiveBranch, observe_branches
 from omnigraph.maintenance.health.damage import Damage, DamagedPart, DamageLog

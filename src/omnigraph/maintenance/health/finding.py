@@ -1,8 +1,9 @@
 """One thing to know about a graph, how urgent it is, and the command that settles it."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
+
+from omnigraph.base.values import dataclass
 
 
 class Severity(StrEnum):

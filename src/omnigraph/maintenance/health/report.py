@@ -1,8 +1,7 @@
 """Health in one call: facts and findings together."""
 
-from dataclasses import dataclass
-
 from omnigraph.base.showing import Shown
+from omnigraph.base.values import dataclass
 from omnigraph.maintenance.health.facts import GraphHealth, observe_health
 from omnigraph.maintenance.health.findings import Finding, Status, find, status_of
 from omnigraph.writes.context import GraphContext

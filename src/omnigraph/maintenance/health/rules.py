@@ -5,8 +5,8 @@ rules are checked, which reads their keys and values; a graph that was never for
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import TableKey
 from omnigraph.maintenance.repair.drift import Classification
 from omnigraph.maintenance.unreadable import UNREADABLE, refuse_unreachable

@@ -4,9 +4,9 @@ The journal is read as others left it: an entry that says something unexpected i
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from omnigraph.base.values import dataclass
 from omnigraph.maintenance.journal import JournalEntry
 from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitKind
 

@@ -1,8 +1,8 @@
 """What cleanup would remove if it ran now, by the very preview that `cleanup` prints."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from omnigraph.base.values import dataclass
 from omnigraph.maintenance.cleanup.policy import KEEP_VERSIONS_DEFAULT, CleanupPolicy
 from omnigraph.maintenance.cleanup.run import CleanupRow, preview_cleanup
 from omnigraph.maintenance.health.damage import DamagedPart, DamageLog

@@ -1,9 +1,9 @@
 """How the tables of one branch are doing; each is looked at by itself, so that a damaged one hides no other."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import EntityType, TableKey
 from omnigraph.maintenance.health.damage import DamagedPart, DamageLog
 from omnigraph.maintenance.optimize.facts import TableFacts, observe_table

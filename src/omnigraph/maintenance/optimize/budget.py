@@ -7,8 +7,9 @@ never left alone for its size.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import TableKey
 from omnigraph.maintenance.optimize.costs import (
     COMMIT_SECONDS,

@@ -5,10 +5,10 @@ of one version only. None of it needs a lock.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from omnigraph.base.events import Events, phase
+from omnigraph.base.values import dataclass
 from omnigraph.engine.interface import Engine
 from omnigraph.maintenance.optimize.table_plan import IndexBuild
 from omnigraph.storage.access import TableAccess

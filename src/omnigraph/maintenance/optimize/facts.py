@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from omnigraph.base.events import Events, ignore_events, phase
 from omnigraph.base.units import counted
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.indexes import IndexIntent, IndexKind, index_intents
 from omnigraph.catalog.model import EntityType, TableKey
 from omnigraph.errors import GraphCorrupt, HistoricalVersionReclaimed, OmniError

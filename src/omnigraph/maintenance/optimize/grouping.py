@@ -7,9 +7,9 @@ rewritten: without it, wide tables would be rewritten whole by every run.
 """
 
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
 from itertools import groupby
 
+from omnigraph.base.values import dataclass
 from omnigraph.maintenance.optimize.options import OptimizeOptions
 from omnigraph.storage.layout import FragmentLayout
 

@@ -4,9 +4,10 @@ They gain a fragment with every commit, are read at their newest version, and ho
 compaction: so there is no pin to move and nothing to recover. Live writers are normal, and whoever loses tries again.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from omnigraph.base import clock, faults, ids
+from omnigraph.base.values import dataclass
 from omnigraph.engine.interface import Engine
 from omnigraph.maintenance.optimize.grouping import RewriteGroup, group_fragments
 from omnigraph.maintenance.optimize.options import OptimizeOptions

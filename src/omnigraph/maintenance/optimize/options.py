@@ -1,8 +1,8 @@
 """What a caller may ask of `optimize`; the defaults need no thought."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from omnigraph.base.values import dataclass
 from omnigraph.errors import Usage
 from omnigraph.manifest.commits import check_message
 

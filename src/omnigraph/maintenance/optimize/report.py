@@ -1,10 +1,11 @@
 """Say: what a run did, or would do, in the rows that users see."""
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from omnigraph.base.showing import Shown
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.indexes import IndexIntent
 from omnigraph.errors import Effect, MaintenanceContention, OmniError, OptimizePartial
 from omnigraph.maintenance.optimize.costs import live_rows

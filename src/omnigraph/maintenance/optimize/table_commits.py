@@ -6,9 +6,9 @@ rewritten, so it is folded after: once is enough, and twice as fast as having it
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from omnigraph.base import clock, faults
+from omnigraph.base.values import dataclass
 from omnigraph.errors import OmniError
 from omnigraph.maintenance.optimize.costs import fold_seconds
 from omnigraph.maintenance.optimize.table_plan import TablePlan

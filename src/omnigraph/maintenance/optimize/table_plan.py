@@ -1,9 +1,9 @@
 """What a run would do to one table, and what of it writers wait for."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import TableKey
 from omnigraph.maintenance.optimize.costs import COMMIT_SECONDS, add_seconds, fold_seconds, follow_seconds, keep_seconds
 from omnigraph.maintenance.optimize.facts import TableFacts

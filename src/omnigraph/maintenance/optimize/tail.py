@@ -5,12 +5,13 @@ This is the only part that writers wait for. Nothing is read or computed here th
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any
 
 from omnigraph.base import clock, faults, ids
 from omnigraph.base.events import Events, Phase, phase
+from omnigraph.base.values import dataclass
 from omnigraph.branches.gates import hold_branches
 from omnigraph.catalog.model import TableKey
 from omnigraph.maintenance.admission import refuse_pending_on

@@ -1,11 +1,12 @@
 """Act, first half: rewrite fragments and build indexes on new files, without a lock and without a commit."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from omnigraph.base import faults
 from omnigraph.base.events import Events, phase
+from omnigraph.base.values import dataclass
 from omnigraph.engine.interface import Engine
 from omnigraph.maintenance.optimize.builds import IndexJob, cut, job_key, train
 from omnigraph.maintenance.optimize.grouping import RewriteGroup

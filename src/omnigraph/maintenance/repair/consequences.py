@@ -1,9 +1,10 @@
 """Which declared rules a graph would break with drifted tables published: no write would have let such rows in."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import TableKey
 from omnigraph.maintenance.repair.drift import Classification, TableDrift
 from omnigraph.maintenance.unreadable import UNREADABLE, refuse_unreachable

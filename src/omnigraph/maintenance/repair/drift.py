@@ -1,12 +1,12 @@
 """Where a table's HEAD is not its pin, and what made the versions in between."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 import pyarrow as pa
 
 from omnigraph.base import clock
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.arrow import PRIMARY_KEY_METADATA, PROPERTY_ID_METADATA, table_schema
 from omnigraph.catalog.model import Catalog, TableKey
 from omnigraph.catalog.type_names import find_types

@@ -1,8 +1,8 @@
 """What publishing drift would change, in rows: operators review data, not version numbers."""
 
-from dataclasses import dataclass
 from typing import Any
 
+from omnigraph.base.values import dataclass
 from omnigraph.changes.compare import Op, TableState, changed_entities
 from omnigraph.maintenance.repair.drift import TableDrift
 from omnigraph.writes.context import GraphContext

@@ -5,13 +5,13 @@ branch is closed to writers while HEAD and its transactions are read once more.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeAlias, TypeVar
 
 from omnigraph.base import clock, faults, ids
 from omnigraph.base.events import Events, ignore_events
 from omnigraph.base.showing import Shown
+from omnigraph.base.values import dataclass
 from omnigraph.branches.gates import hold_branches
 from omnigraph.catalog.model import TableKey
 from omnigraph.errors import Effect, OmniError

@@ -5,11 +5,11 @@ about the rest.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from omnigraph.base.endings import is_panic
 from omnigraph.base.events import Events, phase
+from omnigraph.base.values import dataclass
 from omnigraph.engine.interface import Engine
 from omnigraph.errors import OmniError, StorageError
 from omnigraph.maintenance.verify.files import TableFiles

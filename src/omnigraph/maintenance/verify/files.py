@@ -7,10 +7,11 @@ branch shows never is. Nothing is locked: what looks lost is looked for once mor
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from omnigraph.base.events import Phase
 from omnigraph.base.units import counted
+from omnigraph.base.values import dataclass
 from omnigraph.maintenance.verify.pins import PinnedVersion, spell_shown
 from omnigraph.maintenance.verify.report import Problem, ProblemKind
 from omnigraph.manifest.snapshot import branch_of

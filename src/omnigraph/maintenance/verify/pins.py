@@ -2,11 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import TableIdentity, TableKey
 from omnigraph.maintenance.verify.report import spell_numbers
 from omnigraph.manifest.pinned_state import PinnedState, pinned_state

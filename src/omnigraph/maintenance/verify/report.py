@@ -1,10 +1,10 @@
 """What a verification found: problems in words for people, and what was looked at to find none."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from omnigraph.base.showing import Shown
+from omnigraph.base.values import dataclass
 
 
 class ProblemKind(StrEnum):

@@ -1,10 +1,11 @@
 """What a migration step consists of, and what it has at hand while it is carried out."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import pyarrow as pa
 
+from omnigraph.base.values import dataclass
 from omnigraph.errors import BranchNotFound
 from omnigraph.manifest.migrations.old_graph import OldGraph
 from omnigraph.manifest.schemas import SchemaStore

@@ -7,11 +7,12 @@ were dropped are in no schema any more; they take identities after it, so that t
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pyarrow as pa
 
 from omnigraph.base import ids
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.compile import compile_schema
 from omnigraph.catalog.model import Catalog, TableIdentity, TableKey
 from omnigraph.errors import GraphCorrupt, SchemaDrift

@@ -8,11 +8,11 @@ pin has a higher version. Rows that carry a graph version are of stamp 4 and are
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import TableKey
 from omnigraph.errors import GraphCorrupt
 from omnigraph.manifest.commits import CommitId

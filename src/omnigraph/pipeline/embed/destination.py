@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 import pyarrow as pa
 
+from omnigraph.base.values import dataclass
 from omnigraph.errors import Io
 from omnigraph.pipeline.load.sources import InputFile
 from omnigraph.pipeline.outputs import appearing_directory, appearing_file

@@ -6,11 +6,11 @@ A task that runs again leaves out the pieces that it has finished: they are paid
 import os
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from omnigraph.base import ids
 from omnigraph.base.events import Events, phase
+from omnigraph.base.values import dataclass
 from omnigraph.embedding.config import EmbedConfig
 from omnigraph.engine.interface import Engine
 from omnigraph.pipeline.embed.chunks import CHUNK_BYTES, embed_chunk

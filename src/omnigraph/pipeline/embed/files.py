@@ -5,12 +5,12 @@ embeds chunk after chunk. Records that do not change are copied byte for byte.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from omnigraph.base import work
 from omnigraph.base.events import EngineChosen, Events, Warned, phase
 from omnigraph.base.units import spell_bytes
+from omnigraph.base.values import dataclass
 from omnigraph.embedding.config import EmbedConfig
 from omnigraph.engine.choice import EngineChoice, EngineName
 from omnigraph.engine.interface import Engine

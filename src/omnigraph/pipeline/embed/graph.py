@@ -6,7 +6,7 @@ again and every text that has its vector already keeps it.
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,6 +15,7 @@ from omnigraph.base import ids
 from omnigraph.base.endings import tell
 from omnigraph.base.events import EngineChosen, Events, Warned, phase
 from omnigraph.base.units import counted
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import NodeType, TableKey
 from omnigraph.embedding.config import EmbedConfig
 from omnigraph.embedding.embedder import embed_texts

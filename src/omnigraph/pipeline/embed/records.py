@@ -1,7 +1,6 @@
 """One record of a load file, and what an embed run does with it."""
 
-from dataclasses import dataclass
-
+from omnigraph.base.values import dataclass
 from omnigraph.pipeline.embed.result import EmbedMode
 from omnigraph.pipeline.embed.selection import Selection, record_text, spell_record
 from omnigraph.pipeline.embed.spec import EmbedSpec

@@ -1,9 +1,9 @@
 """What an embed run did, over files or over a graph."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from omnigraph.base.showing import Shown
+from omnigraph.base.values import dataclass
 from omnigraph.errors import Effect
 from omnigraph.manifest.commits import Commit
 

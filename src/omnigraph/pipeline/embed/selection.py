@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from omnigraph.base.nearest import listed, nearest
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.type_names import bare_name, each_name
 from omnigraph.errors import Usage
 from omnigraph.pipeline.embed.spec import EmbedSpec, TypeSpec

@@ -5,9 +5,9 @@ Written as a JSON file, or as the `embeddings:` of a seed manifest, which also s
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from omnigraph.base.values import dataclass
 from omnigraph.base.yaml_text import read_yaml
 from omnigraph.errors import Io, Usage
 

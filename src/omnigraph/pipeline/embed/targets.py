@@ -1,8 +1,8 @@
 """The `@embed` vectors of a schema, and the rows whose vector is pending."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Catalog, EmbedSource, NodeType
 from omnigraph.catalog.type_names import find_types
 from omnigraph.errors import InvalidTarget

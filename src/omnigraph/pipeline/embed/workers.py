@@ -8,13 +8,14 @@ import hashlib
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.base import work
 from omnigraph.base.events import Events, phase
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import NodeType, TableKey
 from omnigraph.embedding.config import EmbedConfig
 from omnigraph.embedding.embedder import embed_texts

@@ -8,11 +8,12 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from omnigraph.base.events import Events
 from omnigraph.base.showing import Shown
+from omnigraph.base.values import dataclass
 from omnigraph.changes.feed import Feed
 from omnigraph.errors import Io, OutputReplaced
 from omnigraph.pipeline.export.run import run_export

@@ -7,7 +7,6 @@ a directory that nobody looks at before the export is complete.
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import BinaryIO
@@ -15,6 +14,7 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from omnigraph.base import work
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.arrow import table_schema
 from omnigraph.catalog.model import EdgeType, EntityType, TableKey
 from omnigraph.pipeline.outputs import appearing_file

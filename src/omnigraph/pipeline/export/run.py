@@ -6,13 +6,14 @@ the engine writes side by side.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
 from omnigraph.base.events import EngineChosen, Events, Phase, Warned, phase
 from omnigraph.base.showing import Shown
 from omnigraph.base.units import counted
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import TableKey
 from omnigraph.engine.choice import EngineChoice, EngineName
 from omnigraph.errors import EngineUnavailable, NotConfirmed, Usage

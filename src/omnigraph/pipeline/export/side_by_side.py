@@ -6,11 +6,12 @@ Which files there are and what is in them depends on the snapshot alone, so ever
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from omnigraph.base import ids
 from omnigraph.base.events import Events, phase
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import TableKey
 from omnigraph.engine.choice import EngineChoice
 from omnigraph.engine.opening import open_engine

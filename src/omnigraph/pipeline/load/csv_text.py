@@ -7,10 +7,10 @@ quote to the cell, and lets the last of two columns of one name win. A load refu
 import codecs
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from omnigraph.base.units import counted, shorten
+from omnigraph.base.values import dataclass
 from omnigraph.records.findings import Code, Finding, Findings
 
 _BOM = codecs.BOM_UTF8

@@ -6,10 +6,11 @@ in processes of its own: one begins, many keep a partition each, one commits (`F
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from omnigraph.base import ids
 from omnigraph.base.events import Events
+from omnigraph.base.values import dataclass
 from omnigraph.engine.interface import Engine
 from omnigraph.manifest.commits import Commit, check_actor, check_message
 from omnigraph.pipeline.load.bulk.buckets import Buckets

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from omnigraph.base import work
 from omnigraph.base.events import Events, phase
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Catalog
 from omnigraph.errors import Io, Usage
 from omnigraph.pipeline.load.bulk.pieces import EXPANSION, InputPiece, Piece, plan_pieces, spool_pieces

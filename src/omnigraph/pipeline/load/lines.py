@@ -4,11 +4,11 @@ Line numbers are physical: blank lines count, and only LF ends a line.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Protocol
 
 from omnigraph import errors
 from omnigraph.base.units import spell_bytes
+from omnigraph.base.values import dataclass
 
 CHUNK_BYTES = 8 * 2**20
 LINE_BYTES_MAX = 2**31

@@ -7,8 +7,9 @@ finds itself, and brings rows that nobody has written. So the commit also says w
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from omnigraph.base.values import dataclass
 from omnigraph.errors import StreamDiverged
 from omnigraph.manifest.commits import Commit, CommitKind
 from omnigraph.manifest.log import CommitLog

@@ -2,10 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 import pyarrow as pa
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Catalog, TableKey
 from omnigraph.pipeline.load.lines import read_chunks
 from omnigraph.pipeline.load.sources import InputFile, InputReader, InputStore

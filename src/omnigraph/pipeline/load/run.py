@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import get_args
 
 from omnigraph.base import ids, work
 from omnigraph.base.endings import attempt
 from omnigraph.base.events import EngineChosen, Events, phase
 from omnigraph.base.showing import Shown
+from omnigraph.base.values import dataclass
 from omnigraph.branches.create import create_branch
 from omnigraph.branches.delete import delete_branch
 from omnigraph.branches.names import check_branch_name

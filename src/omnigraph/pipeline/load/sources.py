@@ -4,7 +4,6 @@
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from os import walk
 from pathlib import Path, PurePosixPath
@@ -14,6 +13,7 @@ import pyarrow as pa
 
 from omnigraph import errors
 from omnigraph.base import work
+from omnigraph.base.values import dataclass
 
 STDIN = "-"
 READING_INPUT = "reading the input"

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import PurePosixPath
 from typing import Any
 
 import pyarrow as pa
 
 from omnigraph.base.units import shorten
+from omnigraph.base.values import dataclass
 from omnigraph.errors import Io, OmniError, Usage
 from omnigraph.pipeline.load.csv_text import CheckedCsv, CsvProblem, header_problem, ragged
 from omnigraph.pipeline.load.sources import InputStore, StoredFile, find_files

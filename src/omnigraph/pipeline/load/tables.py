@@ -5,12 +5,13 @@ Each row means the record whose `data` holds its columns. Records and tables go 
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 import pyarrow as pa
 
 from omnigraph.base.events import Events, phase
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Catalog, EntityType, TableKey
 from omnigraph.catalog.type_names import find_type
 from omnigraph.errors import Usage

@@ -5,12 +5,13 @@ is worked out again for every capture, so that a load that lost a race is judged
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import EdgeType, EntityType, NodeType, TableKey
 from omnigraph.manifest.commits import CommitKind
 from omnigraph.pipeline.load.meaning import resolve_ids

@@ -5,10 +5,10 @@ processes see, never while one is held.
 """
 
 from collections import deque
-from dataclasses import dataclass
 from threading import Condition, Lock
 from weakref import WeakValueDictionary
 
+from omnigraph.base.values import dataclass
 from omnigraph.storage.locks.holder import Holder
 
 

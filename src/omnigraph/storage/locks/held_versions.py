@@ -15,12 +15,13 @@ import logging
 import os
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
 from weakref import finalize
 
 from omnigraph.base import clock, ids
+from omnigraph.base.values import dataclass
 from omnigraph.errors import StorageError
 from omnigraph.storage.locks.lease import Lease, LeaseTerms, PinnedVersion
 from omnigraph.storage.locks.paths import READER_LEASES

@@ -3,9 +3,10 @@
 import json
 import os
 import socket
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from omnigraph.base import clock
+from omnigraph.base.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,9 +1,10 @@
 """What a lease object says, and for how long."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from omnigraph.base import ids
+from omnigraph.base.values import dataclass
 from omnigraph.errors import StorageError
 from omnigraph.storage.locks.holder import Holder
 

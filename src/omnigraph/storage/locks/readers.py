@@ -4,9 +4,9 @@ Unlike locks they exclude nobody, so there is any number of them, one object eac
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from omnigraph.base import clock
+from omnigraph.base.values import dataclass
 from omnigraph.storage.locks.keeper import LeaseKeeper
 from omnigraph.storage.locks.lease import Lease, LeaseTerms, PinnedVersion
 from omnigraph.storage.locks.paths import READER_LEASES

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from enum import StrEnum
 from types import TracebackType
 from typing import Protocol, Self
 
 from omnigraph.base.endings import attempt
 from omnigraph.base.events import Events, Noted, ignore_events
+from omnigraph.base.values import dataclass
 from omnigraph.errors import BranchBusy
 from omnigraph.storage.locks.errors import LeaseLost
 from omnigraph.storage.locks.gates import Ticket, gate_of

@@ -6,9 +6,8 @@ modified. So one small object is written and read back: its modification time wa
 From there on the local monotonic clock, which only measures durations, carries the observation forward.
 """
 
-from dataclasses import dataclass
-
 from omnigraph.base import clock, ids
+from omnigraph.base.values import dataclass
 from omnigraph.errors import StorageError
 from omnigraph.storage.objects import ControlStore
 

@@ -5,9 +5,9 @@ use `/`; a name that starts with a dot is the store's own and invisible.
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, NewType, Protocol
 
+from omnigraph.base.values import dataclass
 from omnigraph.storage.uris import GraphRoot
 
 PIECE_BYTES: Final = 8 << 20

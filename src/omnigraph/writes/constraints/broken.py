@@ -9,11 +9,12 @@ wanted and only the columns that have a rule. Work runs on the engine; the drive
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import pyarrow as pa
 
 from omnigraph.base import ids
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Catalog, EdgeType, EntityType, TableKey
 from omnigraph.engine.interface import Engine, Produced, Watch
 from omnigraph.errors import OmniError

@@ -5,11 +5,11 @@ Column names are fixed or numbered, because engines fold the case of names and r
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.identity import spell_column
 from omnigraph.catalog.model import EntityType
 from omnigraph.engine.interface import Produced

@@ -6,9 +6,9 @@ produce, whichever write that is. Both engines run the same text.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Catalog, EdgeType, EntityType, NodeType, Unique
 from omnigraph.engine.interface import Engine, Relations
 from omnigraph.records.findings import Code, Finding, FindingCollector

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from omnigraph.base import clock, faults
+from omnigraph.base.values import dataclass
 from omnigraph.errors import Effect, OmniError, RecoveryRequired
 from omnigraph.manifest.commits import Commit, CommitId, CommitKind
 from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions

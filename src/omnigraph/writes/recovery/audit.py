@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, Final
 
 import pyarrow as pa
 
 from omnigraph.base import clock, faults
 from omnigraph.base.showing import Shown
+from omnigraph.base.values import dataclass
 from omnigraph.manifest.rows import PRIMARY_KEY
 from omnigraph.storage.keyed import create_keyed_table, insert_missing
 from omnigraph.storage.tables import TableAddress, TableStore

@@ -1,9 +1,9 @@
 """Decide: from the evidence to one action. Pure; the order of the rules is the contract."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import TableKey
 from omnigraph.storage.operations import OperationName, TableOperation
 from omnigraph.storage.staging import is_detached

@@ -1,7 +1,8 @@
 """Observe: everything a decision about one sidecar rests on, read fresh and under the gates of its branch."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from omnigraph.base.values import dataclass
 from omnigraph.errors import BranchNotFound, CommitNotFound
 from omnigraph.manifest.commits import Commit, CommitId
 from omnigraph.manifest.snapshot import GraphSnapshot

@@ -1,9 +1,9 @@
 """When recovery runs, and over which sidecars."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from omnigraph.base import clock, faults
 from omnigraph.base.endings import tell
@@ -11,6 +11,7 @@ from omnigraph.base.events import Events, Noted, ignore_events
 from omnigraph.base.plain_text import printable
 from omnigraph.base.showing import Shown
 from omnigraph.base.units import shorten
+from omnigraph.base.values import dataclass
 from omnigraph.errors import BranchBusy, OmniError, RecoveryRequired, StaleView, StorageError
 from omnigraph.manifest.commits import Commit
 from omnigraph.storage.locks import HeldLock, LeaseLost
@@ -46,15 +47,11 @@ class SweepResult(Shown):
     blocked: list[BlockedOperation] = field(default_factory=list)
 
 
-def settle_branch(
-    context: GraphContext, branch: str, *, lock: HeldLock | None = None, events: Events = ignore_events
+def settle_concerning(
+    context: GraphContext, branch: str, pending: Sequence[str], *, lock: HeldLock | None, events: Events
 ) -> None:
-    """Settle every sidecar that concerns a branch and say so, or raise `RecoveryRequired` for the first that cannot be.
-
-    Costs one listing when nothing is pending, which is nearly always. Sidecars of other branches are left alone,
-    unless they change the schema; one that cannot be read may belong to any branch and therefore blocks.
-    """
-    for operation_id in context.sidecars.pending():
+    """Settle those of the pending sidecars that concern a branch, as `entry.settle_branch` promises."""
+    for operation_id in pending:
         with _naming(context, operation_id):
             sidecar = _readable(context, operation_id)
             if sidecar is None or not _concerns(sidecar, branch):
@@ -121,8 +118,15 @@ def settle_own(context: GraphContext, sidecar: Sidecar, lock: HeldLock) -> Commi
 
 def settle_all(context: GraphContext, *, wait_seconds: float = 0.0, events: Events = ignore_events) -> SweepResult:
     """Settle all sidecars, oldest first; one that fails or is in use does not stop the next."""
+    return settle_operations(context, context.sidecars.pending(), wait_seconds=wait_seconds, events=events)
+
+
+def settle_operations(
+    context: GraphContext, pending: Sequence[str], *, wait_seconds: float = 0.0, events: Events = ignore_events
+) -> SweepResult:
+    """Settle these sidecars; one that fails or is in use does not stop the next."""
     result = SweepResult()
-    for operation_id in context.sidecars.pending():
+    for operation_id in pending:
         faults.reach("recover.after_list")
         try:
             with _naming(context, operation_id):

@@ -6,13 +6,13 @@ rows into the same number of buckets and keeps a file per bucket; a check then r
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import EntityType
 from omnigraph.engine.local import worker_engine
 from omnigraph.errors import EngineUnavailable

@@ -6,9 +6,9 @@ both engines run the same text.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Catalog, EdgeType, EntityType, NodeType, TableKey
 from omnigraph.engine.interface import Engine, Produced
 from omnigraph.pipeline.load.bulk.screening import Screening

@@ -4,10 +4,10 @@ Those of stored rows, and what both have in common, are in `writes/constraints/k
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import pyarrow as pa
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import EntityType
 from omnigraph.records.tables import FILE, LINE, POSITION
 from omnigraph.storage.scratch import Scratch

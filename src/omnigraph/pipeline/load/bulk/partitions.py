@@ -5,10 +5,10 @@ in the scratch, and only the outcome that comes back says which folder counts.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 
+from omnigraph.base.values import dataclass
 from omnigraph.errors import Usage
 from omnigraph.pipeline.load.bulk.reading import KeptPieces, LoadTask, PieceOutcome, keep_piece, new_folder
 from omnigraph.pipeline.load.sources import InputFile

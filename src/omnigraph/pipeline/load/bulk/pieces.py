@@ -6,12 +6,13 @@ been counted, so pieces number their own lines, and `Places` adds them up afterw
 
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from omnigraph.base import work
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Catalog
 from omnigraph.pipeline.load.lines import CHUNK_BYTES, LINE_BYTES_MAX, ByteStream, Chunk, read_chunks
 from omnigraph.pipeline.load.places import store_of

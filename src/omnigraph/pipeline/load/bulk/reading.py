@@ -2,11 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import pyarrow as pa
 
 from omnigraph.base import ids
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Catalog, EdgeType, EntityType, TableKey
 from omnigraph.pipeline.load.bulk.buckets import Buckets, Facet, incoming_facets
 from omnigraph.pipeline.load.bulk.keys import incoming_keys

@@ -1,12 +1,12 @@
 """What a worker does in a merge once it knows which of its rows are stored: leave out equals, write the others."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import EntityType, TableKey
 from omnigraph.engine.interface import Engine, Watch
 from omnigraph.pipeline.load.bulk.reading import LoadTask

@@ -4,13 +4,13 @@ The statement is the same for every bucket and on both engines.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import pyarrow as pa
 
 from omnigraph.base import ids
 from omnigraph.base.events import Events, Phase, phase
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import TableKey
 from omnigraph.engine.interface import Engine, Relations
 from omnigraph.engine.local import worker_engine

@@ -5,11 +5,12 @@ to where workers can read it, a piece at a time. Its cells are still typed and c
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Catalog
 from omnigraph.pipeline.load.bulk.pieces import PIECE_BYTES_MAX, piece_bytes
 from omnigraph.pipeline.load.places import store_of

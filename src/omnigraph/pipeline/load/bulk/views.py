@@ -4,8 +4,8 @@ A step is put into the statement when somebody asks for its name, and a relation
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import EdgeType, EntityType, NodeType, TableKey
 from omnigraph.engine.interface import Produced
 from omnigraph.pipeline.load.meaning import naming_endpoints

@@ -6,11 +6,12 @@ append or an overwrite stay good when the head moves, because they belong to the
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import pyarrow as pa
 
 from omnigraph.base.events import Events, phase
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.arrow import table_schema
 from omnigraph.catalog.model import EntityType, TableKey
 from omnigraph.engine.interface import Engine, Produced

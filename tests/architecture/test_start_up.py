@@ -1,0 +1,92 @@
+"""A command imports what it runs: nearly all that a small command takes is imports, so these lists are its speed."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import omnigraph
+
+PROGRAM = """
+import json, sys
+from omnigraph.cli.main import main
+sys.argv = ["omnigraph", *{arguments!r}]
+code = main()
+json.dump([code, sorted(sys.modules)], open({report!r}, "w"))
+"""
+
+ARROW_AND_LANCE = {"pyarrow", "lance", "click"}
+LOOKED_AT_BY_ARROW = {"cython_runtime", "dateutil", "six", "substrait"}
+"""What pyarrow.dataset itself imports for as long as it is installed or of its own."""
+DEFERRED = {"numpy"}
+"""Imported by Lance, but loaded only when it is used."""
+
+OPENING = {
+    "omnigraph.base",
+    "omnigraph.catalog",
+    "omnigraph.cli",
+    "omnigraph.engine",
+    "omnigraph.errors",
+    "omnigraph.graph",
+    "omnigraph.manifest",
+    "omnigraph.storage",
+    "omnigraph.writes",
+}
+
+
+@pytest.fixture(scope="module")
+def small_graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("start_up")
+    omnigraph.init(str(directory / "small.omni"), "node Person { name: String @key }")
+    (directory / "one.jsonl").write_text(json.dumps({"type": "Person", "data": {"name": "ada"}}))
+    return directory
+
+
+def modules_of(directory: Path, *arguments: str) -> set[str]:
+    report = directory / "modules.json"
+    script = PROGRAM.format(arguments=arguments, report=str(report))
+    done = subprocess.run([sys.executable, "-c", script], cwd=directory, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    code, modules = json.loads(report.read_text())
+    assert code == 0, done.stderr
+    return set(modules)
+
+
+def foreign(modules: set[str]) -> set[str]:
+    """Return the packages that are neither ours nor Python's; what site-packages starts by itself does not count."""
+    by_itself = {name.partition(".")[0] for name in modules_of_bare_python()}
+    tops = {name.partition(".")[0] for name in modules}
+    return {name for name in tops - by_itself - sys.stdlib_module_names if name != "omnigraph" and name[0] != "_"}
+
+
+def modules_of_bare_python() -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", "import sys; print(*sys.modules)"], capture_output=True, text=True, check=True
+    )
+    return done.stdout.split()
+
+
+def ours(modules: set[str]) -> set[str]:
+    return {".".join(name.split(".")[:2]) for name in modules if name.startswith("omnigraph.")}
+
+
+def test_branch_list_imports_what_opens_a_graph_and_lists(small_graph: Path) -> None:
+    modules = modules_of(small_graph, "branch", "list", "small.omni")
+
+    assert foreign(modules) <= ARROW_AND_LANCE | LOOKED_AT_BY_ARROW | DEFERRED
+    assert ours(modules) == OPENING | {"omnigraph.branches"}
+    assert not [name for name in modules if name.startswith(("omnigraph.branches.merge", "omnigraph.engine.spark"))]
+    assert not [name for name in modules if name.startswith("omnigraph.writes.recovery.") and "entry" not in name]
+    assert "numpy._core" not in modules, "numpy was loaded, not only deferred"
+
+
+def test_loading_one_record_imports_neither_maintenance_nor_merging(small_graph: Path) -> None:
+    modules = modules_of(small_graph, "load", "small.omni", "--data", "one.jsonl", "--mode", "append")
+
+    assert foreign(modules) <= ARROW_AND_LANCE | LOOKED_AT_BY_ARROW | DEFERRED | {"google"}
+    assert ours(modules) == OPENING | {"omnigraph.branches", "omnigraph.pipeline", "omnigraph.records"}
+    assert not [name for name in modules if name.startswith(("omnigraph.branches.merge", "omnigraph.engine.spark"))]
+    assert not [name for name in modules if name.startswith("omnigraph.writes.recovery.") and "entry" not in name]
+    assert "numpy._core" not in modules, "numpy was loaded, not only deferred"
