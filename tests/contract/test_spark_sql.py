@@ -1,6 +1,5 @@
 """Views, tables and the vertices and edges of one snapshot on a Spark session, and frames written back together."""
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from contract.graphs import refusal
 from omnigraph.errors import InvalidTarget
 from omnigraph.graph import Graph
 from support import harbor
+from support.s3_process import client_environment
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -162,14 +162,10 @@ def test_one_bad_row_in_one_frame_keeps_all_frames_out(spark: Any, graph: Graph)
 
 @pytest.mark.s3
 def test_credentials_are_options_and_nothing_shows_them(
-    spark: Any, s3_root: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    spark: Any, s3_root: str, s3_server: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    secret, key = os.environ["AWS_SECRET_ACCESS_KEY"], os.environ["AWS_ACCESS_KEY_ID"]
-    storage = {
-        name.lower(): value
-        for name, value in os.environ.items()
-        if name.startswith("AWS_") and name not in {"AWS_PROFILE", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"}
-    }
+    storage = {name.lower(): value for name, value in client_environment(s3_server).items()}
+    secret, key = storage["aws_secret_access_key"], storage["aws_access_key_id"]
     for name in storage:
         monkeypatch.delenv(name.upper())
     graph = omnigraph.init(s3_root, SCHEMA, storage_options=storage)
