@@ -3,12 +3,13 @@
 import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.errors import QueryFailed, Usage
+from omnigraph.errors import QueryFailed
 from omnigraph.spark.views import RegisteredViews
 
 _ERROR_CLASS = re.compile(r"^\[[A-Z0-9_.]+\]\s*")
@@ -56,7 +57,11 @@ class SqlShell:
 
         group = JobGroup(self._session)
         # In a thread of its own: an interrupted call to Java would leave its connection with an answer nobody reads.
-        with plain_interrupts(), ThreadPoolExecutor(max_workers=1, thread_name_prefix="omnigraph-sql") as pool:
+        with (
+            _no_log_of_errors(),
+            plain_interrupts(),
+            ThreadPoolExecutor(max_workers=1, thread_name_prefix="omnigraph-sql") as pool,
+        ):
             running = pool.submit(group.run, ask)
             try:
                 return running.result()
@@ -65,6 +70,22 @@ class SqlShell:
                 raise KeyboardInterrupt("the statement was cancelled") from None
             except (PySparkException, Py4JError, pa.ArrowException) as failure:
                 raise QueryFailed(_sentence(str(failure))) from failure
+
+
+@contextmanager
+def _no_log_of_errors() -> Iterator[None]:
+    """Keep PySpark from writing mistakes in a statement to a log as well, which is standard error."""
+    from pyspark.logger import PySparkLogger
+
+    loggers = [PySparkLogger.getLogger(name) for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger")]
+    before = [logger.disabled for logger in loggers]
+    for logger in loggers:
+        logger.disabled = True
+    try:
+        yield
+    finally:
+        for logger, was_disabled in zip(loggers, before, strict=True):
+            logger.disabled = was_disabled
 
 
 def statements_in(text: str) -> tuple[list[str], str]:
@@ -86,10 +107,7 @@ def statements_in(text: str) -> tuple[list[str], str]:
 def all_statements(text: str) -> list[str]:
     """Cut text into statements, the last of which needs no semicolon."""
     whole, rest = statements_in(text)
-    found = [*whole, rest.strip()] if _says_something(rest) else whole
-    if not found:
-        raise Usage("There is no statement in the text; write SQL such as `select count(*) from Person`.")
-    return found
+    return [*whole, rest.strip()] if _says_something(rest) else whole
 
 
 def _says_something(text: str) -> bool:

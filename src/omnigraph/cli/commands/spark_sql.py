@@ -18,7 +18,6 @@ from omnigraph.cli.params import branch_option, json_option
 from omnigraph.cli.progress import follow_progress
 from omnigraph.cli.scope import resolve_storage
 from omnigraph.engine.choice import EngineName
-from omnigraph.engine.opening import require_pyspark
 
 if TYPE_CHECKING:
     from omnigraph.spark.shell import SqlAnswer, SqlShell
@@ -66,12 +65,16 @@ def spark_sql(
     target = resolve_storage(invocation)
     form = "json" if invocation.wants_json else form
     with follow_progress(invocation) as events:
+        from omnigraph.engine.opening import require_pyspark
+
         require_pyspark("spark-sql")
         import omnigraph
         from omnigraph.engine.spark.session import open_session
         from omnigraph.spark.shell import SqlShell, all_statements
 
         asked = [statement for text in texts for statement in all_statements(text)]
+        if texts and not asked:
+            raise errors.Usage("-e holds no statement; write SQL such as `select count(*) from Person`.", flag="-e")
         graph = omnigraph.open(target.uri, read_only=True)
         address = snapshot if snapshot is not None else branch
         graph.snapshot(address)  # whether it is there is known before anything is started
@@ -170,10 +173,7 @@ def _statements_of(lines: Iterable[str]) -> Iterator[str]:
     from omnigraph.spark.shell import all_statements, statements_in
 
     rest = ""
-    is_empty = True
     for line in lines:
         whole, rest = statements_in(rest + line)
-        is_empty = is_empty and not whole
         yield from whole
-    if rest.strip() or is_empty:
-        yield from all_statements(rest)
+    yield from all_statements(rest)
