@@ -16,7 +16,7 @@ from pathlib import Path
 from benchmarks.chart import draw
 from benchmarks.figures import Figure, Unit, apart, spell_table
 
-PARTS = ("load", "graph", "startup", "optimize", "wide_rows", "pauses", "history")
+PARTS = ("load", "graph", "startup", "optimize", "wide_rows", "pauses", "first_optimize", "history")
 ROOT = Path(__file__).parents[1]
 README, PAGE = ROOT / "README.md", ROOT / "docs" / "benchmarks.md"
 CHART = ROOT / "docs" / "images" / "benchmarks.png"
@@ -38,12 +38,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("part", nargs="*", help=f"of {', '.join(PARTS)}; all if none is named")
     parser.add_argument("--update-docs", action="store_true", help="write the tables and the chart of the docs")
+    parser.add_argument("--large", action="store_true", help="measure sizes too that take much longer, where there are")
     options = parser.parse_args()
     for part in options.part or PARTS:
         if part not in PARTS:
             parser.error(f"there is no part {part}")
         with tempfile.TemporaryDirectory() as directory:
-            figures = apart(importlib.import_module(f"benchmarks.{part}").measure, Path(directory))
+            module = importlib.import_module(f"benchmarks.{part}")
+            measure = getattr(module, "measure_large", module.measure) if options.large else module.measure
+            figures = apart(measure, Path(directory))
         print(f"{part}\n{spell_table(figures)}\n", flush=True)
         if options.update_docs:
             remember(part, figures)

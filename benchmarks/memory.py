@@ -1,6 +1,8 @@
 """The memory of a process and all that it started, looked at several times a second."""
 
 import os
+from collections.abc import Iterable
+from enum import StrEnum
 from pathlib import Path
 from threading import Event, Thread
 from typing import Self
@@ -9,11 +11,20 @@ _PAUSE_SECONDS = 0.2
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
-class MemoryWatch:
-    """Remembers the largest sum of resident memory; pages that processes share count once for each."""
+class Role(StrEnum):
+    """What a process does for the one that is watched."""
+
+    DRIVER = "driver"
+    """The process itself."""
+    JVM = "JVM"
+    WORKERS = "workers"
+    """Whatever the JVM started: Spark's Python workers and what they were forked from."""
+
+
+class _Watch:
+    """Looks at a family of processes until it is told to end."""
 
     def __init__(self, pid: int) -> None:
-        self.peak_bytes = 0
         self._pid = pid
         self._ended = Event()
         self._thread = Thread(target=self._watch, daemon=True)
@@ -28,10 +39,44 @@ class MemoryWatch:
 
     def _watch(self) -> None:
         while not self._ended.wait(_PAUSE_SECONDS):
-            self.peak_bytes = max(self.peak_bytes, sum(map(_resident_bytes, _family(self._pid))))
+            self._look()
+
+    def _look(self) -> None:
+        raise NotImplementedError
+
+
+class MemoryWatch(_Watch):
+    """Remembers the largest sum of resident memory; pages that processes share count once for each."""
+
+    def __init__(self, pid: int) -> None:
+        super().__init__(pid)
+        self.peak_bytes = 0
+
+    def _look(self) -> None:
+        self.peak_bytes = max(self.peak_bytes, sum(map(_resident_bytes, _family(self._pid))))
+
+
+class RoleWatch(_Watch):
+    """Remembers the largest sum of each role, whenever it was."""
+
+    def __init__(self, pid: int) -> None:
+        super().__init__(pid)
+        self.peak_bytes = dict.fromkeys(Role, 0)
+
+    def _look(self) -> None:
+        children = _children()
+        machines = [pid for pid in _descendants(self._pid, children) if _name(pid) == "java"]
+        started = {below for pid in machines for below in _descendants(pid, children)}
+        members = {Role.DRIVER: {self._pid}, Role.JVM: set(machines) - started, Role.WORKERS: started}
+        for role, pids in members.items():
+            self.peak_bytes[role] = max(self.peak_bytes[role], sum(map(_resident_bytes, pids)))
 
 
 def _family(pid: int) -> list[int]:
+    return [pid, *_descendants(pid, _children())]
+
+
+def _children() -> dict[int, list[int]]:
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -40,12 +85,22 @@ def _family(pid: int) -> list[int]:
             except OSError:
                 continue  # it ended meanwhile
             children.setdefault(parent, []).append(int(entry.name))
-    found, waiting = [pid], [pid]
+    return children
+
+
+def _descendants(pid: int, children: dict[int, list[int]]) -> Iterable[int]:
+    waiting = list(children.get(pid, ()))
     while waiting:
-        for child in children.get(waiting.pop(), []):
-            found.append(child)
-            waiting.append(child)
-    return found
+        child = waiting.pop()
+        yield child
+        waiting += children.get(child, ())
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
 
 
 def _resident_bytes(pid: int) -> int:

@@ -795,7 +795,7 @@ class Graph:
         partition_bytes: int | None,
     ) -> Any:
         from omnigraph.spark.frames import type_frame
-        from omnigraph.spark.source import register
+        from omnigraph.spark.registration import register
 
         register(spark)
         return type_frame(

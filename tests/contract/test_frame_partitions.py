@@ -161,21 +161,27 @@ def test_a_batch_that_two_drivers_hold_is_committed_once(graph):
 
 
 @pytest.mark.parametrize(
-    "point", ["write.after_stage", "write.after_arm", "write.after_effects", "write.after_publish", "write.after_log"]
+    "point",
+    [
+        *("write.after_stage", "write.after_arm", "write.after_effects"),
+        *("write.after_publish", "write.after_log"),
+    ],
 )
-def test_a_batch_is_there_once_wherever_its_process_died(graph, point):
+def test_a_batch_is_there_once_wherever_its_process_died(graph, point, tmp_path):
+    bad = tmp_path / "bad.jsonl"
     child = subprocess.run(
-        [sys.executable, Path(batch_child.__file__), graph.uri, "4", "a", "b"],
+        [sys.executable, Path(batch_child.__file__), graph.uri, "4", bad, "a", "?", "b"],
         env=os.environ | {"OMNIGRAPH_FAILPOINT": f"{point}:kill"},
         capture_output=True,
         check=False,
     )
     assert child.returncode == -signal.SIGKILL
 
-    batch_child.load_batch(graph.uri, 4, ["a", "b"])
-    batch_child.load_batch(graph.uri, 5, ["c"])
+    batch_child.load_batch(graph.uri, 4, str(bad), ["a", "?", "b"])
+    batch_child.load_batch(graph.uri, 5, str(tmp_path / "none.jsonl"), ["c"])
 
     assert codes(graph) == ["a", "b", "c"]
     found = [StreamBatch.of(commit) for commit in graph.commits()]
     assert [batch.batch_id for batch in found if batch is not None] == [5, 4]
     assert graph.pending_operations() == []
+    assert (len(bad.read_text().splitlines()), (tmp_path / "none.jsonl").exists()) == (1, False)

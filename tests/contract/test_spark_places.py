@@ -201,6 +201,13 @@ def written_by_child(environment, uri: str, directory: Path, session: str, *step
     (directory / "in").mkdir()
     for name in ("a", "b"):
         (directory / "in" / f"{name}.json").write_text(json.dumps({"name": name}))
+    (directory / "records").mkdir()
+    records = [
+        {"edge": "Knows", "from": "new", "to": "new", "data": {"id": "self"}},
+        {"type": "Person", "data": {"name": "new"}},
+        {"type": "Person", "data": {"age": 1}},
+    ]
+    (directory / "records" / "c.json").write_text("\n".join(map(json.dumps, records)))
     done = subprocess.run(
         [sys.executable, CHILD, graph.uri, session, directory, *steps],
         env=environment,
@@ -212,16 +219,40 @@ def written_by_child(environment, uri: str, directory: Path, session: str, *step
     return graph
 
 
+def followed(directory: Path) -> list[tuple[int, str, str]]:
+    """Return what a process that followed the changes wrote down."""
+    rows = [
+        json.loads(line)
+        for file in (directory / "followed" / "out").glob("*.json")
+        for line in file.read_text().splitlines()
+    ]
+    return sorted((row["_graph_version"], row["_change_type"], row["id"]) for row in rows)
+
+
+def told(graph: Graph) -> list[tuple[int, str, str]]:
+    """Return the same by the feed."""
+    page = graph.changes.poll(start="beginning")
+    assert page.caught_up
+    return sorted(
+        (block.cause.graph_version, change.op.value, change.id) for block in page.blocks for change in block.changes
+    )
+
+
+STREAMED = ["load", "write", "stream", "records", "follow"]
+
+
 def row_counts(graph: Graph, *types: str) -> list[int]:
     return [graph.snapshot().table(name).to_arrow().num_rows for name in types]
 
 
 def test_frames_and_streams_write_from_a_spark_connect_server(environment, tmp_path, connect_server):
     uri = str(tmp_path / "people.omni")
-    graph = written_by_child(environment, uri, tmp_path, connect_server, "load", "write", "stream")
+    graph = written_by_child(environment, uri, tmp_path, connect_server, *STREAMED)
 
-    assert row_counts(graph, "Person", "Knows", "Event") == [90, 80, 2]
-    assert [StreamBatch.of(commit) is not None for commit in graph.commits()] == [True, True, False, False, False]
+    assert row_counts(graph, "Person", "Knows", "Event") == [91, 81, 2]
+    assert [StreamBatch.of(commit) is not None for commit in graph.commits()] == [*[True] * 3, *[False] * 3]
+    assert '"row": 3' in Path(f"{uri}-bad", "records", "batch-00000000.jsonl").read_text()
+    assert followed(tmp_path) == told(graph)
     assert not Path(graph.uri, "__staging").exists()
 
 
@@ -230,10 +261,13 @@ def test_frames_and_streams_write_to_a_bucket_from_executors_in_other_processes(
     settings = {name: value for name, value in os.environ.items() if name.startswith("AWS_")}
     cluster = "local-cluster[2,1,1024]"
     with _own_work_directory():
-        graph = written_by_child(environment | settings, s3_root, tmp_path, cluster, "load", "write", "stream")
+        graph = written_by_child(environment | settings, s3_root, tmp_path, cluster, *STREAMED)
 
-    assert row_counts(graph, "Person", "Knows", "Event") == [90, 80, 2]
-    assert [StreamBatch.of(commit) is not None for commit in graph.commits()] == [True, True, False, False, False]
+    assert row_counts(graph, "Person", "Knows", "Event") == [91, 81, 2]
+    assert [StreamBatch.of(commit) is not None for commit in graph.commits()] == [*[True] * 3, *[False] * 3]
+    bad = f"{s3_root}-bad/records/batch-00000000.jsonl"
+    assert b'"row": 3' in Bucket(bad).open(bad).read()
+    assert followed(tmp_path) == told(graph)
     assert not [found.uri for found in Bucket(s3_root).list(s3_root) if "__staging" in found.uri]
 
 

@@ -20,7 +20,7 @@ from omnigraph.maintenance.cleanup.report import CleanupReport, CleanupRow
 from omnigraph.maintenance.journal import read_journal
 from omnigraph.storage.locks import LeaseTerms, PinnedVersion, StoreClock, list_reader_leases, put_reader_lease
 from omnigraph.storage.stray_trees import drop_stray_tree, find_stray_trees
-from support import harbor
+from support import harbor, library
 from support.ages import age
 
 EVERYTHING = CleanupPolicy(keep_versions=1_000)
@@ -275,3 +275,19 @@ def test_staging_that_cannot_be_read_loses_neither_the_report_nor_the_journal(gr
     (entry,) = read_journal(graph._context.store.objects)
     documents: list[dict[str, Any]] = entry.document["tables"]
     assert [row["table_key"] for row in documents if row["error"]] == ["__staging"]
+
+
+def test_a_version_that_an_optimize_showed_beside_the_line_goes_a_week_after_it_died(local_root: str) -> None:
+    graph = library.library(local_root, loads=3)
+    run_child(local_root, "foreseeing_optimize", "optimize.after_foresight:kill")
+    (left,) = Path(local_root).rglob("_versions/d*.manifest")
+    before = harbor.content(graph)
+
+    graph.cleanup(EVERYTHING, confirm=True)
+    assert left.exists(), "an optimize may be at work on it"
+    age(local_root)
+    clean_exactly(graph)
+
+    assert not left.exists()
+    assert harbor.content(graph) == before
+    assert graph.optimize().failure is None

@@ -95,12 +95,14 @@ def lookups_agree(graph: Graph, branch: str = "main") -> None:
         assert found_by_words(graph, word, branch) == with_word
 
 
-def after_last_task(action: Callable[[], object], *, times: int = 1) -> Callable[[Event], None]:
-    """Make a receiver that acts when all files are written and none is committed."""
+def after_last_task(
+    action: Callable[[], object], *, times: int = 1, phase: str = "rewriting and indexing"
+) -> Callable[[Event], None]:
+    """Make a receiver that acts when all files of a phase are written and none is committed."""
     left = [times]
 
     def receive(event: Event) -> None:
-        if isinstance(event, PhaseFinished) and event.phase == "rewriting and indexing" and left[0]:
+        if isinstance(event, PhaseFinished) and event.phase == phase and left[0]:
             left[0] -= 1
             action()
 

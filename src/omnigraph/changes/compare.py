@@ -20,7 +20,7 @@ from omnigraph.engine.interface import Produced
 from omnigraph.errors import Internal
 from omnigraph.storage.change_sizes import unshared_bytes, written_bytes
 from omnigraph.storage.lineage import Stretch, row_versions_tell, stretches_between
-from omnigraph.storage.row_changes import deleted_row_ids, rows_written_since, unshared_rows
+from omnigraph.storage.row_changes import UnsharedRows, deleted_row_ids, rows_written_since, unshared_rows
 from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID, Table
 from omnigraph.storage.worker_files import shared_with_workers
 from omnigraph.writes.context import GraphContext
@@ -134,6 +134,30 @@ def changed_by_history(context: GraphContext, before: TableState, after: TableSt
     return None
 
 
+def is_told_by_history(context: GraphContext, before: TableState, after: TableState) -> bool:
+    """Whether Lance remembers of every row when it was written on the way from one state to a later one."""
+    return _telling_way(context, before.table, after.table) is not None
+
+
+def changed_in_bucket(
+    context: GraphContext, before: TableState, after: TableState, *, number: int, count: int
+) -> pa.Table:
+    """Find the changes of the entities whose ids fall into one of `count` buckets.
+
+    Every bucket reads all ids of the rows that the states do not share, and of nothing else more than its own.
+    """
+    shares = zip((before, after), unshared_rows(before.table, after.table), strict=True)
+    digests = (
+        _concatenated(
+            digests_at(
+                state.table, _in_bucket(context, state.table, rows, number, count), state.stored_columns, state.filled
+            )
+        )
+        for state, rows in shares
+    )
+    return _classified(context, *digests)
+
+
 def changed_by_content(context: GraphContext, before: TableState, after: TableState) -> pa.Table:
     """Find the changes by joining all rows that lie in files which the states do not share."""
     uri, operation_id = context.store.uri, ids.new_ulid()
@@ -154,6 +178,23 @@ def _all_of(state: TableState | None, op: Op) -> pa.Table:
     ops, none = pa.repeat(op.value, found.num_rows), pa.nulls(found.num_rows, pa.uint64())
     rows = [none, found[ROW_ID]] if op is Op.INSERT else [found[ROW_ID], none]
     return pa.Table.from_arrays([found["id"], ops, *rows], schema=CHANGES_SCHEMA)
+
+
+def _in_bucket(context: GraphContext, table: Table, rows: UnsharedRows, number: int, count: int) -> pa.Array:
+    """Return the row ids of the rows whose entities are in a bucket."""
+    statement = f"SELECT row FROM rows WHERE md5_number_lower(id) % {count} = {number}"  # noqa: S608 — two numbers
+    found = [pa.array([], pa.uint64())]
+
+    def choose(batch: pa.Table | pa.RecordBatch) -> None:
+        named = pa.table({"id": batch["id"], "row": batch[ROW_ID]})
+        found.append(context.engine.sql({"rows": named}, statement)["row"].combine_chunks())
+
+    if rows.fragment_ids:
+        for batch in table.scan(["id"], with_row_ids=True, fragment_ids=rows.fragment_ids):
+            choose(batch)
+    if len(rows.row_ids):
+        choose(table.take(rows.row_ids, ["id"]))
+    return pa.concat_arrays(found)
 
 
 def _telling_way(context: GraphContext, older: Table, newer: Table) -> tuple[Stretch, ...] | None:

@@ -69,7 +69,7 @@ class Diff:
     def counts(self) -> tuple[TableCounts, ...]:
         """Count the changes of every type that has any, in order; reads no images."""
         with self._held():
-            found = ((pair.table_key, self._changes_of(pair)["op"]) for pair in self._pairs)
+            found = ((pair.table_key, self._changes_of(pair)["op"]) for pair in self.pairs)
             return tuple(_counted(table_key, ops) for table_key, ops in found if len(ops))
 
     def page(self, *, page_token: str | None = None, limits: PageLimits | None = None) -> ChangePage:
@@ -105,14 +105,15 @@ class Diff:
 
     def _held(self) -> AbstractContextManager[None]:
         """Keep a cleanup from the compared versions; without a difference no table is opened."""
-        states = [state for pair in self._pairs for state in (pair.before, pair.after)]
+        states = [state for pair in self.pairs for state in (pair.before, pair.after)]
         pins = [state.pin for state in states if state is not None]
         if not pins:
             return nullcontext()
         return hold_if_possible(self._context, pins, operation="diff", warn=_log.warning)
 
     @cached_property
-    def _pairs(self) -> tuple[TypePair, ...]:
+    def pairs(self) -> tuple[TypePair, ...]:
+        """The types that may differ, nodes first and by name; opens no table, and raises `SchemaBoundary`."""
         schemas = self._context.schemas
         before, after = (
             pinned_types(snapshot, schemas.catalog(snapshot.schema), self._selection)
@@ -142,7 +143,7 @@ class Diff:
     def _changes_behind(
         self, position: Position | None, *, chunk_rows_max: int = _CHUNK_ROWS_MAX
     ) -> Iterator[tuple[EntityChange, TableIdentity]]:
-        pairs = self._pairs
+        pairs = self.pairs
         if position is not None:
             at = next((at for at, pair in enumerate(pairs) if str(pair.identity) == position.identity), None)
             if at is None:

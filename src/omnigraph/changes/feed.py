@@ -12,11 +12,12 @@ import pyarrow.compute as pc
 
 from omnigraph.base.showing import Shown
 from omnigraph.base.values import dataclass
-from omnigraph.catalog.model import Catalog, TableKey
+from omnigraph.catalog.model import Catalog, EntityType, TableKey
 from omnigraph.changes.commit import gap_at, snapshot_of
 from omnigraph.changes.diff import Diff
 from omnigraph.changes.entities import EntityChange
 from omnigraph.changes.paging import ChangeSlice, PageLimits, check_limit
+from omnigraph.changes.pairs import TypePair, pair_types, pinned_types
 from omnigraph.changes.position import Position
 from omnigraph.changes.selection import Selection, resolve_selection
 from omnigraph.changes.tokens import TokenUse, refuse_other, seal, unseal
@@ -128,15 +129,52 @@ class Feed:
         return self._state.snapshot
 
     @property
+    def head(self) -> Commit:
+        """The newest commit."""
+        return self._state.head
+
+    @property
     def selected_types(self) -> tuple[TableKey, ...]:
         """The types whose changes this feed delivers, as the head calls them."""
+        return tuple(entity.table_key for entity in self.selected_entities)
+
+    @property
+    def selected_entities(self) -> tuple[EntityType, ...]:
+        """The same types as the head's schema declares them."""
         catalog = self._context.schemas.catalog(self._state.snapshot.schema)
-        return tuple(entity.table_key for entity in catalog.entity_types() if self._selection.takes(catalog, entity))
+        return tuple(entity for entity in catalog.entity_types() if self._selection.takes(catalog, entity))
 
     @property
     def head_cursor(self) -> str:
         """The cursor behind the head."""
         return self._cursor(_Place.of(self._state.head))
+
+    def cursor_behind(self, commit: Commit) -> str:
+        """Return the cursor behind a commit of the branch's history."""
+        return self._cursor(_Place.of(commit))
+
+    def line(self, cursor: str, until: str | None = None) -> list[Commit]:
+        """Return the commit that a cursor stands behind and those that follow, up to another cursor or the head."""
+        cut = _Place.of(self._state.head) if until is None else self._place(until)
+        return self._line(_Request(done=self._place(cursor), cut=cut))
+
+    def history(self) -> list[Commit]:
+        """Return every commit up to the head, oldest first."""
+        return self._context.log.line_after(0, head=self._state.head)
+
+    def pairs_of(self, before: Commit, cause: Commit) -> tuple[TypePair, ...]:
+        """Return the types that a commit may have changed, told from pins; raises `SchemaBoundary` and gaps."""
+        with gap_at(cause.graph_commit_id):
+            snapshots = [snapshot_of(self._state, commit) for commit in (before, cause)]
+            return Diff(self._context, snapshots[0], snapshots[1], self._selection).pairs
+
+    def types_at(self, commit: Commit) -> tuple[TypePair, ...]:
+        """Return the selected types as they were behind a commit, each without a state before it."""
+        with gap_at(commit.graph_commit_id):
+            snapshot = snapshot_of(self._state, commit)
+            catalog = self._context.schemas.catalog(snapshot.schema)
+            pinned = pinned_types(snapshot, catalog, self._selection)
+            return pair_types({}, pinned, catalog=catalog, commit_id=commit.graph_commit_id)
 
     def poll(
         self,
@@ -171,7 +209,7 @@ class Feed:
                 inside=Position.from_document(document["behind"]),
             )
         if cursor is not None:
-            return _Request(done=_Place.from_document(self._unsealed(cursor, TokenUse.CURSOR)["done"]), cut=head)
+            return _Request(done=self._place(cursor), cut=head)
         return _Request(done=self._started(start or "now", head), cut=head)
 
     def _started(self, start: str, head: _Place) -> _Place:
@@ -179,7 +217,7 @@ class Feed:
             return head
         if start == "beginning":
             # The first commit has nothing before it and its tables are empty, so a feed begins right behind it.
-            return _Place.of(self._context.log.line_after(0, head=self._state.head)[0])
+            return _Place.of(self.history()[0])
         if start.startswith(_AFTER):
             return _Place.of(self._context.addresses.commit(start.removeprefix(_AFTER)))
         raise InvalidTarget(f"A feed starts at now, beginning or after:<commit>, not at {start!r}.")
@@ -245,6 +283,9 @@ class Feed:
 
     def _cursor(self, done: _Place) -> str:
         return seal(TokenUse.CURSOR, {**self._bound, "done": done.to_document()})
+
+    def _place(self, cursor: str) -> _Place:
+        return _Place.from_document(self._unsealed(cursor, TokenUse.CURSOR)["done"])
 
     def _unsealed(self, token: str, use: TokenUse) -> dict[str, Any]:
         document = unseal(token, use)

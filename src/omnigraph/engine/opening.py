@@ -75,4 +75,4 @@ def _spark(choice: EngineChoice, decision: Decision, worker_environment: Mapping
     from omnigraph.engine.spark.engine import SparkEngine
     from omnigraph.engine.spark.session import open_session
 
-    return SparkEngine(open_session(choice, os.environ, worker_environment))
+    return SparkEngine(open_session(choice, os.environ), worker_environment)

@@ -40,7 +40,7 @@ from omnigraph.errors.conflicts import (
     TableDamaged,
     TableReplaced,
 )
-from omnigraph.errors.control import ClusterDiagnostics, DoctorFailed
+from omnigraph.errors.control import ClusterDiagnostics, DoctorFailed, LintFailed
 from omnigraph.errors.embedding import EmbeddingConfig, EmbeddingProvider
 from omnigraph.errors.maintenance import (
     CleanupPartial,
@@ -69,10 +69,12 @@ from omnigraph.errors.requests import (
     InvalidRecord,
     InvalidTarget,
     MissingPackage,
+    MixedMutation,
     NotConfirmed,
     OperatorConfig,
     ParseError,
     QueryFailed,
+    QueryTypeError,
     RequestError,
     ResourceLimit,
     SparkJobFailed,
@@ -118,12 +120,14 @@ __all__ = [
     "InvalidTarget",
     "Io",
     "KeyConflict",
+    "LintFailed",
     "MaintenanceContention",
     "MaintenanceLocked",
     "ManifestConflict",
     "MergeConflicts",
     "MissingError",
     "MissingPackage",
+    "MixedMutation",
     "NoCommonAncestor",
     "NotConfirmed",
     "OmniError",
@@ -135,6 +139,7 @@ __all__ = [
     "PreconditionFailed",
     "PublishContended",
     "QueryFailed",
+    "QueryTypeError",
     "ReadSetConflict",
     "RecoveryRequired",
     "RepairRefused",

@@ -13,8 +13,8 @@ from omnigraph.catalog.model import EdgeType, EntityType
 from omnigraph.reads.conditions import Where
 from omnigraph.reads.snapshot import Snapshot
 from omnigraph.spark.holding import hold_with_frame, is_connect
+from omnigraph.spark.registration import register
 from omnigraph.spark.selection import TypeSelection
-from omnigraph.spark.source import register
 from omnigraph.storage.locks import HeldVersions
 from omnigraph.storage.store import GraphStore
 from omnigraph.writes.holding import pinned_versions

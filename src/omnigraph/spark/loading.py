@@ -1,12 +1,11 @@
 """Spark data frames as the input of a load."""
 
-import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
 from omnigraph.engine.spark.engine import SparkEngine
-from omnigraph.engine.spark.session import prepare_workers
+from omnigraph.engine.spark.session import OpenSession
 from omnigraph.errors import InvalidTarget, Usage
 from omnigraph.pipeline.load.bulk.partitions import FrameTask, PartitionKept, keep_partition
 from omnigraph.pipeline.load.frames import FrameInput, TypedFrame
@@ -35,8 +34,7 @@ def frames_input(
     session, *others = (frame.sparkSession for frame in frame_by_type.values())
     if any(other is not session for other in others):
         raise InvalidTarget("The frames of one load come from one Spark session, and these come from several.")
-    prepare_workers(session, os.environ, worker_environment)
-    engine = SparkEngine(session)
+    engine = SparkEngine(OpenSession.beside(session), worker_environment)
 
     def keeping(frame: Any) -> Callable[[FrameTask], Iterable[PartitionKept]]:
         return lambda task: engine.map_partitions(frame, partial(keep_partition, task))

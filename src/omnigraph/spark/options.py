@@ -17,9 +17,24 @@ ADDRESS = ("graph", "type", "branch")
 STATE = ("commit", "version", "timestampAsOf", "snapshot")
 PINNED = "pinned"
 """A selection that was made already, as `to_spark` writes it; no word for people."""
-READ = (*ADDRESS, *STATE, "columns", "where", "partitionBytes", PINNED, *STORAGE_OPTIONS)
-WRITE = (*ADDRESS, "loadMode", "actor", "message", "maxErrors")
-STREAM = (*WRITE, "queryId", "batchIdentity")
+READ = (*ADDRESS, *STATE, "columns", "where", "partitionBytes", "readChangeFeed", PINNED, *STORAGE_OPTIONS)
+CHANGES = (
+    *ADDRESS,
+    "readChangeFeed",
+    "types",
+    "excludeTypes",
+    "startingVersion",
+    "startingTimestamp",
+    "startingCommit",
+    "startingCursor",
+)
+CHANGES_FRAME = (*CHANGES, "endingVersion", "endingTimestamp")
+CHANGES_STREAM = (*CHANGES, "maxCommitsPerBatch")
+CHANGES_EITHER = (*CHANGES_FRAME, "maxCommitsPerBatch")
+"""While columns are asked for, nobody knows whether the rows are read as a frame or as a stream."""
+SINK = (*ADDRESS, "loadMode", "actor", "message", "maxErrors", "newestBy", "badRecordsPath")
+STREAM = (*SINK, "queryId", "batchIdentity")
+WRITE = (*STREAM, "batchId")
 
 _MEANINGS = {
     # What `load(path)`, `save(path)` and a table's LOCATION become.
@@ -29,6 +44,8 @@ _MEANINGS = {
     "as-of-version": "version",
     "as-of-timestamp": "timestampAsOf",
     "snapshot-id": "snapshot",
+    "txnAppId": "queryId",
+    "txnVersion": "batchId",
 }
 """How Delta and Iceberg call what has another name here."""
 

@@ -233,13 +233,13 @@ def _snapshot(context: GraphContext, asked: Options) -> Snapshot:
         case "version":
             found = addresses.at_version(branch, asked.number("version") or 0)
         case "timestampAsOf":
-            found = addresses.at_moment(branch, _moment(asked.required("timestampAsOf")))
+            found = addresses.at_moment(branch, read_moment(asked.required("timestampAsOf"), option="timestampAsOf"))
         case _:
             found = addresses.head(branch)
     return Snapshot(context, found.snapshot)
 
 
-def _moment(text: str) -> datetime:
+def read_moment(text: str, *, option: str) -> datetime:
     """Read a time as Delta and Iceberg spell it; without a zone it is UTC, whatever zone a session has."""
     if text.isascii() and text.isdecimal():
         return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=int(text))
@@ -247,8 +247,8 @@ def _moment(text: str) -> datetime:
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise Usage(
-            f'The option "timestampAsOf" is {text!r}; it is a time such as 2026-01-31T18:00:00Z, or milliseconds '
-            "since 1970.",
-            flag="timestampAsOf",
+            f'The option "{option}" is {text!r}; it is a time such as 2026-01-31T18:00:00Z, or milliseconds since '
+            "1970.",
+            flag=option,
         ) from None
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 
+from omnigraph.engine.spark.session import OpenSession
 from omnigraph.errors import QueryFailed
 from omnigraph.spark.views import RegisteredViews
 
@@ -34,8 +34,9 @@ class SqlAnswer:
 class SqlShell:
     """A session that knows the types of one snapshot by their plain names."""
 
-    def __init__(self, session: Any, views: RegisteredViews) -> None:
-        self._session = session
+    def __init__(self, opened: OpenSession, views: RegisteredViews) -> None:
+        self._opened = opened
+        self._session = opened.session
         self.views = views
 
     def run(self, statement: str, *, rows_max: int | None) -> SqlAnswer:
@@ -58,6 +59,7 @@ class SqlShell:
         group = JobGroup(self._session)
         # In a thread of its own: an interrupted call to Java would leave its connection with an answer nobody reads.
         with (
+            self._opened.in_use(),
             _no_log_of_errors(),
             plain_interrupts(),
             ThreadPoolExecutor(max_workers=1, thread_name_prefix="omnigraph-sql") as pool,
@@ -69,7 +71,8 @@ class SqlShell:
                 group.cancel()
                 raise KeyboardInterrupt("the statement was cancelled") from None
             except (PySparkException, Py4JError, pa.ArrowException) as failure:
-                raise QueryFailed(_sentence(str(failure))) from failure
+                text = str(failure)  # while Java, which knows it, can be asked
+                raise QueryFailed(_sentence(text)) from RuntimeError(text)
 
 
 @contextmanager

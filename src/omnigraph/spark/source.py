@@ -7,6 +7,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
+    DataSourceStreamReader,
     DataSourceStreamWriter,
     DataSourceWriter,
     InputPartition,
@@ -14,21 +15,20 @@ from pyspark.sql.datasource import (
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from omnigraph.errors import Usage
-from omnigraph.spark.options import STREAM, WRITE, Options
+from omnigraph.spark.feed import FeedOptions, asks_for_changes
+from omnigraph.spark.feed_reader import ChangesReader, ChangesStream
+from omnigraph.spark.options import CHANGES_EITHER, CHANGES_FRAME, CHANGES_STREAM, STREAM, WRITE, Options
 from omnigraph.spark.partitions import FragmentPart
 from omnigraph.spark.selection import TypeSelection
-from omnigraph.spark.streaming import BatchNaming, StreamSink
+from omnigraph.spark.streaming import BatchNaming, BatchWriter, StreamSink
 from omnigraph.spark.tables import is_new_table, remembered, remembering
+from omnigraph.spark.telling import sentence_first
 from omnigraph.spark.writing import FrameWriter, WriteOptions
 
 _NOTHING = FragmentPart(fragment_ids=(), rows=0)
 
 
-def register(spark: Any) -> None:
-    """Make `spark.read.format("omnigraph")` known to a session."""
-    spark.dataSource.register(OmniGraphSource)
-
-
+@sentence_first("schema", "reader", "writer", "streamWriter")  # not `streamReader`: behind it, Spark fails by itself
 class OmniGraphSource(DataSource):
     """Reads and writes one type of a graph; `options` has the names that each of them takes.
 
@@ -42,6 +42,7 @@ class OmniGraphSource(DataSource):
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
         self._chosen: TypeSelection | None = None
+        self._between: tuple[str, str] | None = None
 
     @classmethod
     def name(cls) -> str:
@@ -50,25 +51,55 @@ class OmniGraphSource(DataSource):
 
     def schema(self) -> Any:
         """Return the columns as Spark spells them."""
+        if asks_for_changes(self.options):
+            asked = FeedOptions.of(Options.of(self.options, CHANGES_EITHER))
+            context = asked.context()
+            if asked.start is not None:
+                self._between = asked.between(context)
+            return from_arrow_schema(asked.schema(context))
         columns = from_arrow_schema(self._selection().spark_schema())
         return remembering(columns, self.options) if is_new_table(self.options) else columns
 
     def reader(self, schema: Any) -> DataSourceReader:
         """Return what plans and reads; a schema that somebody gave chooses columns by their names."""
+        if asks_for_changes(self.options):
+            return self._changes(schema)
         if self._chosen is None:
             self._chosen = TypeSelection.of(self.options or remembered(schema), schema.names)
             refuse_other_types(self._chosen, schema)
         return TypeReader(self._chosen, may_be_null=tuple(field.nullable for field in schema))
 
+    def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: N802 — Spark's name
+        """Return what follows a branch."""
+        if not asks_for_changes(self.options):
+            raise Usage(
+                'A stream reads changes: say .option("readChangeFeed", "true") with a type, for its columns and '
+                "what happened to each row, or leave the type out for changes of all types as records.",
+                flag="readChangeFeed",
+            )
+        return ChangesStream(FeedOptions.of(Options.of(self.options, CHANGES_STREAM)), schema)
+
     def writer(self, schema: Any, overwrite: bool) -> DataSourceWriter:
         """Return what checks and commits a frame."""
-        options = WriteOptions.of(Options.of(self.options, WRITE), overwrite=overwrite)
+        asked = Options.of(self.options, WRITE)
+        options = WriteOptions.of(asked, overwrite=overwrite)
+        batch_id = asked.number("batchId")
+        if batch_id is not None:
+            return BatchWriter(options, schema.names, BatchNaming.of(asked), batch_id)
+        for name in ("queryId", "batchIdentity"):
+            if asked.get(name) is not None:
+                raise Usage(f'The option "{name}" is for batches of a stream; say which with "batchId".', flag=name)
         return FrameWriter(options, options.begin(schema.names))
 
     def streamWriter(self, schema: Any, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802 — Spark's name
         """Return what checks and commits micro-batches."""
         asked = Options.of(self.options, STREAM)
         return StreamSink(WriteOptions.of(asked, overwrite=overwrite), schema.names, BatchNaming.of(asked))
+
+    def _changes(self, schema: Any) -> DataSourceReader:
+        """Choose the commits once, as the snapshot is chosen."""
+        asked = FeedOptions.of(Options.of(self.options, CHANGES_FRAME))
+        return ChangesReader(asked, schema, *(self._between or asked.between(asked.context())))
 
     def _selection(self) -> TypeSelection:
         """Choose once: Spark hands this very object on to whoever plans the read."""
@@ -85,6 +116,7 @@ class FragmentsPartition(InputPartition):
         self.part = part
 
 
+@sentence_first("partitions", "read")
 class TypeReader(DataSourceReader):
     """Plans partitions by fragments and reads them with Lance."""
 

@@ -1,4 +1,4 @@
-"""The streaming sink: every micro-batch is one commit, and a batch that Spark repeats after a crash is left out.
+"""Batches of a stream: every one is a commit, and one that Spark repeats after a crash is left out.
 
 Spark makes one writer for the workers of a batch and another for its commit, so that messages carry what both share.
 """
@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 
 from omnigraph.base.events import ignore_events
 from omnigraph.engine.local import worker_engine
@@ -18,6 +18,7 @@ from omnigraph.pipeline.load.bulk.partitions import keep_partition
 from omnigraph.pipeline.load.frames import FrameLoad
 from omnigraph.pipeline.load.once import StreamBatch
 from omnigraph.spark.options import Options
+from omnigraph.spark.telling import sentence_first
 from omnigraph.spark.writing import PartitionMessage, WriteOptions, kept_partitions, naming_records, partition_number
 
 _SUM_SPACE = 1 << 64
@@ -53,8 +54,8 @@ class BatchMessage(PartitionMessage):
     """The sum over the rows of the partition of a number that each row gives, whatever their order."""
 
 
-class StreamSink(DataSourceStreamArrowWriter):
-    """Writes micro-batches as commits."""
+class _Batches:
+    """Keeps and commits batches, whoever calls for it."""
 
     def __init__(self, options: WriteOptions, names: list[str], naming: BatchNaming) -> None:
         self._options = options
@@ -69,23 +70,57 @@ class StreamSink(DataSourceStreamArrowWriter):
         kept = keep_partition(self._load.task, partition_number(), rows)
         return BatchMessage(kept=kept, load=self._load, query_id=query_id, content=content.total)
 
-    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 — Spark's name
-        """Publish what the workers have kept, unless this batch is published."""
+    def _commit(self, messages: list[WriterCommitMessage | None], batch_id: int) -> None:
         for first in _messages(messages)[:1]:
             content = sum(message.content for message in _messages(messages)) % _SUM_SPACE
             batch = StreamBatch(
                 query_id=first.query_id,
-                batch_id=batchId,
+                batch_id=batch_id,
                 content=f"{content:016x}" if self._naming.counts_content else None,
             )
             with naming_records():
-                first.load.commit(self._options.context(), kept_partitions(messages), ignore_events, batch=batch)
+                first.load.commit(
+                    self._options.context(),
+                    kept_partitions(messages),
+                    ignore_events,
+                    batch=batch,
+                    bad_records=self._options.bad_records(first.query_id, f"batch-{batch_id:08d}"),
+                )
+
+    def _abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        for first in _messages(messages)[:1]:
+            first.load.abandon(self._options.context().store)
+
+
+@sentence_first("write", "commit", "abort")
+class StreamSink(_Batches, DataSourceStreamArrowWriter):
+    """Writes micro-batches as commits."""
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 — Spark's name
+        """Publish what the workers have kept, unless this batch is published."""
+        self._commit(messages, batchId)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 — Spark's name
         """Remove what the workers have kept; one that failed has removed its own."""
         del batchId
-        for first in _messages(messages)[:1]:
-            first.load.abandon(self._options.context().store)
+        self._abort(messages)
+
+
+@sentence_first("write", "commit", "abort")
+class BatchWriter(_Batches, DataSourceArrowWriter):
+    """Writes a frame as a batch whose number is known, as inside `foreachBatch`."""
+
+    def __init__(self, options: WriteOptions, names: list[str], naming: BatchNaming, batch_id: int) -> None:
+        super().__init__(options, names, naming)
+        self._batch_id = batch_id
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Publish what the workers have kept, unless this batch is published."""
+        self._commit(messages, self._batch_id)
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Remove what the workers have kept; one that failed has removed its own."""
+        self._abort(messages)
 
 
 class RowSum:

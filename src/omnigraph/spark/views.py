@@ -11,7 +11,7 @@ from omnigraph.errors import InvalidTarget
 from omnigraph.reads.snapshot import Snapshot
 from omnigraph.spark.frames import type_frame
 from omnigraph.spark.holding import hold_with_view, is_connect
-from omnigraph.spark.source import register
+from omnigraph.spark.registration import register
 from omnigraph.storage.locks import HeldVersions
 from omnigraph.storage.store import GraphStore
 from omnigraph.writes.holding import pinned_versions

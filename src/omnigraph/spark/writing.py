@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, get_args
+from urllib.parse import quote
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -21,6 +22,7 @@ from omnigraph.pipeline.load.bulk.partitions import PartitionKept, keep_partitio
 from omnigraph.pipeline.load.frames import FrameLoad
 from omnigraph.pipeline.load.writer import LoadMode
 from omnigraph.spark.options import Options
+from omnigraph.spark.telling import sentence_first
 from omnigraph.storage.store import GraphStore
 from omnigraph.writes.context import GraphContext
 
@@ -32,12 +34,16 @@ class WriteOptions:
     """What `.option(…)` says about a write."""
 
     uri: str
-    type_name: str
+    type_name: str | None
+    """None is a frame of whole records."""
     mode: LoadMode
     branch: str
     actor_id: str | None
     message: str | None
     max_errors: int
+    newest_by: str | None
+    bad_records_path: str | None
+    """Where records that cannot be loaded are written down; None lets them reject the load."""
 
     @classmethod
     def of(cls, options: Options, *, overwrite: bool) -> "WriteOptions":
@@ -45,12 +51,14 @@ class WriteOptions:
         max_errors = options.number("maxErrors")
         return cls(
             uri=options.required("graph"),
-            type_name=options.required("type"),
+            type_name=options.get("type"),
             mode=_mode(options.get("loadMode"), overwrite=overwrite),
             branch=options.get("branch") or MAIN_BRANCH,
             actor_id=options.get("actor"),
             message=options.get("message"),
             max_errors=_MAX_ERRORS if max_errors is None else max_errors,
+            newest_by=options.get("newestBy"),
+            bad_records_path=options.get("badRecordsPath"),
         )
 
     def context(self) -> GraphContext:
@@ -68,7 +76,20 @@ class WriteOptions:
             actor_id=self.actor_id,
             message=self.message,
             max_errors=self.max_errors,
+            newest_by=self.newest_by,
+            sets_aside=self.bad_records_path is not None,
         )
+
+    def bad_records(self, *names: str) -> str | None:
+        """Name the file of one load's bad records, below the path that the options give."""
+        if self.bad_records_path is None:
+            return None
+        return "/".join([self.bad_records_path.rstrip("/"), *(_file_name(name) for name in names)]) + ".jsonl"
+
+
+def _file_name(text: str) -> str:
+    """Spell any name as one of a file: nothing in it leads to another directory."""
+    return quote(text, safe=" ").replace(".", "%2E")
 
 
 def _mode(asked: str | None, *, overwrite: bool) -> LoadMode:
@@ -92,6 +113,7 @@ class PartitionMessage(WriterCommitMessage):
     kept: PartitionKept
 
 
+@sentence_first("write", "commit", "abort")
 class FrameWriter(DataSourceArrowWriter):
     """Writes a frame as one commit."""
 
@@ -106,7 +128,12 @@ class FrameWriter(DataSourceArrowWriter):
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Publish what the workers have kept."""
         with naming_records():
-            self._load.commit(self._options.context(), kept_partitions(messages), ignore_events)
+            self._load.commit(
+                self._options.context(),
+                kept_partitions(messages),
+                ignore_events,
+                bad_records=self._options.bad_records(self._load.task.load.operation_id),
+            )
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Remove what the workers have kept."""

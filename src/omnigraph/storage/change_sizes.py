@@ -26,3 +26,9 @@ def written_bytes(older: Table, newer: Table) -> int:
     deleted = older.count_rows() + inserted - newer.count_rows()
     width = sum(newer.bytes_by_fragment().values()) // max(sum(newer.rows_by_fragment().values()), 1)
     return (written + max(deleted, 0)) * width
+
+
+def has_lost_rows(older: Table, newer: Table) -> bool:
+    """Whether rows of an older state are gone; ask only where row versions tell."""
+    _, inserted = count_written_since(older, newer)
+    return older.count_rows() + inserted != newer.count_rows()

@@ -1,11 +1,12 @@
 """Rewriting fragments: made anywhere against a pinned version, committed on the driver at HEAD.
 
 A rewrite that is committed with its read version moved forward switches off Lance's own conflict check: committed
-after a delete, it brings the deleted row back. `commit_rewrites` is therefore the only way to commit one, and it
-compares every original fragment with HEAD first.
+after a delete, it brings the deleted row back. `commit_rewrites` and `stage_rewrites` are therefore the only ways to
+commit one, and both compare every original fragment with HEAD first.
 
 Indexes that hold row addresses (BTREE) either follow a rewrite inside its commit, entry by entry, or lose what it
-replaced and are folded afterwards, which takes half the time.
+replaced: then they are folded afterwards, which takes half the time, or replaced by one that was built on the rewritten
+files before (`foreseen.py`).
 """
 
 import json
@@ -15,7 +16,7 @@ from functools import cache
 from threading import Lock
 from typing import Any, Literal, NamedTuple
 
-from omnigraph.base import clock
+from omnigraph.base import clock, ids
 from omnigraph.base.units import counted
 from omnigraph.base.values import dataclass
 from omnigraph.errors import OmniError
@@ -25,7 +26,7 @@ from omnigraph.storage.file_references import FileKind, FileReference
 from omnigraph.storage.lance_errors import LanceFailure, classify, lance_failures, storage_error
 from omnigraph.storage.layout import has_blobs
 from omnigraph.storage.row_comparison import changed_columns
-from omnigraph.storage.staging import CommitInterleaved
+from omnigraph.storage.staging import CommitInterleaved, StagedCommit
 from omnigraph.storage.tables import Table, TableAddress
 from omnigraph.storage.worker_files import worker_store
 
@@ -186,8 +187,7 @@ def commit_rewrites(head: Table, results: Sequence[str], *, unchanged_at: int | 
     from lance.optimize import Compaction, RewriteResult
 
     path = head.address.path
-    if unchanged_at != head.version and not all(unchanged(results, head)):
-        raise CommitInterleaved(f"fragments of {path} changed after they were rewritten")
+    _require_unchanged(head, results, unchanged_at)
     spelled = [json.dumps(json.loads(result) | {"read_version": head.version}) for result in results]
     moved = [RewriteResult.from_json(text) for text in spelled]  # type: ignore[attr-defined]  # not in its stub
     try:
@@ -196,6 +196,41 @@ def commit_rewrites(head: Table, results: Sequence[str], *, unchanged_at: int | 
         if classify(error) in {LanceFailure.CONFLICT, LanceFailure.INCOMPATIBLE}:
             raise CommitInterleaved(f"{path} moved past version {head.version}") from error
         raise storage_error(error, doing=f"committing rewrites of {path}", uri=path) from error
+
+
+def stage_rewrites(
+    head: Table, results: Sequence[str], *, properties: Mapping[str, str], unchanged_at: int | None = None
+) -> StagedCommit:
+    """Plan the commit of finished rewrites whose new fragments have numbers already; compares like `commit_rewrites`.
+
+    Lance keeps numbers that it is given. Every one has to be new to the table (`foreseen.py`).
+    """
+    from lance import LanceOperation
+    from lance.fragment import FragmentMetadata
+
+    _require_unchanged(head, results, unchanged_at)
+    groups = [
+        LanceOperation.RewriteGroup(
+            *(
+                [FragmentMetadata.from_json(json.dumps(fragment)) for fragment in made[side]]
+                for side in ("original_fragments", "new_fragments")
+            )
+        )
+        for made in map(json.loads, results)
+    ]
+    operation = LanceOperation.Rewrite(groups=groups, rewritten_indices=[])
+    return StagedCommit(
+        uuid=ids.new_uuid(),
+        read_version=head.version,
+        operation="Rewrite",
+        properties=properties,
+        build=lambda _: operation,
+    )
+
+
+def _require_unchanged(head: Table, results: Sequence[str], unchanged_at: int | None) -> None:
+    if unchanged_at != head.version and not all(unchanged(results, head)):
+        raise CommitInterleaved(f"fragments of {head.address.path} changed after they were rewritten")
 
 
 class _State(NamedTuple):

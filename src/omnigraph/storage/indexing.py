@@ -4,8 +4,8 @@ New indexes are built anywhere over the fragments of a pinned version and commit
 uncovered fragments into an index is Lance's own commit: it cannot carry our identity.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field, replace
 from typing import Any
 
 from omnigraph.base import clock, ids
@@ -93,12 +93,15 @@ class IndexOutcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MergedPieces:
-    """What became of the pieces of one index."""
+class MergeTask:
+    """The pieces of one index, all new and of one version, to be made one; a plain value like the others."""
 
-    segment: Any = None
+    key: str
+    access: TableAccess
+    column: str
+    pieces: tuple[Any, ...]
     seconds: float = 0.0
-    error: str | None = None
+    """What building the pieces took, to be added to what this takes."""
 
 
 def btree_parameters() -> tuple[str, Mapping[str, Any]]:
@@ -180,17 +183,25 @@ def run_index_build(task: IndexTask) -> IndexOutcome:
     return IndexOutcome(key=task.key, segment=segment, seconds=clock.monotonic_seconds() - started)
 
 
-def merge_pieces(access: TableAccess, column: str, pieces: Sequence[Any]) -> MergedPieces:
-    """Make one segment of the pieces of one index, all new and of one version; nothing is committed.
+def run_merge(task: MergeTask) -> IndexOutcome:
+    """Make one segment of the pieces of one index; nothing is committed.
 
     Never to be called with a committed segment: it would bring back the old words of updated rows.
     """
     started = clock.monotonic_seconds()
     try:
-        merged = access.open().merge_existing_index_segments(list(pieces))
+        merged = task.access.open().merge_existing_index_segments(list(task.pieces))
     except (OmniError, OSError, ValueError, RuntimeError) as error:
-        return MergedPieces(error=_failed(column, error))
-    return MergedPieces(segment=merged, seconds=clock.monotonic_seconds() - started)
+        return IndexOutcome(key=task.key, seconds=task.seconds, error=_failed(task.column, error))
+    return IndexOutcome(key=task.key, segment=merged, seconds=task.seconds + clock.monotonic_seconds() - started)
+
+
+def as_built_on(segment: Any, head: Table, fragment_ids: Iterable[int]) -> Any:
+    """Let a segment stand for some of its fragments at HEAD, which are the same there as where it was built.
+
+    What it knows beside these is never asked for: to Lance that is an index whose other fragments are gone.
+    """
+    return replace(segment, dataset_version=head.version, fragment_ids=set(fragment_ids))
 
 
 def _trained(model: VectorModel | None) -> dict[str, Any]:

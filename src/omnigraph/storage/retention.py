@@ -18,7 +18,7 @@ from omnigraph.storage.file_references import each_version
 from omnigraph.storage.lance_errors import LanceFailure, classify, lance_failures, translated
 from omnigraph.storage.objects import ControlStore
 from omnigraph.storage.tables import Table, TableAddress
-from omnigraph.storage.version_files import version_of_file
+from omnigraph.storage.version_files import is_detached_file, version_of_file
 from omnigraph.storage.worker_files import worker_store
 
 _BEGINNINGS_MAX = 4
@@ -111,9 +111,19 @@ def doomed_files(
     with translated(doing=f"looking for what can go from {table.address.path}", uri=table.address.path):
         of_versions = dict(_of_versions(objects, table, versions)) if versions else {}
         loose = dict(_unreferenced(table)) if abandoned_before is not None else {}
-    listed = objects.facts(f"{table.address.path}/") if loose else {}
-    old = {path for path, facts in listed.items() if abandoned_before and facts.last_modified < abandoned_before}
+    if abandoned_before is None:
+        return Doomed(of_versions=of_versions, abandoned={})
+    listed = objects.facts(f"{table.address.path}/{'' if loose else '_versions/'}")
+    # Of versions that stand beside the line Lance says nothing; no operation needs one of its own for that long.
+    loose |= {
+        path: facts.size for path, facts in listed.items() if is_detached_file(path.removeprefix(_versions_of(table)))
+    }
+    old = {path for path, facts in listed.items() if facts.last_modified < abandoned_before}
     return Doomed(of_versions=of_versions, abandoned={path: size for path, size in loose.items() if path in old})
+
+
+def _versions_of(table: Table) -> str:
+    return f"{table.address.path}/_versions/"
 
 
 def remove_files(objects: ControlStore, paths: Iterable[str], *, versions_first: bool = True) -> None:

@@ -28,15 +28,35 @@ def rows_written_since(older: Table, table: Table, columns: Sequence[str]) -> It
 
     Ask only where row versions tell (`lineage.py`). What was written lies in new files, so no others are opened.
     """
-    new = _only_in(_by_files(table), _by_files(older))
+    new = fragments_not_in(older, table)
     if new:
         where = f"{_LAST_UPDATED} > {older.version}"
         yield from table.scan(columns, where=where, with_row_ids=True, fragment_ids=new)
 
 
+def rows_inserted_since(
+    older: Table, table: Table, columns: Sequence[str], fragment_ids: Sequence[int]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of some fragments that an older state does not have; ask where `rows_written_since` may."""
+    yield from table.scan(columns, where=f"{_CREATED} > {older.version}", fragment_ids=fragment_ids)
+
+
+def rows_updated_since(
+    older: Table, table: Table, columns: Sequence[str], fragment_ids: Sequence[int]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of some fragments that an older state has in another form, with row ids; ask as above."""
+    where = f"{_LAST_UPDATED} > {older.version} AND {_CREATED} <= {older.version}"
+    yield from table.scan(columns, where=where, with_row_ids=True, fragment_ids=fragment_ids)
+
+
+def fragments_not_in(older: Table, table: Table) -> tuple[int, ...]:
+    """Return the fragments of a state whose files another one does not have."""
+    return _only_in(_by_files(table), _by_files(older))
+
+
 def count_written_since(older: Table, table: Table) -> tuple[int, int]:
     """Return how many rows were inserted or updated since an older state, and how many of them inserted."""
-    new = _only_in(_by_files(table), _by_files(older))
+    new = fragments_not_in(older, table)
     counts = [
         sum(len(batch) for batch in table.scan([], where=where, with_row_ids=True, fragment_ids=new)) if new else 0
         for where in (f"{_LAST_UPDATED} > {older.version}", f"{_CREATED} > {older.version}")

@@ -190,18 +190,35 @@ def _without_auto_cleanup(table: Table) -> int:
     A restore brings settings back too, and Lance obeys them inside that very commit: it would delete versions that
     branches read. Where a state has any, its stripped twin is committed beside the line of versions.
     """
+    strip = stage_auto_cleanup_strip(table, properties={})
+    return table.version if strip is None else _commit_detached(table.dataset, strip.build(table), table.address)
+
+
+def commit_beside_the_line(table: Table, build: Callable[[], Any]) -> int:
+    """Commit a change of a state as a version that stands beside the line of versions; return its number.
+
+    No reader sees it, and HEAD stays where it is. Stored auto-cleanup settings are left behind first: Lance would obey
+    them inside the commit.
+    """
+    from lance import LanceDataset
+
+    base: LanceDataset = table.dataset
+    strip = stage_auto_cleanup_strip(table, properties={})
+    if strip is not None:
+        base = base.checkout_version(_commit_detached(base, strip.build(table), table.address))
+    return _commit_detached(base, build(), table.address)
+
+
+def _commit_detached(base: Any, operation: Any, address: TableAddress) -> int:
     import lance
     from lance import Transaction
 
-    strip = stage_auto_cleanup_strip(table, properties={})
-    if strip is None:
-        return table.version
     transaction = Transaction(
-        read_version=strip.read_version, operation=strip.build(table), uuid=strip.uuid, transaction_properties={}
+        read_version=base.version, operation=operation, uuid=ids.new_uuid(), transaction_properties={}
     )
-    with translated(doing=f"preparing the restore of {table.address.path}", uri=table.address.path):
-        twin = lance.LanceDataset.commit(table.dataset, transaction, detached=True, max_retries=_DETACHED_RETRIES)
-    return int(twin.version)
+    with translated(doing=f"writing a version beside those of {address.path}", uri=address.path):
+        made = lance.LanceDataset.commit(base, transaction, detached=True, max_retries=_DETACHED_RETRIES)
+    return int(made.version)
 
 
 def commit_staged(

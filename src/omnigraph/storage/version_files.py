@@ -16,6 +16,17 @@ def version_file(version: int) -> str:
     return f"{_VERSION_MAX - version:020d}.manifest"
 
 
+def detached_path(table_path: str, version: int) -> str:
+    """Return where the manifest of a version lies that stands beside the line of versions."""
+    return f"{table_path}/_versions/d{version}.manifest"
+
+
+def is_detached_file(name: str) -> bool:
+    """Whether a file of this name is the manifest of a version that stands beside the line of versions."""
+    digits = name.removeprefix("d").removesuffix(".manifest")
+    return name.startswith("d") and name.endswith(".manifest") and digits.isdecimal()
+
+
 def version_of_file(name: str) -> int | None:
     """Return the version that a manifest of this name belongs to; None for any other file.
 

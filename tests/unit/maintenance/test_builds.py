@@ -4,14 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from omnigraph.catalog.model import TableKey
 from omnigraph.maintenance.optimize import builds
 from omnigraph.maintenance.optimize.builds import PIECE_ROWS, IndexJob, cut
 from omnigraph.maintenance.optimize.table_plan import IndexBuild
 from omnigraph.storage.access import TableAccess
-from omnigraph.storage.indexing import IndexOutcome
+from omnigraph.storage.indexing import IndexOutcome, MergeTask
 from omnigraph.storage.layout import FragmentLayout
 from omnigraph.storage.tables import TableAddress
 
+BOOK = TableKey("node:Book")
 ACCESS = TableAccess(graph_uri="g.omni", address=TableAddress("nodes/x"), version=3)
 
 
@@ -53,7 +55,7 @@ def test_full_text_and_small_tables_stay_whole(lance_type, rows):
 
 
 def test_a_piece_that_was_not_built_leaves_nothing_to_commit():
-    job = IndexJob(key="j", build=build(), access=ACCESS, pieces=((0,), (1,)))
+    job = IndexJob(key="j", table_key=BOOK, build=build(), access=ACCESS, pieces=((0,), (1,)))
 
     late = job.finish([IndexOutcome(key="j/0", segment="s"), IndexOutcome(key="j/1")])
     failed = job.finish([IndexOutcome(key="j/0", segment="s"), IndexOutcome(key="j/1", error="no space left")])
@@ -62,8 +64,16 @@ def test_a_piece_that_was_not_built_leaves_nothing_to_commit():
     assert (failed.segment, failed.error) == (None, "no space left")
 
 
+def test_pieces_that_are_all_built_are_left_to_a_worker_to_merge():
+    job = IndexJob(key="j", table_key=BOOK, build=build(), access=ACCESS, pieces=((0,), (1,)))
+
+    left = job.finish([IndexOutcome(key="j/0", segment="s", seconds=1.0), IndexOutcome(key="j/1", segment="t")])
+
+    assert left == MergeTask(key="j", access=ACCESS, column="x", pieces=("s", "t"), seconds=1.0)
+
+
 def test_tasks_are_known_by_their_job():
-    job = IndexJob(key="node:Book og_x", build=build("IVF_PQ"), access=ACCESS, pieces=((0,), (1, 2)))
+    job = IndexJob(key="node:Book og_x", table_key=BOOK, build=build("IVF_PQ"), access=ACCESS, pieces=((0,), (1, 2)))
 
     tasks = list(job.tasks(None, None))
 

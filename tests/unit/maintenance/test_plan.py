@@ -7,12 +7,13 @@ import pytest
 from omnigraph.catalog.indexes import IndexIntent, IndexKind
 from omnigraph.catalog.model import TableIdentity, TableKey
 from omnigraph.errors import Usage
-from omnigraph.maintenance.optimize.costs import TAIL_SECONDS_MAX
+from omnigraph.maintenance.optimize.costs import FOLD_SECONDS_MAX, TAIL_SECONDS_MAX
 from omnigraph.maintenance.optimize.facts import TableFacts
 from omnigraph.maintenance.optimize.grouping import RewriteGroup
 from omnigraph.maintenance.optimize.options import OptimizeOptions, concurrency_from
 from omnigraph.maintenance.optimize.plan import plan_table, plan_tables
-from omnigraph.maintenance.optimize.work import TableWork, batch_rows, staying
+from omnigraph.maintenance.optimize.table_work import TableWork, staying
+from omnigraph.maintenance.optimize.work import batch_rows
 from omnigraph.manifest.snapshot import TablePin
 from omnigraph.storage.layout import FragmentLayout, IndexLayout, SegmentLayout, TableLayout
 
@@ -136,23 +137,25 @@ def test_a_btree_that_takes_too_long_to_fold_is_built_before_the_gates():
     assert [build.name for build in plan.builds] == ["og_btree_id"]
 
 
-def test_a_btree_of_a_table_that_is_rewritten_is_folded_however_long_it_takes():
+def test_btrees_of_a_large_table_are_built_on_what_is_rewritten_before_the_gates():
     plan = plan_table(facts(index(BY_ID, {0}), rows=(20_000_000, 5, 5)), OptimizeOptions())
 
-    assert ([found.name for found in plan.folds], plan.builds) == (["og_btree_id"], ())
+    assert (plan.folds, plan.foresees) == ((), True)
+    assert [(build.name, build.is_new) for build in plan.builds] == [("og_btree_id", False)]
     assert [group.fragment_ids for group in plan.groups] == [(1, 2)]
+    assert plan.tail_seconds == pytest.approx(0.03)
 
 
 def test_a_rewrite_costs_a_fold_of_every_btree_even_of_those_that_knew_all_rows():
-    rewritten = plan_table(facts(index(BY_ID, {0, 1, 2}), rows=(4_000_000, 5, 5)), OptimizeOptions())
-    as_it_is = plan_table(facts(index(BY_ID, {0}), rows=(4_000_000,)), OptimizeOptions())
+    rewritten = plan_table(facts(index(BY_ID, {0, 1, 2}), rows=(1_400_000, 5, 5)), OptimizeOptions())
+    as_it_is = plan_table(facts(index(BY_ID, {0}), rows=(1_400_000,)), OptimizeOptions())
 
     assert (rewritten.folds, rewritten.builds, as_it_is.tail_seconds) == ((), (), 0.0)
-    assert rewritten.tail_seconds == pytest.approx(0.03 + 4_000_010 * 0.15e-6 + 10 * 0.35e-6)
+    assert rewritten.tail_seconds == pytest.approx(0.03 + 1_400_010 * 0.15e-6 + 10 * 0.35e-6)
 
 
 @pytest.mark.parametrize(
-    ("rows", "built_on"), [((2_000_000, 5, 5), [0]), ((5, 3, 4), [1])], ids=["one stays", "all are rewritten"]
+    ("rows", "built_on"), [((1_500_000, 5, 5), [0]), ((5, 3, 4), [1])], ids=["one stays", "all are rewritten"]
 )
 def test_a_new_btree_is_built_over_what_stays_and_takes_in_the_rest_in_the_tail(rows, built_on):
     plan = plan_table(facts(index(BY_TEXT, {0, 1, 2}), rows=rows, intents=(BY_ID,)), OptimizeOptions())
@@ -173,7 +176,7 @@ def test_without_reindexing_groups_follow_the_coverage_and_spare_inherited_btree
     assert plan_table(mixed, options).builds == ()
 
 
-def test_the_tail_is_bounded_and_what_does_not_fit_is_left():
+def test_what_many_large_tables_take_is_done_before_the_gates():
     """Each table has one group of a million rows, and half a second to fold them into its index."""
     many = [
         facts(index(BY_ID, {0, 1}), rows=(500_000, 500_000), name=f"node:T{number}", intents=(BY_ID,))
@@ -182,10 +185,22 @@ def test_the_tail_is_bounded_and_what_does_not_fit_is_left():
 
     plans = plan_tables(many, OptimizeOptions(target_rows=900_000))
 
-    admitted = [plan for plan in plans if plan.groups]
-    assert sum(plan.tail_seconds for plan in plans) <= TAIL_SECONDS_MAX
-    assert 15 <= len(admitted) < 40
-    assert all(plan.groups or plan.left for plan in plans)
+    assert all(plan.groups and plan.foresees for plan in plans)
+    assert sum(plan.tail_seconds for plan in plans) == pytest.approx(40 * 0.03)
+
+
+def test_small_tables_share_the_little_time_that_folding_is_given():
+    many = [
+        facts(index(BY_ID, {0, 1}), rows=(50_000, 50_000), name=f"node:T{number}", intents=(BY_ID,))
+        for number in range(40)
+    ]
+
+    plans = plan_tables(many, OptimizeOptions())
+
+    folded = [plan for plan in plans if not plan.foresees]
+    assert all(plan.groups for plan in plans)
+    assert 0 < len(folded) < 40
+    assert sum(plan.btree_seconds for plan in plans) <= FOLD_SECONDS_MAX
 
 
 FROM = IndexIntent(name="og_btree_src", column="src", kind=IndexKind.BTREE)
@@ -200,29 +215,17 @@ def edge_table(millions: int, *, covered: bool = True, name: str = "edge:E") -> 
     return facts(*indexes, rows=rows, intents=EDGE, name=name)
 
 
+@pytest.mark.parametrize("millions", [1, 20, 66, 110])
 @pytest.mark.parametrize("covered", [True, False], ids=["existing indexes", "new indexes"])
-def test_a_new_btree_costs_a_rewritten_table_as_much_as_one_that_is_there(covered):
-    plan = plan_table(edge_table(20, covered=covered), OptimizeOptions())
-
-    rows = plan.facts.layout.rows
-    assert plan.folds_addresses
-    assert len(plan.groups) == 1
-    assert plan.tail_seconds == pytest.approx(0.03 + 3 * (rows * 0.15e-6 + 10 * 0.35e-6))
-
-
-@pytest.mark.parametrize("millions", [66, 110])
-@pytest.mark.parametrize("covered", [True, False], ids=["existing indexes", "new indexes"])
-def test_a_table_too_large_to_be_folded_in_any_run_is_rewritten_and_its_btrees_wait(millions, covered):
+def test_writers_wait_no_longer_for_a_larger_table(millions, covered):
     plan = plan_table(edge_table(millions, covered=covered), OptimizeOptions())
 
-    assert (len(plan.groups), plan.folds, plan.folds_addresses) == (1, (), False)
-    assert plan.tail_seconds < 0.1
-    assert [build.name for build in plan.builds] == ([] if covered else [intent.name for intent in EDGE])
-    assert [left.column for left in plan.postponed] == ["id", "src", "dst"]
-    assert "keep writers waiting for about" in plan.postponed[0].reason
+    assert (len(plan.groups), plan.folds, plan.foresees, plan.postponed) == (1, (), True, ())
+    assert [(build.name, build.is_new) for build in plan.builds] == [(intent.name, not covered) for intent in EDGE]
+    assert plan.tail_seconds == pytest.approx(0.03)
 
 
-def test_the_run_after_it_builds_these_btrees_before_the_gates():
+def test_btrees_that_lost_rows_are_built_before_the_gates():
     rewritten = facts(*(index(intent, {0}) for intent in EDGE), rows=(66_000_000, 10), intents=EDGE)
 
     plan = plan_table(rewritten, OptimizeOptions())
@@ -232,36 +235,15 @@ def test_the_run_after_it_builds_these_btrees_before_the_gates():
     assert plan.tail_seconds < 0.1
 
 
-def test_a_btree_too_large_to_be_folded_never_loses_much_at_once():
-    """All fragments have deleted rows, and the index knows all of them."""
-    rows = (1_000_000,) * 200
-    worn = facts(index(BY_ID, set(range(200))), rows=rows)
-    deleted = tuple(replace(fragment, deleted_rows=200_000) for fragment in worn.layout.fragments)
-
-    plan = plan_table(replace(worn, layout=replace(worn.layout, fragments=deleted)), OptimizeOptions())
-
-    lost = sum(group.live_rows for group in plan.groups)
-    assert 0 < lost <= plan.facts.layout.rows * 0.05
-    assert (plan.folds_addresses, plan.builds, len(plan.left) > 0) == (False, (), True)
-
-
-def test_many_large_tables_share_the_tail_and_none_is_left_alone():
-    plans = plan_tables([edge_table(22, name=f"edge:E{number}") for number in range(10)], OptimizeOptions())
-
-    assert sum(plan.tail_seconds for plan in plans) <= TAIL_SECONDS_MAX
-    assert all(plan.groups for plan in plans)
-    assert sum(plan.folds_addresses for plan in plans) == 1
-
-
 def test_folds_that_do_not_fit_are_builds_instead():
-    many = [facts(index(BY_ID, {0}), rows=(12_000_000, 5), name=f"node:T{number}") for number in range(30)]
+    many = [facts(index(BY_ID, {0}), rows=(700_000, 400_000), name=f"node:T{number}") for number in range(30)]
+    many += [facts(index(BY_ID, {0}), rows=(100, 100), name="node:Small")]
 
-    plans = plan_tables(many, OptimizeOptions())
+    plans = plan_tables(many, OptimizeOptions(target_rows=50))
 
-    assert sum(plan.tail_seconds for plan in plans) <= TAIL_SECONDS_MAX
+    assert sum(plan.btree_seconds for plan in plans) <= FOLD_SECONDS_MAX
     assert all(bool(plan.folds) != bool(plan.builds) for plan in plans)
-    assert any(plan.folds for plan in plans)
-    assert any(plan.builds for plan in plans)
+    assert [plan.table_key for plan in plans if plan.folds] == ["node:Small"]
 
 
 def test_one_vector_index_may_take_longer_than_the_tail_and_then_it_is_alone():
@@ -285,7 +267,7 @@ def test_what_costs_no_time_is_done_beside_an_index_that_takes_all_of_it():
 
     plan = plan_table(long, OptimizeOptions())
 
-    assert ([found.name for found in plan.folds], plan.folds_addresses) == (["og_vec_6"], False)
+    assert ([found.name for found in plan.folds], plan.foresees) == (["og_vec_6"], True)
     assert [group.fragment_ids for group in plan.groups] == [(2, 3)]
     assert [build.name for build in plan.builds] == ["og_btree_id"]
 

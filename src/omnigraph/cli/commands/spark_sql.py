@@ -79,8 +79,10 @@ def spark_sql(
         address = snapshot if snapshot is not None else branch
         graph.snapshot(address)  # whether it is there is known before anything is started
         with phase(events, "starting Spark"):
-            session = open_session(choice, invocation.environ, {})
-            shell = SqlShell(session, graph.register_views(session, prefix="", snapshot=address))
+            opened = open_session(choice, invocation.environ)
+            with opened.in_use():
+                views = graph.register_views(opened.session, prefix="", snapshot=address)
+            shell = SqlShell(opened, views)
     rows_max = limit if limit is not None or form != "table" else _ROWS_SHOWN
     conversation = Conversation(invocation, shell, form=form, rows_max=rows_max)
     if asked:

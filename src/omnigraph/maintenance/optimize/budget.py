@@ -1,9 +1,8 @@
 """Admit: what of all the work that would pay fits into the bytes that may be rewritten and the time writers may wait.
 
-Nobody waits for an index that is built before the gates are taken, so what does not fit into the tail is done that way
-where it can be. A BTREE cannot be built over fragments that a rewrite has yet to commit: when folding it would take too
-long, the table is rewritten, the index loses the rewritten rows, and the next run builds it anew. So a large table is
-never left alone for its size.
+Nobody waits for what is done before the gates are taken. A BTREE is folded under them only where that takes next to no
+time; otherwise it is built anew before, on the rewritten files if there are any. What can only be folded (of a vector
+index the training would be lost) fits into the tail or is left to the next run.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,23 +16,15 @@ from omnigraph.maintenance.optimize.costs import (
     PUBLISH_SECONDS,
     TAIL_SECONDS_MAX,
     fold_seconds,
-    live_rows,
+    follow_seconds,
+    keep_seconds,
 )
 from omnigraph.maintenance.optimize.grouping import RewriteGroup
 from omnigraph.maintenance.optimize.options import OptimizeOptions
-from omnigraph.maintenance.optimize.table_plan import (
-    IndexBuild,
-    LeftIndex,
-    TablePlan,
-    covered_rows,
-    staying_fragments,
-)
+from omnigraph.maintenance.optimize.table_plan import IndexBuild, LeftIndex, TablePlan
 from omnigraph.storage.indexing import btree_parameters
 from omnigraph.storage.layout import IndexLayout
 
-_LOST_SHARE_MAX = 0.05
-"""Lookups scan the rows that an index lost, until the next run. Only a table that no run has the time to fold loses
-more, one group at a time: it would never be rewritten otherwise."""
 _BUDGET_SECONDS = TAIL_SECONDS_MAX - PUBLISH_SECONDS
 
 
@@ -46,7 +37,9 @@ def admit(plans: tuple[TablePlan, ...], options: OptimizeOptions) -> tuple[Table
         table.admit_index_work(budget)
     for key, group in _offered(plans):
         tables[key].admit_group(group, budget)
-    return tuple(tables[plan.table_key].settle(budget) if plan.table_key in tables else plan for plan in plans)
+    settled = {key: table.settle() for key, table in tables.items()}
+    settled |= {plan.table_key: plan for plan in _without_long_folds(list(settled.values()))}
+    return tuple(settled.get(plan.table_key, plan) for plan in plans)
 
 
 def _offered(plans: Sequence[TablePlan]) -> Iterator[tuple[TableKey, RewriteGroup]]:
@@ -88,17 +81,7 @@ class _Admission:
     """Whether there was no time for its commits at all."""
     leaves_folds: bool = False
     """Whether there was no time for what can only be folded; Lance refuses to rewrite before that."""
-    folds_addresses: bool = True
     groups: list[RewriteGroup] = field(default_factory=list)
-    lost_rows: int = 0
-    """Rows that an index knows now and will not know after the run."""
-    rewriting_seconds: float = field(init=False)
-    lost_rows_max: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Compute once what every group of a large table asks for."""
-        self.rewriting_seconds = self.plan.rewriting_seconds if self.plan.groups else 0.0
-        self.lost_rows_max = self.plan.facts.layout.rows * _LOST_SHARE_MAX
 
     @property
     def indivisible_seconds(self) -> float:
@@ -121,95 +104,58 @@ class _Admission:
     def admit_group(self, group: RewriteGroup, budget: _Budget) -> None:
         if self.is_left or self.leaves_folds:
             return
-        opening = 0.0 if self.is_open else COMMIT_SECONDS
-        if self.folds_addresses:
-            seconds = opening + self.plan.group_seconds(group)
-            seconds += 0.0 if self.groups else self.rewriting_seconds
-            if budget.take(seconds, size=group.bytes):
-                self._take(group)
-                return
-            if self.groups or not self.plan.reindex:
-                return
-        lost = max((covered_rows(group.fragments, index) for index in self._btrees), default=0)
-        if self.lost_rows + lost > self.lost_rows_max and (self.groups or self._fits_alone(group)):
-            return
-        if budget.take(opening, size=group.bytes):
-            self.folds_addresses = False
-            self.lost_rows += lost
-            self._take(group)
+        seconds = (0.0 if self.is_open else COMMIT_SECONDS) + self._following_seconds(group)
+        if budget.take(seconds, size=group.bytes):
+            self.groups.append(group)
+            self.is_open = True
 
-    def _fits_alone(self, group: RewriteGroup) -> bool:
-        rewriting = self.rewriting_seconds + self.plan.group_seconds(group)
-        return COMMIT_SECONDS + self.indivisible_seconds + rewriting <= _BUDGET_SECONDS
+    def _following_seconds(self, group: RewriteGroup) -> float:
+        """Estimate what one more group adds to the tail, where BTREEs are not built but follow rewrites."""
+        if self.plan.reindex:
+            return 0.0
+        layout = self.plan.facts.layout
+        opening = 0.0 if self.groups else keep_seconds(layout.rows)
+        return (opening + follow_seconds(group.live_rows)) * sum(index.is_btree for index in layout.indexes)
 
-    def _take(self, group: RewriteGroup) -> None:
-        self.groups.append(group)
-        self.is_open = True
-
-    @property
-    def _btrees(self) -> tuple[IndexLayout, ...]:
-        return tuple(index for index in self.plan.facts.layout.indexes if index.is_btree)
-
-    def settle(self, budget: _Budget) -> TablePlan:
-        """Decide what becomes of each index, now that it is known what is rewritten."""
+    def settle(self) -> TablePlan:
+        """Decide what becomes of what there was no time for."""
         kept = tuple(group for group in self.plan.groups if group in self.groups)
         plan = replace(
             self.plan, groups=kept, left=tuple(group for group in self.plan.groups if group not in self.groups)
         )
         if self.is_left:
             late = (*(column for index in plan.folds for column in index.columns), *(b.column for b in plan.builds))
-            return replace(plan, folds=(), builds=(), postponed=_postponed(late, "other tables took its time"))
+            return replace(plan, folds=(), builds=(), postponed=_postponed(late))
         if self.leaves_folds:
             late = tuple(column for index in self._indivisible for column in index.columns)
-            plan = replace(
-                plan,
-                folds=tuple(index for index in plan.folds if index.is_btree),
-                postponed=_postponed(late, "other tables took its time"),
+            return replace(
+                plan, folds=tuple(index for index in plan.folds if index.is_btree), postponed=_postponed(late)
             )
-        if not kept:
-            return _without_long_folds(plan, budget)
-        return plan if self.folds_addresses else _without_address_folds(plan)
+        return plan
 
 
-def _without_long_folds(plan: TablePlan, budget: _Budget) -> TablePlan:
-    """Build the BTREEs anew that take long to fold, of a table that is not rewritten: nobody waits for a build."""
-    folds, builds = [], list(plan.builds)
-    for index in plan.folds:
-        seconds = fold_seconds(plan.facts.layout, index)
-        if index.is_btree and (seconds > FOLD_SECONDS_MAX or not budget.take(seconds)):
-            builds.append(_anew(index))
+def _without_long_folds(plans: Sequence[TablePlan]) -> Iterator[TablePlan]:
+    """Build BTREEs before the gates are taken, except where folding them takes next to no time; small tables first."""
+    seconds_left = FOLD_SECONDS_MAX
+    for plan in sorted(plans, key=lambda plan: (plan.btree_seconds, plan.table_key)):
+        seconds = plan.btree_seconds
+        if not plan.reindex or not seconds:
+            continue
+        if seconds <= seconds_left:
+            seconds_left -= seconds
         else:
-            folds.append(index)
-    return replace(plan, folds=tuple(folds), builds=tuple(builds))
+            yield _with_builds_for_folds(plan)
 
 
-def _without_address_folds(plan: TablePlan) -> TablePlan:
-    """Leave what is rewritten out of the BTREEs; what stays is in them after this run, built anew where it was not."""
+def _with_builds_for_folds(plan: TablePlan) -> TablePlan:
     layout = plan.facts.layout
-    staying = staying_fragments(layout.fragments, plan.groups)
-    btrees = [index for index in layout.indexes if index.is_btree]
-    rebuilt = [
-        _anew(index)
-        for index in btrees
-        # An index of the parent's must not be left with part of its fragments: lookups would fail.
-        if any(segment.is_inherited for segment in index.segments)
-        or (staying and (len(index.segments) > 1 or covered_rows(staying, index) < live_rows(staying)))
-    ]
-    new = [build for build in plan.builds if staying or not build.holds_addresses]
-    seconds = plan.rewriting_seconds + sum(map(plan.group_seconds, plan.groups))
-    late = (
-        *(column for index in btrees for column in index.columns),
-        *(build.column for build in plan.builds if build.holds_addresses),
-    )
+    # A rewrite takes what it replaces out of every BTREE.
+    affected = [index for index in layout.indexes if index.is_btree and (plan.groups or index in plan.folds)]
     return replace(
         plan,
         folds=tuple(index for index in plan.folds if not index.is_btree),
-        builds=(*new, *rebuilt),
-        postponed=(
-            *plan.postponed,
-            *_postponed(late, f"adding the rewritten rows now would keep writers waiting for about {seconds:.0f} s"),
-        ),
-        folds_addresses=False,
+        builds=(*plan.builds, *map(_anew, affected)),
+        foresees=bool(plan.groups),
     )
 
 
@@ -220,7 +166,6 @@ def _anew(index: IndexLayout) -> IndexBuild:
     )
 
 
-def _postponed(columns: Sequence[str], reason: str) -> tuple[LeftIndex, ...]:
-    return tuple(
-        LeftIndex(column=column, reason=f"left to the next run: {reason}") for column in dict.fromkeys(columns)
-    )
+def _postponed(columns: Sequence[str]) -> tuple[LeftIndex, ...]:
+    reason = "left to the next run: other tables took its time"
+    return tuple(LeftIndex(column=column, reason=reason) for column in dict.fromkeys(columns))

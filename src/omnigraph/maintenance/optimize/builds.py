@@ -1,7 +1,7 @@
 """Index builds as tasks: a small index is one of them, a large one is cut into pieces that workers build side by side.
 
-Training comes first where pieces need it, in one job for all tables; merging comes last, on the driver, of new pieces
-of one version only. None of it needs a lock.
+Training comes first where pieces need it, in one job for all tables; merging comes last, in another, of new pieces of
+one version only. None of it needs a lock, and none of it is done by the driver.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -9,18 +9,19 @@ from typing import Any, Final
 
 from omnigraph.base.events import Events, phase
 from omnigraph.base.values import dataclass
+from omnigraph.catalog.model import TableKey
 from omnigraph.engine.interface import Engine
 from omnigraph.maintenance.optimize.table_plan import IndexBuild
 from omnigraph.storage.access import TableAccess
 from omnigraph.storage.indexing import (
     IndexOutcome,
     IndexTask,
+    MergeTask,
     TrainOutcome,
     TrainTask,
     VectorModel,
     is_trained,
     may_be_built_in_pieces,
-    merge_pieces,
     run_training,
 )
 from omnigraph.storage.layout import FragmentLayout
@@ -34,10 +35,15 @@ class IndexJob:
     """One index of one table on its way: which pieces it is cut into."""
 
     key: str
+    table_key: TableKey
     build: IndexBuild
     access: TableAccess
     pieces: tuple[tuple[int, ...], ...]
     """The fragments of each piece; a single piece is the whole index."""
+    bytes: int = 0
+    """Of all these fragments."""
+    awaited: frozenset[int] = frozenset()
+    """Those of them that a rewrite has yet to bring."""
 
     @property
     def is_cut(self) -> bool:
@@ -65,8 +71,13 @@ class IndexJob:
                 not_after_us=not_after_us,
             )
 
-    def finish(self, outcomes: Sequence[IndexOutcome]) -> IndexOutcome:
-        """Make one outcome of those of the pieces; a missing or failed piece leaves nothing to commit."""
+    def sized_tasks(self, model: VectorModel | None, not_after_us: int | None) -> Iterator[tuple[int, IndexTask]]:
+        """Describe the pieces, each with about how many bytes it is of."""
+        size = self.bytes // len(self.pieces)
+        yield from ((size, task) for task in self.tasks(model, not_after_us))
+
+    def finish(self, outcomes: Sequence[IndexOutcome]) -> IndexOutcome | MergeTask:
+        """Say what became of the pieces, or what is left to do: a missing or failed one leaves nothing to commit."""
         seconds = sum(outcome.seconds for outcome in outcomes)
         error = next((outcome.error for outcome in outcomes if outcome.error is not None), None)
         segments: list[Any] = [outcome.segment for outcome in outcomes if outcome.segment is not None]
@@ -74,8 +85,9 @@ class IndexJob:
             return IndexOutcome(key=self.key, seconds=seconds, error=error)
         if not self.is_cut:
             return IndexOutcome(key=self.key, segment=segments[0], seconds=seconds)
-        merged = merge_pieces(self.access, self.build.column, segments)
-        return IndexOutcome(key=self.key, segment=merged.segment, seconds=seconds + merged.seconds, error=merged.error)
+        return MergeTask(
+            key=self.key, access=self.access, column=self.build.column, pieces=tuple(segments), seconds=seconds
+        )
 
 
 def job_key(task_key: str) -> str:

@@ -14,8 +14,11 @@ PUBLISH_SECONDS: Final = 0.1
 """What a run does under the gates whatever it commits: checks, the recovery record, the publish."""
 COMMIT_SECONDS: Final = 0.03
 """All commits of one table, beside other tables."""
-FOLD_SECONDS_MAX: Final = 2.0
-"""An index that takes longer to fold is built anew instead if it can be, which happens before the gates are taken."""
+PAUSE_SECONDS_MAX: Final = 1.0
+"""How long writers wait for what could as well be done before the gates are taken, or by the next run."""
+FOLD_SECONDS_MAX: Final = 0.25
+"""How much of that goes to folding BTREEs, all tables together: the others are built before the gates are taken, which
+takes longer and keeps nobody waiting."""
 
 _KEEP_SECONDS_PER_ENTRY = 0.15e-6
 _ADD_SECONDS_PER_ENTRY = 0.35e-6

@@ -13,7 +13,8 @@ from omnigraph.maintenance.optimize.grouping import RewriteGroup, group_fragment
 from omnigraph.maintenance.optimize.options import OptimizeOptions
 from omnigraph.maintenance.optimize.report import Contention, TableReport
 from omnigraph.maintenance.optimize.table_plan import CONTENDED
-from omnigraph.maintenance.optimize.work import drop_rewrite, rewrite_task
+from omnigraph.maintenance.optimize.table_work import drop_rewrite
+from omnigraph.maintenance.optimize.work import rewrite_task
 from omnigraph.manifest.log import ACTORS, COMMITS
 from omnigraph.storage.access import TableAccess
 from omnigraph.storage.compaction import RewriteOutcome, commit_rewrites, run_rewrite, without_row_versions

@@ -6,13 +6,19 @@ from omnigraph.maintenance.optimize.facts import observe_table
 from omnigraph.maintenance.optimize.grouping import RewriteGroup
 from omnigraph.maintenance.optimize.options import OptimizeOptions
 from omnigraph.maintenance.optimize.plan import plan_table
-from omnigraph.maintenance.optimize.work import TableWork
+from omnigraph.maintenance.optimize.table_work import TableWork
 from omnigraph.storage.compaction import same_files, unchanged
 from omnigraph.writes.authority import Capture
 
 
-def plan_again(capture: Capture, work: TableWork, options: OptimizeOptions, *, same_schema: bool) -> None:
-    """Plan what was changed once more, on the state that the writer left; what still holds is kept as it is."""
+def plan_again(
+    capture: Capture, work: TableWork, options: OptimizeOptions, *, same_schema: bool, is_last: bool
+) -> None:
+    """Plan what was changed once more, on the state that the writer left; what still holds is kept as it is.
+
+    BTREEs that are built on rewritten files depend on every rewrite. So that they are built at all, the last attempt
+    goes without those that writers have changed so far.
+    """
     table_key = work.plan.table_key
     if table_key not in capture.snapshot.pins:
         return
@@ -32,9 +38,15 @@ def plan_again(capture: Capture, work: TableWork, options: OptimizeOptions, *, s
         RewriteGroup(fragments=tuple(here[number] for number in group.fragment_ids if number in here))
         for group in (*work.to_rewrite, *lost)
     ]
-    work.to_rewrite = [group for group in again if group.pays]
+    paying = [group for group in again if group.pays]
+    gives_up = is_last and work.plan.foresees
+    work.to_rewrite = [] if gives_up else paying
+    work.given_up = paying if gives_up else []
+    # What was built on rewritten files goes by numbers that these get anew, and by rewrites of which one is lost.
     kept = [
-        made for made in work.builds if same_files(made.built_on, work.pinned, frozenset(made.segment.fragment_ids))
+        made
+        for made in work.builds
+        if not made.awaited and same_files(made.built_on, work.pinned, made.fragments_there)
     ]
     work.to_build += [made.build for made in work.builds if made not in kept]
     work.builds = kept

@@ -11,7 +11,7 @@ from omnigraph.errors import Effect, MaintenanceContention, OmniError, OptimizeP
 from omnigraph.maintenance.optimize.costs import live_rows
 from omnigraph.maintenance.optimize.table_commits import TableCommit
 from omnigraph.maintenance.optimize.table_plan import CONTENDED, LeftIndex, PendingIndex, TablePlan
-from omnigraph.maintenance.optimize.work import TableWork
+from omnigraph.maintenance.optimize.table_work import TableWork
 from omnigraph.manifest.commits import Commit
 from omnigraph.storage.layout import TableLayout, read_layout
 
@@ -230,11 +230,7 @@ def _damage(plan: TablePlan) -> str | None:
 def _coverage_to_come(plan: TablePlan, before: float) -> float:
     if plan.skipped or plan.pending or not plan.reindex:
         return before
-    if not plan.postponed:
-        return 1.0
-    if plan.folds_addresses:
-        return before
-    return 1.0 - sum(group.live_rows for group in plan.groups) / max(1, plan.facts.layout.rows)
+    return before if plan.postponed else 1.0
 
 
 def _pending(work: TableWork, after: TableLayout) -> tuple[PendingIndex, ...]:

@@ -36,8 +36,9 @@ from omnigraph.maintenance.optimize.report import (
     report_untouched,
 )
 from omnigraph.maintenance.optimize.table_plan import BEHIND, BLOBS, DRIFT, TablePlan
+from omnigraph.maintenance.optimize.table_work import TableWork, drop_files
 from omnigraph.maintenance.optimize.tail import Tail, run_tail
-from omnigraph.maintenance.optimize.work import TableWork, carry_out_tasks, drop_files
+from omnigraph.maintenance.optimize.work import carry_out_tasks
 from omnigraph.maintenance.repair.drift import find_lasting_drift
 from omnigraph.maintenance.unreadable import UNREADABLE, problem_of, refuse_unreachable
 from omnigraph.manifest.commits import MAIN_BRANCH
@@ -288,14 +289,14 @@ class _Run:
             same_schema = former.snapshot.schema == capture.snapshot.schema
             for work in works:
                 if work.plan.table_key in tail.stale:
-                    self._plan_again(capture, work, same_schema=same_schema)
+                    self._plan_again(capture, work, same_schema=same_schema, is_last=attempt + 1 == ATTEMPTS)
         for work in works:
             work.is_contended = work.plan.table_key in tail.stale
         return tail
 
-    def _plan_again(self, capture: Capture, work: TableWork, *, same_schema: bool) -> None:
+    def _plan_again(self, capture: Capture, work: TableWork, *, same_schema: bool, is_last: bool) -> None:
         try:
-            plan_again(capture, work, self._options, same_schema=same_schema)
+            plan_again(capture, work, self._options, same_schema=same_schema, is_last=is_last)
         except UNREADABLE as failure:
             refuse_unreachable(failure)
             work.error = problem_of(str(failure))

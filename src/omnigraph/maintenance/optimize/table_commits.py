@@ -1,21 +1,23 @@
 """The commits of one table under the gates, in the one order that converges within a run.
 
-Strip, fold, replace, rewrite, fold. Lance refuses to rewrite fragments that an index by row ids (full text, vectors)
-knows in part, so these indexes are brought up to date before. An index with row addresses (BTREE) loses what is
-rewritten, so it is folded after: once is enough, and twice as fast as having it follow the rewrite.
+Strip, fold, replace, rewrite, replace, fold. Lance refuses to rewrite fragments that an index by row ids (full text,
+vectors) knows in part, so these indexes are brought up to date before. An index with row addresses (BTREE) loses what
+is rewritten, so after that it is replaced by one that was built on the new files, or folded if that takes next to no
+time: twice as fast as having it follow the rewrite.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from omnigraph.base import clock, faults
 from omnigraph.base.values import dataclass
 from omnigraph.errors import OmniError
 from omnigraph.maintenance.optimize.costs import fold_seconds
 from omnigraph.maintenance.optimize.table_plan import TablePlan
-from omnigraph.maintenance.optimize.work import FinishedBuild, FinishedRewrite, TableWork
+from omnigraph.maintenance.optimize.table_work import FinishedBuild, FinishedRewrite, TableWork
 from omnigraph.manifest.snapshot import TablePin
-from omnigraph.storage.compaction import commit_rewrites
-from omnigraph.storage.indexing import fold_indexes, stage_indexes
+from omnigraph.storage.compaction import commit_rewrites, stage_rewrites
+from omnigraph.storage.indexing import as_built_on, fold_indexes, stage_indexes
 from omnigraph.storage.layout import IndexLayout, TableLayout, read_layout
 from omnigraph.storage.locks import HeldLock, LeaseLost
 from omnigraph.storage.staging import CommitInterleaved, StagedCommit, commit_staged, stage_upkeep
@@ -80,6 +82,7 @@ class _Steps:
         self._fold_by_row_ids(stale)
         self._replace()
         self._rewrite()
+        self._replace_foreseen()
         self._fold_by_addresses(stale)
 
     def _strip(self) -> None:
@@ -101,24 +104,52 @@ class _Steps:
 
     def _replace(self) -> None:
         """Put in what was built, and take out what it replaces and what cannot be read."""
-        builds, lost = self._found.builds, self._found.work.plan.drops
-        if builds or lost:
-            there = {index.name: index for index in (*lost, *self._layout().indexes)}
-            names = {*(made.build.name for made in builds), *(index.name for index in lost)}
-            replaced = [index for name, index in sorted(there.items()) if name in names]
-            segments = [made.segment for made in builds]
-            self._commit(stage_indexes(self._head, segments, replaced, properties=self._properties))
-            self._found.built = builds
+        builds, lost = [made for made in self._found.builds if not made.awaited], self._found.work.plan.drops
+        there = {index.name: index for index in (*lost, *self._layout().indexes)}
+        names = {*(made.build.name for made in builds), *(index.name for index in lost)}
+        # Rewriting what an index of the parent's knows would leave it pointing there, and every lookup would fail.
+        names |= {made.build.name for made in self._foreseen if _is_inherited(there.get(made.build.name))}
+        replaced = [index for name, index in sorted(there.items()) if name in names]
+        if builds or replaced:
+            self._put_in([made.segment for made in builds], replaced)
+            self._found.built = tuple(builds)
             faults.reach("optimize.after_index_build")
+
+    def _put_in(self, segments: Sequence[Any], replaced: Sequence[IndexLayout]) -> None:
+        self._commit(stage_indexes(self._head, segments, replaced, properties=self._properties))
 
     def _rewrite(self) -> None:
         layout = self._layout()
         fitting = tuple(made for made in self._found.rewrites if _fits(made, layout, self._found.work.plan))
-        if fitting:
-            results = [made.result for made in fitting]
-            commit_rewrites(self._own_handle(), results, unchanged_at=self._found.head.version)
-            self._found.rewritten = fitting
-            faults.reach("optimize.after_rewrite")
+        if not fitting:
+            return
+        results, compared = [made.result for made in fitting], self._found.head.version
+        if self._foreseen:
+            self._commit(stage_rewrites(self._head, results, properties=self._properties, unchanged_at=compared))
+        else:
+            commit_rewrites(self._own_handle(), results, unchanged_at=compared)
+        self._found.rewritten = fitting
+        faults.reach("optimize.after_rewrite")
+
+    @property
+    def _foreseen(self) -> list[FinishedBuild]:
+        """Indexes that were built on rewritten files."""
+        return [made for made in self._found.builds if made.awaited]
+
+    def _replace_foreseen(self) -> None:
+        """Put in what was built on rewritten files, as far as these are there now.
+
+        A rewrite that was given up left a number unused. If a later fragment could still get it, the index would answer
+        for rows that it has never seen: then it is of no use.
+        """
+        here = {fragment.fragment_id for fragment in self._layout().fragments}
+        usable = [made for made in self._foreseen if max(made.awaited, default=-1) <= max(here, default=-1)]
+        if usable:
+            segments = [as_built_on(made.segment, self._head, here & set(made.segment.fragment_ids)) for made in usable]
+            names = {made.build.name for made in usable}
+            self._put_in(segments, [index for index in self._layout().indexes if index.name in names])
+            self._found.built += tuple(usable)
+            faults.reach("optimize.after_foreseen_index")
 
     def _fold_by_addresses(self, stale: Sequence[IndexLayout]) -> None:
         indexes = [index for index in self._stale() if index.holds_addresses]
@@ -149,7 +180,8 @@ class _Steps:
     def _is_planned(self, index: IndexLayout) -> bool:
         """Whether the time to fold an index is part of what the plan estimated."""
         plan = self._found.work.plan
-        if index.holds_addresses and plan.folds_addresses and (self._found.rewritten or index.name in self._half_built):
+        is_to_come = plan.foresees and index.is_btree
+        if index.holds_addresses and not is_to_come and (self._found.rewritten or index.name in self._half_built):
             return True
         return index.name not in self._replaced and index.name in {planned.name for planned in plan.folds}
 
@@ -160,9 +192,8 @@ class _Steps:
         """
         plan = self._found.work.plan
         then = plan.facts.layout.index_by_name.get(index.name)
-        if then is None or plan.facts.layout.is_stale(then) or index.is_full_text or index.name in self._replaced:
-            return False
-        return plan.folds_addresses or not index.holds_addresses
+        was_stale = then is None or plan.facts.layout.is_stale(then)
+        return not was_stale and not index.is_full_text and index.name not in self._replaced
 
     @property
     def _replaced(self) -> set[str]:
@@ -171,7 +202,7 @@ class _Steps:
     @property
     def _half_built(self) -> set[str]:
         """Indexes that were to take in what is rewritten; they have to, even if in the end nothing was."""
-        return {made.build.name for made in self._found.builds if not made.knows_every_fragment}
+        return {made.build.name for made in self._found.builds if made.takes_in_rewritten}
 
     def _fold(self, indexes: Sequence[IndexLayout]) -> None:
         fold_indexes(self._own_handle(), indexes)
@@ -194,6 +225,10 @@ class _Steps:
         return self._known
 
 
+def _is_inherited(index: IndexLayout | None) -> bool:
+    return index is not None and any(segment.is_inherited for segment in index.segments)
+
+
 def _columns(indexes: Sequence[IndexLayout]) -> tuple[str, ...]:
     return tuple(sorted({column for index in indexes for column in index.columns}))
 
@@ -205,7 +240,7 @@ def _fits(made: FinishedRewrite, layout: TableLayout, plan: TablePlan) -> bool:
     folded afterwards: they would be left pointing there, and every lookup on the ref would fail.
     """
     originals = frozenset(made.group.fragment_ids)
-    is_folded = plan.reindex and plan.folds_addresses
+    is_folded = plan.reindex and not plan.foresees
     for index in layout.indexes:
         for segment in index.segments:
             shared = originals & segment.fragment_ids

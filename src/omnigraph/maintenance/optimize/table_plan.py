@@ -5,7 +5,14 @@ from typing import Any
 
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import TableKey
-from omnigraph.maintenance.optimize.costs import COMMIT_SECONDS, add_seconds, fold_seconds, follow_seconds, keep_seconds
+from omnigraph.maintenance.optimize.costs import (
+    COMMIT_SECONDS,
+    add_seconds,
+    fold_seconds,
+    follow_seconds,
+    keep_seconds,
+    live_rows,
+)
 from omnigraph.maintenance.optimize.facts import TableFacts
 from omnigraph.maintenance.optimize.grouping import RewriteGroup
 from omnigraph.storage.layout import FragmentLayout, IndexLayout
@@ -59,9 +66,9 @@ class TablePlan:
     pending: tuple[PendingIndex, ...] = ()
     postponed: tuple[LeftIndex, ...] = ()
     """Indexes that would take too long under the gates: the next run goes on with them."""
-    folds_addresses: bool = True
-    """Whether indexes with row addresses take in under the gates what was rewritten. If not they lose it, and the next
-    run builds them anew before it takes the gates."""
+    foresees: bool = False
+    """Whether BTREEs are built on the rewritten files before the rewrites are committed. If not they take in under the
+    gates what was rewritten."""
     reindex: bool = True
     skipped: str | None = None
 
@@ -105,38 +112,31 @@ class TablePlan:
         """How long the branch is closed for this table's commits, estimated."""
         if not self.has_work:
             return 0.0
-        if not self.groups or not self.folds_addresses:
-            return COMMIT_SECONDS + sum(fold_seconds(self.facts.layout, index) for index in self.folds)
-        by_row_ids = (index for index in self.folds if not index.holds_addresses)
+        by_row_ids = (index for index in self.folds if not index.is_btree)
         folding = sum(fold_seconds(self.facts.layout, index) for index in by_row_ids)
-        return COMMIT_SECONDS + folding + self.rewriting_seconds + sum(map(self.group_seconds, self.groups))
+        return COMMIT_SECONDS + folding + self.btree_seconds
 
     @property
-    def rewriting_seconds(self) -> float:
-        """What the first rewrite adds to the tail, whatever its size: every BTREE is written whole.
+    def btree_seconds(self) -> float:
+        """What BTREEs add to the tail: each is written whole if it takes something in, or follows a rewrite.
 
-        That goes for new ones as well: they are built over what stays, and then folded like the others.
+        New ones as well: unless they are built on the rewritten files, they take these in like the others.
         """
         layout = self.facts.layout
+        btrees = [index for index in layout.indexes if index.is_btree]
         if not self.reindex:
-            return keep_seconds(layout.rows) * sum(index.is_btree for index in layout.indexes)
-        built = self._built_btrees
-        known = [index for index in layout.indexes if index.is_btree and index.name not in built]
-        return sum(fold_seconds(layout, index) for index in known) + keep_seconds(layout.rows) * len(built)
-
-    def group_seconds(self, group: RewriteGroup) -> float:
-        """Estimate what committing one group adds to the tail, if addresses are folded or follow."""
-        btrees = [index for index in self.facts.layout.indexes if index.is_btree]
-        if not self.reindex:
-            return follow_seconds(group.live_rows) * len(btrees)
-        built = self._built_btrees
-        # What a BTREE does not know yet is part of its fold already.
-        known = sum(covered_rows(group.fragments, index) for index in btrees if index.name not in built)
-        return add_seconds(known + group.live_rows * len(built))
-
-    @property
-    def _built_btrees(self) -> frozenset[str]:
-        return frozenset(build.name for build in self.builds if build.holds_addresses)
+            rows = live_rows(fragment for group in self.groups for fragment in group.fragments)
+            return len(btrees) * (keep_seconds(layout.rows) + follow_seconds(rows)) if self.groups else 0.0
+        if self.foresees or not self.groups:
+            return sum(fold_seconds(layout, index) for index in self.folds if index.is_btree)
+        built = frozenset(build.name for build in self.builds if build.holds_addresses)
+        known = [index for index in btrees if index.name not in built]
+        seconds = sum(fold_seconds(layout, index) for index in known) + keep_seconds(layout.rows) * len(built)
+        for group in self.groups:
+            # What a BTREE does not know yet is part of its fold already.
+            taken_in = sum(covered_rows(group.fragments, index) for index in known) + group.live_rows * len(built)
+            seconds += add_seconds(taken_in)
+        return seconds
 
 
 def covered_rows(fragments: Sequence[FragmentLayout], index: IndexLayout) -> int:

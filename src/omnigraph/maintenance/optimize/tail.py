@@ -15,9 +15,9 @@ from omnigraph.base.values import dataclass
 from omnigraph.branches.gates import hold_branches
 from omnigraph.catalog.model import TableKey
 from omnigraph.maintenance.admission import refuse_pending_on
-from omnigraph.maintenance.optimize.costs import PUBLISH_SECONDS, TAIL_SECONDS_MAX
+from omnigraph.maintenance.optimize.costs import PAUSE_SECONDS_MAX, PUBLISH_SECONDS
 from omnigraph.maintenance.optimize.table_commits import TableCommit, commit_table
-from omnigraph.maintenance.optimize.work import FinishedRewrite, TableWork
+from omnigraph.maintenance.optimize.table_work import FinishedBuild, FinishedRewrite, TableWork
 from omnigraph.maintenance.unreadable import UNREADABLE, problem_of, refuse_unreachable
 from omnigraph.manifest.commits import MESSAGE, Commit, CommitKind
 from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions
@@ -25,6 +25,7 @@ from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
 from omnigraph.storage.checksums import for_sidecar
 from omnigraph.storage.compaction import same_files, unchanged
 from omnigraph.storage.file_references import missing_or_short
+from omnigraph.storage.foreseen import highest_fragment_number
 from omnigraph.storage.locks import HeldLock
 from omnigraph.storage.tables import Table
 from omnigraph.writes.context import GraphContext
@@ -135,7 +136,7 @@ def _check_tables(
         elif head.version > pin.version:
             tail.drifted[pin.table_key] = head.version
         else:
-            found = _still_good(work, pin, head)
+            found = _still_good(context, work, pin, head)
             is_overtaken = len(found.rewrites) < len(work.rewrites) or len(found.builds) < len(work.builds)
             if is_overtaken and pin.table_key not in tail.stale:
                 tail.stale.append(pin.table_key)
@@ -167,19 +168,28 @@ def _head_of(context: GraphContext, work: TableWork) -> Table | None:
         return None
 
 
-def _still_good(work: TableWork, pin: TablePin, head: Table) -> TableCommit:
+def _still_good(context: GraphContext, work: TableWork, pin: TablePin, head: Table) -> TableCommit:
     """Keep what was made from fragments that are the same at HEAD; whatever else happened does not matter."""
     holds = unchanged([made.result for made in work.rewrites], head)
+    are_free = _numbers_are_free(context, work.builds, head)
     return TableCommit(
         work=work,
         pin=pin,
         head=head,
         rewrites=tuple(made for made, is_good in zip(work.rewrites, holds, strict=True) if is_good),
         builds=tuple(
-            made for made in work.builds if same_files(made.built_on, head, frozenset(made.segment.fragment_ids))
+            made
+            for made in work.builds
+            if (are_free or not made.awaited) and same_files(made.built_on, head, made.fragments_there)
         ),
         effect=_effect(pin, work.rewrites),
     )
+
+
+def _numbers_are_free(context: GraphContext, builds: Sequence[FinishedBuild], head: Table) -> bool:
+    """Whether no fragment ever had one of the numbers that indexes await: writers may have used them up meanwhile."""
+    awaited = frozenset[int]().union(*(made.awaited for made in builds))
+    return not awaited or highest_fragment_number(context.store.objects, head) < min(awaited)
 
 
 def _checksums(rewrites: Sequence[FinishedRewrite]) -> dict[str, str]:
@@ -203,7 +213,7 @@ def _effect(pin: TablePin, rewrites: Sequence[FinishedRewrite]) -> SidecarEffect
 def _share_spare_time(ready: Sequence[TableCommit]) -> None:
     planned = PUBLISH_SECONDS + sum(found.work.plan.tail_seconds for found in ready)
     for found in ready:
-        found.spare_seconds = max(0.0, TAIL_SECONDS_MAX - planned) / len(ready)
+        found.spare_seconds = max(0.0, PAUSE_SECONDS_MAX - planned) / len(ready)
 
 
 def _has_work(found: TableCommit) -> bool:

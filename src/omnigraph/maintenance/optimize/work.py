@@ -1,25 +1,23 @@
 """Act, first half: rewrite fragments and build indexes on new files, without a lock and without a commit."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
-from typing import Any
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from itertools import chain
 
 from omnigraph.base import faults
 from omnigraph.base.events import Events, phase
-from omnigraph.base.values import dataclass
 from omnigraph.engine.interface import Engine
-from omnigraph.maintenance.optimize.builds import IndexJob, cut, job_key, train
+from omnigraph.maintenance.optimize.builds import IndexJob, job_key, train
 from omnigraph.maintenance.optimize.grouping import RewriteGroup
+from omnigraph.maintenance.optimize.jobs import foreseen_jobs, index_jobs
 from omnigraph.maintenance.optimize.options import OptimizeOptions
-from omnigraph.maintenance.optimize.table_plan import IndexBuild, PendingIndex, TablePlan, staying_fragments
+from omnigraph.maintenance.optimize.table_plan import PendingIndex
+from omnigraph.maintenance.optimize.table_work import FinishedBuild, FinishedRewrite, TableWork, drop_segment
 from omnigraph.storage.access import TableAccess
-from omnigraph.storage.compaction import RewriteOutcome, RewriteTask, new_files, rewritten_files, run_rewrite
-from omnigraph.storage.file_references import FileReference, written_index
-from omnigraph.storage.indexing import IndexOutcome, IndexTask, run_index_build
-from omnigraph.storage.layout import FragmentLayout
-from omnigraph.storage.objects import ControlStore
+from omnigraph.storage.compaction import RewriteOutcome, RewriteTask, run_rewrite
+from omnigraph.storage.indexing import IndexOutcome, IndexTask, MergeTask, run_index_build, run_merge
 from omnigraph.storage.store import GraphStore
-from omnigraph.storage.tables import Table, TableAddress
 
 _BATCH_ROWS_MAX = 8_192
 _BLOB_BATCH_ROWS_MAX = 64
@@ -28,77 +26,6 @@ _BATCHES_IN_MEMORY = 8
 
 OptimizeTask = RewriteTask | IndexTask
 OptimizeOutcome = RewriteOutcome | IndexOutcome
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FinishedRewrite:
-    """A group whose new files are written."""
-
-    group: RewriteGroup
-    result: str
-    fragments_added: int
-    bytes_written: int
-    checksums: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FinishedBuild:
-    """An index whose new segment is written, over the fragments of `built_on`."""
-
-    build: IndexBuild
-    segment: Any
-    built_on: Table
-
-    @property
-    def knows_every_fragment(self) -> bool:
-        """Whether nothing was left out of it for a rewrite to bring in."""
-        return {fragment.fragment_id for fragment in self.built_on.dataset.get_fragments()} <= set(
-            self.segment.fragment_ids
-        )
-
-
-@dataclass(slots=True, kw_only=True)
-class TableWork:
-    """One table on its way through a run: what is still to be made, and what is ready to be committed."""
-
-    plan: TablePlan
-    pinned: Table
-    to_rewrite: list[RewriteGroup]
-    to_build: list[IndexBuild]
-    rewrites: list[FinishedRewrite] = field(default_factory=list)
-    builds: list[FinishedBuild] = field(default_factory=list)
-    unbuilt: list[PendingIndex] = field(default_factory=list)
-    seconds: float = 0.0
-    error: str | None = None
-    rewritten: tuple[FinishedRewrite, ...] = ()
-    """What is committed in the end."""
-    is_contended: bool = False
-    """Whether something had to be given up because writers kept changing it."""
-
-    @property
-    def left_bytes(self) -> int:
-        """Bytes of the groups that were planned and are not rewritten, however far they got."""
-        groups = (*self.to_rewrite, *(made.group for made in self.rewrites if made not in self.rewritten))
-        return sum(group.bytes for group in groups)
-
-    def new_files(self) -> Iterator[tuple[FinishedRewrite | FinishedBuild, tuple[FileReference, ...]]]:
-        """Yield what is ready, each with the files that nothing refers to before it is committed."""
-        address = self.pinned.address
-        yield from ((made, rewritten_files(address, made.result)) for made in self.rewrites)
-        yield from ((made, written_index(address, made.segment)) for made in self.builds)
-
-    def make_again(self, lost: Sequence[FinishedRewrite | FinishedBuild]) -> None:
-        """Forget what was ready and lost its files, so that it is still to be made."""
-        gone = {id(made) for made in lost}
-        self.to_rewrite += [made.group for made in self.rewrites if id(made) in gone]
-        self.to_build += [made.build for made in self.builds if id(made) in gone]
-        self.rewrites = [made for made in self.rewrites if id(made) not in gone]
-        self.builds = [made for made in self.builds if id(made) not in gone]
-
-    @classmethod
-    def of(cls, plan: TablePlan, pinned: Table) -> "TableWork":
-        """Begin with everything still to do."""
-        return cls(plan=plan, pinned=pinned, to_rewrite=list(plan.groups), to_build=list(plan.builds))
 
 
 def run_task(task: OptimizeTask) -> OptimizeOutcome:
@@ -120,8 +47,8 @@ def carry_out_tasks(
 
     What a worker did not get to before the deadline stays to be made; what failed its check fails its table.
     """
-    jobs = {job.key: (work, job) for work in works for job in _index_jobs(store, work, slots=engine.slots)}
-    models = train(engine, [job for _, job in jobs.values()], not_after_us=not_after_us, events=events)
+    jobs = {job.key: job for work in works for job in index_jobs(store, work, slots=engine.slots)}
+    models = train(engine, jobs.values(), not_after_us=not_after_us, events=events)
     tasks: list[tuple[int, OptimizeTask]] = []
     groups: dict[str, tuple[TableWork, RewriteGroup]] = {}
     for work in works:
@@ -129,48 +56,58 @@ def carry_out_tasks(
             groups[task.key] = (work, group)
             tasks.append((group.bytes, task))
     built: dict[str, list[IndexOutcome]] = {}
-    for key, (work, job) in jobs.items():
+    for key, job in jobs.items():
         trained = models.get(key)
         if trained is not None and trained.model is None:
             built[key] = [IndexOutcome(key=key, seconds=trained.seconds, error=trained.error)]
             continue
-        size = sum(fragment.bytes for fragment in work.plan.facts.layout.fragments) // len(job.pieces)
-        tasks += [(size, task) for task in job.tasks(trained.model if trained is not None else None, not_after_us)]
-    tasks.sort(key=lambda sized: -sized[0])
-    weights = [size for size, _ in tasks]
-    with phase(events, "rewriting and indexing", total=sum(weights), unit="bytes") as rewriting:
-        for outcome in engine.map(run_task, [task for _, task in tasks], weights=weights, watch=rewriting.reach):
-            if isinstance(outcome, RewriteOutcome):
-                _take_rewrite(outcome, *groups[outcome.key])
-            else:
+        tasks += job.sized_tasks(trained.model if trained is not None else None, not_after_us)
+    for outcome in _map(engine, tasks, "rewriting and indexing", events):
+        if isinstance(outcome, RewriteOutcome):
+            _take_rewrite(outcome, *groups[outcome.key])
+        else:
+            built.setdefault(job_key(outcome.key), []).append(outcome)
+    with ExitStack() as states:
+        late = [job for work in works for job in states.enter_context(foreseen_jobs(store, work, slots=engine.slots))]
+        if late:
+            jobs |= {job.key: job for job in late}
+            tasks = [sized for job in late for sized in job.sized_tasks(None, not_after_us)]
+            for outcome in _map(engine, tasks, "indexing what was rewritten", events):
+                assert isinstance(outcome, IndexOutcome)
                 built.setdefault(job_key(outcome.key), []).append(outcome)
-    with phase(events, "finishing indexes", total=len(built), unit="indexes") as finishing:
-        for key, outcomes in built.items():
-            work, job = jobs[key]
-            _take_build(job.finish(outcomes), work, job.build)
+        _finish(engine, store, works, [(jobs[key], outcomes) for key, outcomes in built.items()], events)
+
+
+def _map(
+    engine: Engine, sized: Sequence[tuple[int, OptimizeTask]], name: str, events: Events
+) -> Iterator[OptimizeOutcome]:
+    ordered = sorted(sized, key=lambda pair: -pair[0])
+    weights = [size for size, _ in ordered]
+    with phase(events, name, total=sum(weights), unit="bytes") as running:
+        yield from engine.map(run_task, [task for _, task in ordered], weights=weights, watch=running.reach)
+
+
+def _finish(
+    engine: Engine,
+    store: GraphStore,
+    works: Sequence[TableWork],
+    built: Sequence[tuple[IndexJob, list[IndexOutcome]]],
+    events: Events,
+) -> None:
+    """Make one segment of the pieces of each index, on workers like the pieces themselves."""
+    by_table = {work.plan.table_key: work for work in works}
+    jobs = {job.key: job for job, _ in built}
+    finished = [job.finish(outcomes) for job, outcomes in built]
+    merges = [left for left in finished if isinstance(left, MergeTask)]
+    merged = engine.map(run_merge, merges) if merges else iter(())
+    with phase(events, "finishing indexes", total=len(finished), unit="indexes") as finishing:
+        for outcome in chain((made for made in finished if isinstance(made, IndexOutcome)), merged):
+            _take_build(outcome, by_table[jobs[outcome.key].table_key], jobs[outcome.key])
             finishing.advance()
-
-
-def _index_jobs(store: GraphStore, work: TableWork, *, slots: int) -> Iterator[IndexJob]:
-    everything = work.plan.facts.layout.fragments
-    for build in work.to_build:
-        fragments = staying(work) if build.holds_addresses else everything
-        yield IndexJob(
-            key=f"{work.plan.table_key} {build.name}",
-            build=build,
-            access=TableAccess.to(store, work.pinned),
-            pieces=cut(build, fragments, slots=slots),
-        )
-
-
-def staying(work: TableWork) -> Sequence[FragmentLayout]:
-    """Return the fragments that no rewrite replaces: an index with row addresses takes in the others in the tail.
-
-    If all are rewritten, the smallest stands for them: there has to be an index to fold the new ones into.
-    """
-    fragments = work.plan.facts.layout.fragments
-    staying = staying_fragments(fragments, (*work.to_rewrite, *(made.group for made in work.rewrites)))
-    return staying or [min(fragments, key=lambda fragment: fragment.live_rows)]
+    # Only now: a worker that is slow may have been given company, and both read the pieces.
+    for merge in merges:
+        for piece in merge.pieces:
+            drop_segment(store.objects, merge.access.address, piece)
 
 
 def _rewrites(
@@ -225,36 +162,14 @@ def _take_rewrite(outcome: RewriteOutcome, work: TableWork, group: RewriteGroup)
         work.to_rewrite.remove(group)
 
 
-def _take_build(outcome: IndexOutcome, work: TableWork, build: IndexBuild) -> None:
+def _take_build(outcome: IndexOutcome, work: TableWork, job: IndexJob) -> None:
     work.seconds += outcome.seconds
     if outcome.error is not None:
         # An index is derived state: one that cannot be built never fails the rest of its table.
-        work.unbuilt.append(PendingIndex(column=build.column, reason=outcome.error))
-        work.to_build.remove(build)
+        work.unbuilt.append(PendingIndex(column=job.build.column, reason=outcome.error))
+        work.to_build.remove(job.build)
     elif outcome.segment is not None:
-        work.builds.append(FinishedBuild(build=build, segment=outcome.segment, built_on=work.pinned))
-        work.to_build.remove(build)
-
-
-def drop_files(objects: ControlStore, work: TableWork) -> None:
-    """Delete the new files of a table that is not going to be committed; its groups are still to be rewritten then."""
-    for rewrite in work.rewrites:
-        drop_rewrite(objects, work.pinned.address, rewrite.result)
-    for made in work.builds:
-        _drop_all(objects, f"{work.pinned.address.path}/_indices/{made.segment.uuid}")
-    work.to_rewrite += [made.group for made in work.rewrites]
-    work.to_build += [made.build for made in work.builds]
-    work.rewrites.clear()
-    work.builds.clear()
-
-
-def drop_rewrite(objects: ControlStore, address: TableAddress, result: str) -> None:
-    """Delete the new files of one rewrite; large blobs lie beside a data file, in a directory of its name."""
-    for path in new_files(result):
-        objects.delete(f"{address.path}/data/{path}")
-        _drop_all(objects, f"{address.path}/data/{path.removesuffix('.lance')}")
-
-
-def _drop_all(objects: ControlStore, directory: str) -> None:
-    for path in list(objects.list(directory)):
-        objects.delete(path)
+        work.builds.append(
+            FinishedBuild(build=job.build, segment=outcome.segment, built_on=work.pinned, awaited=job.awaited)
+        )
+        work.to_build.remove(job.build)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import field, replace
 
-from omnigraph.base import ids
+from omnigraph.base import faults, ids
 from omnigraph.base.events import Events
 from omnigraph.base.values import dataclass
 from omnigraph.engine.interface import Engine
@@ -23,7 +23,9 @@ from omnigraph.pipeline.load.bulk.partitions import (
     kept_frames,
 )
 from omnigraph.pipeline.load.bulk.reading import KeptPieces, LoadTask
+from omnigraph.pipeline.load.bulk.set_aside import write_down
 from omnigraph.pipeline.load.bulk.writer import BulkLoadWriter, load_task, stored_rows
+from omnigraph.pipeline.load.newest import check_newest_by
 from omnigraph.pipeline.load.once import OnceWriter, StreamBatch
 from omnigraph.pipeline.load.tables import ColumnMap
 from omnigraph.pipeline.load.writer import LoadMode
@@ -86,20 +88,28 @@ class FrameLoad:
         cls,
         context: GraphContext,
         *,
-        type_name: str,
+        type_name: str | None,
         names: Sequence[str],
         mode: LoadMode,
         branch: str,
         actor_id: str | None,
         max_errors: int,
         message: str | None = None,
+        newest_by: str | None = None,
+        sets_aside: bool = False,
     ) -> "FrameLoad":
-        """Look at the graph and at the frame's columns; raise before anything is computed if they do not fit."""
+        """Look at the graph and at the frame's columns; raise before anything is computed if they do not fit.
+
+        With `newest_by`, a merge takes of all records with one id the one in which that property is the greatest.
+        """
         capture = capture_branch(context, branch)
         buckets = Buckets.for_input(None, stored_rows=stored_rows(capture), slots=context.engine.slots)
         load = load_task(capture, ids.new_ulid(), mode=mode, max_errors=max_errors, buckets=buckets)
+        if newest_by is not None:
+            check_newest_by(newest_by, load.catalog, type_name, mode=mode)
+        task = FrameTask.of(replace(load, newest_by=newest_by), type_name, ColumnMap(), names)
         return cls(
-            task=FrameTask.of(load, type_name, ColumnMap(), names),
+            task=replace(task, sets_aside=sets_aside),
             ir_hash=capture.snapshot.schema.ir_hash,
             seen_head=capture.snapshot.commit_id,
             branch=branch,
@@ -114,15 +124,21 @@ class FrameLoad:
         events: Events,
         *,
         batch: StreamBatch | None = None,
+        bad_records: str | None = None,
     ) -> Commit | None:
         """Check what the partitions hold together and publish it as one commit, or raise; nothing stays behind.
 
-        A batch of a stream that is there already changes nothing.
+        A batch of a stream that is there already changes nothing. What was set aside goes to the file or object
+        `bad_records` first: a batch that comes again after a crash writes the same there once more.
         """
         load = self.task.load
         with ExitStack() as ending:
             ending.callback(Scratch(context.store, load.operation_id).clear_at_end, events)
             ending.enter_context(shared_with_workers(context.store, load.operation_id))
+            if bad_records is not None:
+                set_aside = (kept.set_aside for kept in partitions if kept.set_aside is not None)
+                write_down(Scratch(context.store, load.operation_id), set_aside, bad_records)
+                faults.reach("stream.after_bad_records")
             writer = BulkLoadWriter.of(
                 context.engine,
                 kept_frame(load, partitions),

@@ -15,6 +15,7 @@ from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import EdgeType, EntityType, NodeType, TableKey
 from omnigraph.manifest.commits import CommitKind
 from omnigraph.pipeline.load.meaning import resolve_ids
+from omnigraph.pipeline.load.newest import newest_rows, newest_type
 from omnigraph.pipeline.load.vectors import keep_vectors
 from omnigraph.pipeline.load.words import existing_finding, repeated_finding
 from omnigraph.records.findings import Code, FindingCollector
@@ -63,6 +64,8 @@ class LoadWriter:
     branch: str
     actor_id: str | None
     max_errors: int
+    newest_by: str | None = None
+    """The property that tells which of several records with one id counts (`newest.py`)."""
     expected_head: str | None = None
     kind: SidecarKind = SidecarKind.LOAD
     commit_kind: CommitKind = CommitKind.LOAD
@@ -119,11 +122,13 @@ class LoadWriter:
         return table.rows.set_column(index, "id", table.minted)
 
     def _folded(self, entity: EntityType, rows: pa.Table, findings: FindingCollector) -> pa.Table:
-        """Reduce repeated ids to their last record; report them where they are not allowed."""
+        """Reduce repeated ids to their newest or last record; report them where they are not allowed."""
         counts = rows["id"].combine_chunks().value_counts()
         repeated = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
         if len(repeated) == 0:
             return rows
+        if self.newest_by is not None and newest_type(entity, self.newest_by) is not None:
+            return newest_rows(rows, self.newest_by)
         is_keyed = isinstance(entity, NodeType) and entity.key is not None
         if self.mode != "merge" or is_keyed:
             _report_repeated(entity, rows.filter(pc.is_in(rows["id"], value_set=repeated)), self.files, findings)

@@ -74,7 +74,7 @@ class LoadCheck:
     def _identity_checks(self, views: Views, counts: Mapping[TableKey, int], limit: int) -> Iterator[Check]:
         for key, table in sorted(self.incoming.items()):
             is_keyed = isinstance(table.entity, NodeType) and table.entity.key is not None
-            if counts[key] < table.rows and (self.mode != "merge" or is_keyed):
+            if counts[key] < table.rows and (self.mode != "merge" or is_keyed) and not table.has_newest:
                 yield self._repeated(views, table.entity, limit)
             if self.mode == "append" and not table.is_all_new(self.mode):
                 yield _existing(views, table.entity, limit)

@@ -9,22 +9,29 @@ import pyarrow as pa
 
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import EntityType
+from omnigraph.pipeline.load.newest import newest_type, newest_values
 from omnigraph.records.tables import FILE, LINE, POSITION
 from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.worker_files import worker_store
 from omnigraph.writes.constraints.keys import content_digests, key_columns, key_fields, typed
 
 
-def incoming_schema(entity: EntityType, *, has_meaning: bool) -> pa.Schema:
+def incoming_schema(entity: EntityType, *, has_meaning: bool, newest_by: str | None = None) -> pa.Schema:
     """Return the key columns of incoming rows; with those that find the edge a record means, if it may mean one."""
     fields = [*key_fields(entity), ("position", pa.int64()), ("file", pa.int32()), ("line", pa.int64())]
+    if (newest := newest_type(entity, newest_by)) is not None:
+        fields.append(("newest", newest))
     return pa.schema(fields + ([("minted", pa.string()), ("content", pa.string())] if has_meaning else []))
 
 
-def incoming_keys(entity: EntityType, rows: pa.Table, *, minted: pa.Array | None = None) -> pa.Table:
+def incoming_keys(
+    entity: EntityType, rows: pa.Table, *, minted: pa.Array | None = None, newest_by: str | None = None
+) -> pa.Table:
     """Take the key columns out of parsed rows; with `minted`, also what finds the edge that a record means."""
-    schema = incoming_schema(entity, has_meaning=minted is not None)
+    schema = incoming_schema(entity, has_meaning=minted is not None, newest_by=newest_by)
     columns = [*key_columns(entity, rows), rows[POSITION], rows[FILE], rows[LINE]]
+    if newest_by is not None and newest_type(entity, newest_by) is not None:
+        columns.append(newest_values(rows[newest_by]))
     if minted is not None:
         columns += [minted, content_digests(entity, rows)]
     return pa.table([typed(column, field) for column, field in zip(columns, schema, strict=True)], schema=schema)

@@ -11,6 +11,8 @@ import pyarrow as pa
 from omnigraph.base.values import dataclass
 from omnigraph.errors import Usage
 from omnigraph.pipeline.load.bulk.reading import KeptPieces, LoadTask, PieceOutcome, keep_piece, new_folder
+from omnigraph.pipeline.load.bulk.set_aside import SetAside, Sieve
+from omnigraph.pipeline.load.record_lines import RecordLines
 from omnigraph.pipeline.load.sources import InputFile
 from omnigraph.pipeline.load.tables import ColumnMap, RowsOfType, find_entity
 from omnigraph.storage.scratch import Scratch
@@ -31,16 +33,28 @@ class FrameTask:
     """What is the same for all partitions of a frame."""
 
     load: LoadTask
-    rows: RowsOfType
+    rows: RowsOfType | RecordLines
+    sets_aside: bool = False
+    """Whether bad records are written down and left out (`set_aside.py`), instead of rejecting the load."""
     first_ordinal: int = 0
     """Where the pieces of the frame begin among those of all frames of the load."""
 
     @classmethod
     def of(
-        cls, load: LoadTask, type_name: str, columns: ColumnMap, names: Sequence[str], *, frame_name: str = FRAME_NAME
+        cls,
+        load: LoadTask,
+        type_name: str | None,
+        columns: ColumnMap,
+        names: Sequence[str],
+        *,
+        frame_name: str = FRAME_NAME,
     ) -> "FrameTask":
-        """Find the type, and refuse a frame whose columns it does not have."""
-        rows = RowsOfType(entity=find_entity(load.catalog, type_name), columns=columns, name=frame_name)
+        """Find the type, and refuse a frame whose columns it does not have; without one, rows are whole records."""
+        rows: RowsOfType | RecordLines
+        if type_name is None:
+            rows = RecordLines(catalog=load.catalog, name=frame_name)
+        else:
+            rows = RowsOfType(entity=find_entity(load.catalog, type_name), columns=columns, name=frame_name)
         rows.check_columns(names, max_errors=load.max_errors)
         return cls(load=load, rows=rows)
 
@@ -50,6 +64,7 @@ class PartitionKept:
     """What became of one partition."""
 
     outcomes: tuple[PieceOutcome, ...]
+    set_aside: SetAside | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,12 +108,16 @@ def keep_partition(task: FrameTask, partition: int, batches: Iterable[pa.RecordB
         raise Usage(f"The frames of a load have more than {PARTITIONS_MAX} partitions; coalesce them to fewer.")
     folder = new_folder()
     scratch = Scratch(worker_store(task.load.uri, task.load.operation_id), task.load.operation_id)
+    sieve = Sieve(task.rows, partition=partition) if task.sets_aside else None
     try:
+        if sieve is not None:
+            batches = sieve.sound(batches)
         outcomes = tuple(_keep_each(task, scratch, folder, first, batches))
+        set_aside = sieve.keep(scratch, f"{folder}bad") if sieve is not None else None
     except BaseException:
         scratch.clear(folder)
         raise
-    return PartitionKept(outcomes=outcomes)
+    return PartitionKept(outcomes=outcomes, set_aside=set_aside)
 
 
 def _keep_each(

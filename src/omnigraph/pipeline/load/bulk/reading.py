@@ -37,6 +37,8 @@ class LoadTask:
     buckets: Buckets
     folder_by_piece: Mapping[int, str] = field(default_factory=dict)
     """Where in the scratch the files of a piece are: the folder of the attempt that counts."""
+    newest_by: str | None = None
+    """The property that tells which of several records with one id counts (`newest.py`)."""
 
     def rows_name(self, ordinal: int, entity: EntityType) -> str:
         """Name the rows of a type in a piece."""
@@ -188,7 +190,7 @@ class _Keeper:
         looks = looks_for_meaning(entity, load.mode)
         if not looks:
             rows = rows.set_column(rows.schema.get_field_index("id"), rows.schema.field("id"), filled)
-        keys = incoming_keys(entity, rows, minted=filled if looks else None)
+        keys = incoming_keys(entity, rows, minted=filled if looks else None, newest_by=load.newest_by)
         self._scratch.write_table(load.keys_name(self._ordinal, self._parts_kept, entity), keys)
         fragments: tuple[str, ...] = ()
         if load.mode == "merge":

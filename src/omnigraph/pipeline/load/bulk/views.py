@@ -22,6 +22,11 @@ class IncomingKeys:
     rows: int
     ids_given: int
 
+    @property
+    def has_newest(self) -> bool:
+        """Whether a property tells which of several records with one id counts."""
+        return "newest" in self.relation.schema.names
+
     def is_all_new(self, mode: LoadMode) -> bool:
         """Whether every id was minted just now, so that none can repeat or exist; a merge looks for meaning first."""
         return self.ids_given == 0 and mode != "merge"
@@ -80,7 +85,7 @@ class Views:
         self.relations[keys] = self._incoming[entity.table_key].relation
         if self._mode != "merge" or not isinstance(entity, EdgeType):
             return keys
-        columns = [name for name in _columns(entity) if name != "id"]
+        columns = [name for name in self._columns(entity) if name != "id"]
         meant = self._meant(entity, keys)
         return self.step(
             f"named{_number(entity)}",
@@ -89,14 +94,15 @@ class Views:
         )
 
     def incoming(self, entity: EntityType) -> str:
-        """Name the records of a type, the last one of every id."""
+        """Name the records of a type, the newest or last one of every id."""
         named = self.named(entity)
         if entity.table_key not in self._folded:
             return named
+        newest = "newest DESC NULLS LAST, " if self._incoming[entity.table_key].has_newest else ""
         return self.step(
             f"in{_number(entity)}",
-            f"SELECT {', '.join(_columns(entity))} FROM (SELECT *, row_number() OVER "
-            f"(PARTITION BY id ORDER BY position DESC) AS place FROM {named}) WHERE place = 1",
+            f"SELECT {', '.join(self._columns(entity))} FROM (SELECT *, row_number() OVER "
+            f"(PARTITION BY id ORDER BY {newest}position DESC) AS place FROM {named}) WHERE place = 1",
         )
 
     def kept(self, entity: EntityType) -> str:
@@ -136,6 +142,9 @@ class Views:
         elif not self.is_all_new(edge):
             sources.append(f"SELECT s.src FROM {self.stored(edge)} s SEMI JOIN {incoming} i ON s.id = i.id")
         return " UNION ALL ".join(sources)
+
+    def _columns(self, entity: EntityType) -> list[str]:
+        return _columns(entity) + (["newest"] if self._incoming[entity.table_key].has_newest else [])
 
     def _meant(self, edge: EdgeType, keys: str) -> str:
         names = naming_endpoints(edge)

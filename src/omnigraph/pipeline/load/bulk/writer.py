@@ -208,7 +208,8 @@ class BulkLoadWriter:
         incoming = {}
         for key, tasks in sorted(files.items()):
             entity = load.catalog.type_by_table_key[key]
-            schema = incoming_schema(entity, has_meaning=looks_for_meaning(entity, load.mode))
+            has_meaning = looks_for_meaning(entity, load.mode)
+            schema = incoming_schema(entity, has_meaning=has_meaning, newest_by=load.newest_by)
             relation = Produced(schema=schema, read=read_keys, tasks=tuple(tasks), rows=rows[key])
             incoming[key] = IncomingKeys(entity=entity, relation=relation, rows=rows[key], ids_given=given[key])
         return incoming
