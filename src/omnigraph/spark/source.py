@@ -1,6 +1,6 @@
 """The Spark data source `omnigraph`: one type of one snapshot as a data frame, and frames as rows of a type."""
 
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -17,7 +17,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from omnigraph.errors import Usage
 from omnigraph.spark.feed import FeedOptions, asks_for_changes
 from omnigraph.spark.feed_reader import ChangesReader, ChangesStream
-from omnigraph.spark.options import CHANGES_EITHER, CHANGES_FRAME, CHANGES_STREAM, STREAM, WRITE, Options
+from omnigraph.spark.options import CHANGES_EITHER, CHANGES_FRAME, CHANGES_STREAM, READ, STREAM, WRITE, Options
 from omnigraph.spark.partitions import FragmentPart
 from omnigraph.spark.selection import TypeSelection
 from omnigraph.spark.streaming import BatchNaming, BatchWriter, StreamSink
@@ -56,16 +56,16 @@ class OmniGraphSource(DataSource):
             context = asked.context()
             if asked.start is not None:
                 self._between = asked.between(context)
-            return from_arrow_schema(asked.schema(context))
-        columns = from_arrow_schema(self._selection().spark_schema())
-        return remembering(columns, self.options) if is_new_table(self.options) else columns
+            return self._kept_by_tables(from_arrow_schema(asked.schema(context)), CHANGES_EITHER)
+        return self._kept_by_tables(from_arrow_schema(self._selection().spark_schema()), READ)
 
     def reader(self, schema: Any) -> DataSourceReader:
         """Return what plans and reads; a schema that somebody gave chooses columns by their names."""
-        if asks_for_changes(self.options):
-            return self._changes(schema)
+        options = self.options or remembered(schema)
+        if asks_for_changes(options):
+            return self._changes(schema, options)
         if self._chosen is None:
-            self._chosen = TypeSelection.of(self.options or remembered(schema), schema.names)
+            self._chosen = TypeSelection.of(options, schema.names)
             refuse_other_types(self._chosen, schema)
         return TypeReader(self._chosen, may_be_null=tuple(field.nullable for field in schema))
 
@@ -96,9 +96,12 @@ class OmniGraphSource(DataSource):
         asked = Options.of(self.options, STREAM)
         return StreamSink(WriteOptions.of(asked, overwrite=overwrite), schema.names, BatchNaming.of(asked))
 
-    def _changes(self, schema: Any) -> DataSourceReader:
+    def _kept_by_tables(self, columns: Any, known: tuple[str, ...]) -> Any:
+        return remembering(columns, Options.of(self.options, known)) if is_new_table(self.options) else columns
+
+    def _changes(self, schema: Any, options: Mapping[str, str]) -> DataSourceReader:
         """Choose the commits once, as the snapshot is chosen."""
-        asked = FeedOptions.of(Options.of(self.options, CHANGES_FRAME))
+        asked = FeedOptions.of(Options.of(options, CHANGES_FRAME))
         return ChangesReader(asked, schema, *(self._between or asked.between(asked.context())))
 
     def _selection(self) -> TypeSelection:

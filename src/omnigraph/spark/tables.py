@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from omnigraph.errors import Usage
-from omnigraph.spark.options import READ, Options
+from omnigraph.spark.options import Options
 from omnigraph.storage.settings import CREDENTIAL_OPTIONS
 
 _KEY = "omnigraph.options"
@@ -21,12 +21,11 @@ def is_new_table(options: Mapping[str, str]) -> bool:
     return any(name.lower() == _ONLY_OF_TABLES for name in options)
 
 
-def remembering(schema: Any, options: Mapping[str, str]) -> Any:
+def remembering(schema: Any, options: Options) -> Any:
     """Return the columns of a new table with its options written down; credentials are refused, catalogs are read."""
     from pyspark.sql.types import StructField, StructType
 
-    values = Options.of(options, READ).values
-    secret = next((name for name in CREDENTIAL_OPTIONS if name in values), None)
+    secret = next((name for name in CREDENTIAL_OPTIONS if options.is_given(name)), None)
     if secret is not None:
         raise Usage(
             f"A table keeps its options where others read them, so {secret} cannot be one of them; set "
@@ -34,7 +33,7 @@ def remembering(schema: Any, options: Mapping[str, str]) -> Any:
             flag=secret,
         )
     first, *others = schema.fields
-    kept = {**(first.metadata or {}), _KEY: json.dumps(dict(values))}
+    kept = {**(first.metadata or {}), _KEY: json.dumps(dict(options.values))}
     return StructType([StructField(first.name, first.dataType, first.nullable, kept), *others])
 
 
