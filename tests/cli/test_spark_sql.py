@@ -66,12 +66,16 @@ def test_what_goes_wrong_is_one_sentence(run, shown_art, words, code, message):
     assert "JVM" not in line
 
 
-def test_statements_are_read_from_standard_input(run_process, shown_art):
-    done = run_process(
-        "spark-sql", shown_art, "--format", "csv", stdin="select count(*) as n\nfrom Artist; select ';' as m;\n-- end\n"
+def test_statements_are_read_from_standard_input(program, shown_art):
+    done = subprocess.run(
+        [program, "spark-sql", shown_art, "--format", "csv"],
+        input="select count(*) as n\nfrom Artist; select ';' as m;\n-- end\n",
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
-    assert (done.code, done.out) == (0, "n\n2\nm\n;\n")
+    assert (done.returncode, done.stdout) == (0, "n\n2\nm\n;\n"), done.stderr
 
 
 def test_somebody_at_a_terminal_is_answered_until_they_leave(program, shown_art):
