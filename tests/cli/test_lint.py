@@ -1,8 +1,12 @@
 """`lint`: query files against a schema file or a graph."""
 
 import json
+import subprocess
+import sys
 
 import pytest
+
+import omnigraph
 
 SCHEMA = """\
 node Sailor {
@@ -198,3 +202,25 @@ def test_the_old_word_still_works(sailors, run):
 
     assert ran.code == 0
     assert ran.err == "warning: `check` is deprecated; use `omnigraph lint`\n"
+
+
+def test_checking_against_a_graph_loads_neither_parser_generator_nor_engine(art):
+    script = (
+        "import sys; from omnigraph.cli.main import main; code = main(['lint', 'art.omni', '--query', 'art.gq']); "
+        "print(code, [name for name in ('lark', 'duckdb', 'pyspark') if name in sys.modules])"
+    )
+
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+
+    assert done.stdout.splitlines()[-1] == "0 []"
+
+
+def test_python_says_the_same(art):
+    graph = omnigraph.open("art.omni", read_only=True)
+
+    report = graph.lint("query q() { match { $a: Artist } return { $a.ghost } }", query_source="mine.gq")
+
+    assert (report.is_ok, report.query_path) == (False, "mine.gq")
+    assert report.results[0].error.startswith("T6: Artist (`$a`) has no property `ghost`")
+    with pytest.raises(omnigraph.errors.InvalidTarget):
+        graph.lint(None)

@@ -1,6 +1,7 @@
 """Bulk loads mean what small loads mean: on the threads of this process, on Spark, cut wherever they are cut."""
 
 import gzip
+import importlib
 import json
 import os
 import signal
@@ -129,12 +130,23 @@ def test_spark_runs_tasks_groups_and_statements_and_tells_what_failed(tmp_path, 
     numbers = pa.schema([("n", pa.uint64())])
 
     assert sorted(engine.map(abs, [-1, 2, -3])) == [1, 2, 3]
+    with monkeypatch.context() as each_its_own:
+        each_its_own.setattr("omnigraph.engine.spark.engine.CARRIED_BYTES_MAX", 0)
+        assert sorted(engine.map(len, [b"x" * length for length in range(9)])) == list(range(9))
     assert set(engine.map(os.getenv, ["OMNIGRAPH_TEST_KEY"])) == {"hush"}
     two, nothing = pa.table({"n": [1, 2]}, schema=numbers), Produced(schema=numbers, read=iter, tasks=(), rows=0)
     for rows_max in (-1, 1_000):
         monkeypatch.setattr("omnigraph.engine.spark.engine.LONE_ROWS_MAX", rows_max)
         assert engine.sql({"t": two}, "SELECT sum(n) AS s FROM t")["s"].to_pylist() == [3]
         assert engine.sql({"t": nothing}, "SELECT count(*) AS c FROM t")["c"].to_pylist() == [0]
+        groups = pa.table({"n": range(16)}, schema=numbers)
+        tasks = engine.map_groups(
+            {"t": groups},
+            "SELECT n FROM t",
+            by="n",
+            function=lambda _, __: importlib.import_module("pyspark").TaskContext.get().partitionId(),
+        )
+        assert len(set(tasks)) > 1, "groups are spread, wherever the statement ran"
     kept = engine.keep({"t": pa.table({"n": [1, 2, 2]}, schema=numbers)}, "SELECT n FROM t WHERE n = 2")
     joined = "SELECT count(*) AS c FROM kept a JOIN kept b ON a.n = b.n"
     assert [engine.sql({"kept": kept}, joined)["c"].to_pylist() for _ in range(2)] == [[4], [4]]

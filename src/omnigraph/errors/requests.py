@@ -78,6 +78,12 @@ class QueryTypeError(RequestError):
     kind = "type_error"
 
 
+class ParamError(RequestError):
+    """A parameter of a query is missing, unknown or of another type; details have `param` and the `expected` type."""
+
+    kind = "param_error"
+
+
 class MixedMutation(RequestError):
     """One query inserts or updates and also deletes; run two queries, or use a branch and merge it."""
 

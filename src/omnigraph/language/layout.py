@@ -25,7 +25,7 @@ class BlockStyle(Enum):
 
     DECLARATIONS = "one per line, an empty line between them"
     LINES = "one per line"
-    CLAUSES = "one line if it fits"
+    CLAUSES = "one line if it is a single one and fits"
     LIST = "one line if it fits, commas between the items"
 
 
@@ -265,6 +265,8 @@ class _Page:
             return None
         if not block.entries:
             return "{}"
+        if block.style is BlockStyle.CLAUSES and len(block.entries) > 1:
+            return None
         items = []
         for entry in block.entries:
             if entry.is_comment or entry.comments:

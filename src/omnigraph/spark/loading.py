@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
+from omnigraph.engine.interface import Watch
 from omnigraph.engine.spark.engine import SparkEngine
 from omnigraph.engine.spark.session import OpenSession
 from omnigraph.errors import InvalidTarget, Usage
@@ -36,8 +37,8 @@ def frames_input(
         raise InvalidTarget("The frames of one load come from one Spark session, and these come from several.")
     engine = SparkEngine(OpenSession.beside(session), worker_environment)
 
-    def keeping(frame: Any) -> Callable[[FrameTask], Iterable[PartitionKept]]:
-        return lambda task: engine.map_partitions(frame, partial(keep_partition, task))
+    def keeping(frame: Any) -> Callable[[FrameTask, Watch], Iterable[PartitionKept]]:
+        return lambda task, watch: engine.map_partitions(frame, partial(keep_partition, task), watch=watch)
 
     typed = tuple(
         TypedFrame(

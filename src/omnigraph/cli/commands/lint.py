@@ -1,5 +1,6 @@
 """`omnigraph lint`."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,9 @@ from omnigraph.cli.params import json_option
 from omnigraph.cli.scope import echo_target, resolve_storage
 
 if TYPE_CHECKING:  # imported when there is something to check
-    from omnigraph.catalog.model import Catalog
+    from omnigraph.query.lint import LintReport
+
+    _Look = Callable[[str, str], LintReport]
 
 _SUFFIX = ".gq"
 
@@ -57,12 +60,10 @@ def lint(invocation: Invocation, *, paths: tuple[str, ...], schema: str | None) 
         )
     files = [file for path in paths for file in _query_files(path)]
     texts = [(file, read_text_file(file, what="query file")) for file in files]
-    schema_source, catalog = _from_file(schema) if schema is not None else _from_graph(invocation)
-    from omnigraph.query.lint import lint_queries
-
+    schema_source, look = _against_file(schema) if schema is not None else _against_graph(invocation)
     linted = lint_view.Linted(
         schema_source=schema_source,
-        reports=[lint_queries(text, catalog, source=file) for file, text in texts],
+        reports=[look(text, file) for file, text in texts],
         is_single=files == list(paths) and len(files) == 1,
     )
     invocation.output.show(linted, document=lint_view.lint_document, text=lint_view.lint_text)
@@ -81,17 +82,19 @@ def _query_files(path: str) -> list[str]:
     return found
 
 
-def _from_file(path: str) -> "tuple[dict[str, Json], Catalog]":
+def _against_file(path: str) -> "tuple[dict[str, Json], _Look]":
     text = read_text_file(path, what="schema file")
     from omnigraph.catalog.compile import compile_schema
+    from omnigraph.query.lint import lint_queries
 
-    return {"kind": "file", "path": path}, compile_schema(text, source=path, identity_domain="lint")
+    catalog = compile_schema(text, source=path, identity_domain="lint")
+    return {"kind": "file", "path": path}, lambda queries, file: lint_queries(queries, catalog, source=file)
 
 
-def _from_graph(invocation: Invocation) -> "tuple[dict[str, Json], Catalog]":
+def _against_graph(invocation: Invocation) -> "tuple[dict[str, Json], _Look]":
     target = resolve_storage(invocation, otherwise=" Without a graph, name a schema file with --schema FILE.")
     echo_target(invocation, target)
     import omnigraph
 
     graph = omnigraph.open(target.uri, read_only=True)
-    return {"kind": "graph", "uri": target.uri}, graph.snapshot().catalog
+    return {"kind": "graph", "uri": target.uri}, lambda queries, file: graph.lint(queries, query_source=file)

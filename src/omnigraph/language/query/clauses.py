@@ -160,9 +160,11 @@ def _read_count(cursor: Cursor, *others: str) -> int:
 
 def _read_filter(cursor: Cursor, others: tuple[str, ...]) -> FilterSyntax | TextClauseSyntax:
     start = cursor.start
-    left = read_expression(cursor, *others, _CLAUSE) if others else read_expression(cursor, _CLAUSE)
+    left = read_expression(cursor, *others, what=_CLAUSE)
     if cursor.kind in _COMPARISONS or (cursor.kind is WORD and cursor.text in _WORD_OPERATORS):
         operator = cast("Operator", cursor.advance()[1])
+        if cursor.kind == "=":
+            cursor.fail("an expression", hint="; two values are compared with one `=`")
         return FilterSyntax(left=left, operator=operator, right=read_expression(cursor), span=cursor.span_from(start))
     if not isinstance(left, CallSyntax) or left.function not in _TEXT_CLAUSES:
         cursor.fail(_OPERATOR)

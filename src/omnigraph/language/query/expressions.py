@@ -69,15 +69,15 @@ def read_value(cursor: Cursor, *others: str) -> ValueSyntax:
     return constant
 
 
-def read_expression(cursor: Cursor, *others: str) -> ExpressionSyntax:
-    """Read an expression; `others` could stand here too, for the message."""
+def read_expression(cursor: Cursor, *others: str, what: str = "an expression") -> ExpressionSyntax:
+    """Read an expression; messages call it `what`, and `others` could stand here too."""
     cursor.descend()
-    expression = _read_expression(cursor, others)
+    expression = _read_expression(cursor, (*others, what))
     cursor.ascend()
     return expression
 
 
-def _read_expression(cursor: Cursor, others: tuple[str, ...]) -> ExpressionSyntax:
+def _read_expression(cursor: Cursor, expected: tuple[str, ...]) -> ExpressionSyntax:
     if cursor.kind is VARIABLE:
         variable = read_variable(cursor)
         if not cursor.accept("."):
@@ -88,7 +88,7 @@ def _read_expression(cursor: Cursor, others: tuple[str, ...]) -> ExpressionSynta
         return _read_word(cursor)
     constant = _read_constant(cursor)
     if constant is None:
-        cursor.fail(*others, "an expression")
+        cursor.fail(*expected)
     return constant
 
 
