@@ -60,7 +60,9 @@ def _opened(
 
 
 def _has_session() -> bool:
-    """Whether this process has a session; one that never imported PySpark has none, and need not import it now."""
+    """Whether the caller has a session; a process that never imported PySpark has none, and need not import it now."""
+    if "PYSPARK_GATEWAY_PORT" in os.environ:
+        return True  # `spark-submit` has started Java for whatever this process does
     if "pyspark.sql" not in sys.modules:
         return False
     from omnigraph.engine.spark.active import has_active_session

@@ -22,5 +22,5 @@ def frame_input(frame: Any, type_name: str, columns: ColumnMap, *, worker_enviro
         columns=columns,
         names=tuple(frame.columns),
         engine=engine,
-        keep=lambda task: engine.map_partitions(frame, partial(keep_partition, task)),
+        keep=lambda task, watch: engine.map_partitions(frame, partial(keep_partition, task), watch=watch),
     )

@@ -11,9 +11,9 @@ from dataclasses import field, replace
 from omnigraph.base import faults, ids
 from omnigraph.base.events import Events
 from omnigraph.base.values import dataclass
-from omnigraph.engine.interface import Engine
+from omnigraph.engine.interface import Engine, Watch
 from omnigraph.manifest.commits import Commit, check_actor, check_message
-from omnigraph.pipeline.load.bulk.buckets import Buckets
+from omnigraph.pipeline.load.bulk.buckets import buckets_for
 from omnigraph.pipeline.load.bulk.held import are_few, put_together, read_few
 from omnigraph.pipeline.load.bulk.lookups import LOOK_UP_ROWS_MAX
 from omnigraph.pipeline.load.bulk.partitions import FrameTask, PartitionKept, kept_frame
@@ -41,13 +41,13 @@ class FrameInput:
     names: tuple[str, ...]
     """What the frame's columns are called."""
     engine: Engine
-    keep: Callable[[FrameTask], Iterable[PartitionKept]] = field(repr=False)
+    keep: Callable[[FrameTask, Watch], Iterable[PartitionKept]] = field(repr=False)
     """Hands every partition of the frame to `keep_partition`."""
 
-    def read(self, load: LoadTask) -> KeptPieces:
+    def read(self, load: LoadTask, watch: Watch) -> KeptPieces:
         """Compute the frame once, and keep its rows where they are computed."""
         task = FrameTask.of(load, self.type_name, self.columns, self.names)
-        return kept_frame(load, tuple(self.keep(task)))
+        return kept_frame(load, tuple(self.keep(task, watch)))
 
 
 def frame_writer(
@@ -121,7 +121,7 @@ class FrameLoad:
         With `newest_by`, a merge takes of all records with one id the one in which that property is the greatest.
         """
         capture = capture_branch(context, branch)
-        buckets = Buckets.for_input(None, stored_rows=stored_rows(capture), slots=context.engine.slots)
+        buckets = buckets_for(None, stored_rows=stored_rows(capture), slots=context.engine.slots)
         load = load_task(capture, ids.new_ulid(), mode=mode, max_errors=max_errors, buckets=buckets)
         if newest_by is not None:
             check_newest_by(newest_by, load.catalog, type_name, mode=mode)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
+from omnigraph.base import work
 from omnigraph.base.values import dataclass
 from omnigraph.errors import Usage
 from omnigraph.pipeline.load.bulk.held import may_wait
@@ -121,6 +122,7 @@ def _groups(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Sequence[pa.Rec
         if batch.num_rows:
             group.append(batch)
             size += batch.nbytes
+            work.did(batch.num_rows)
         if size >= PIECE_BYTES:
             is_all = False
             yield group, False
