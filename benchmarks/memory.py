@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from threading import Event, Thread
@@ -70,6 +71,29 @@ class RoleWatch(_Watch):
         members = {Role.DRIVER: {self._pid}, Role.JVM: set(machines) - started, Role.WORKERS: started}
         for role, pids in members.items():
             self.peak_bytes[role] = max(self.peak_bytes[role], sum(map(_resident_bytes, pids)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Process:
+    """One of the processes that another started, and theirs."""
+
+    name: str
+    peak_bytes: int
+    """The most that it ever had."""
+
+
+def processes_below(pid: int) -> list[Process]:
+    """Look at all that a process started, and what these did."""
+    found = []
+    for child in _family(pid)[1:]:
+        try:
+            lines = Path(f"/proc/{child}/status").read_text().splitlines()
+        except OSError:
+            continue  # it ended meanwhile
+        fields = {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
+        peak = int(fields.get("VmHWM", "0 kB").split()[0]) * 1024
+        found.append(Process(name=fields["Name"], peak_bytes=peak))
+    return found
 
 
 def _family(pid: int) -> list[int]:

@@ -13,6 +13,8 @@ KEEP_EVERY = {
     # Spark in processes of its own: a start of Java each.
     "tests/contract/test_spark_places.py": 0,
     "tests/contract/test_bulk_failures.py": 0,
+    "tests/contract/test_spark_cluster.py": 0,
+    "tests/contract/test_spark_settings.py": 12,
     "tests/contract/test_spark_changes.py::test_a_hundred_commits": 0,
     "tests/contract/test_spark_changes.py::test_the_first_batch_is_the_same": 0,
     "tests/contract/test_spark_changes.py::test_a_change_of_the_schema": 0,

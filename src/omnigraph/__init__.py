@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from omnigraph.pipeline.export.baseline import BaselineResult
     from omnigraph.pipeline.export.run import ExportResult
     from omnigraph.pipeline.load.run import LoadResult
+    from omnigraph.query.lint import LintReport
     from omnigraph.reads.snapshot import Snapshot
     from omnigraph.reads.sql import SqlResult
     from omnigraph.reads.table import SnapshotTable
@@ -104,6 +105,7 @@ _NAMES_BY_HOME = {
     "omnigraph.pipeline.export.baseline": ("BaselineResult",),
     "omnigraph.pipeline.export.run": ("ExportResult",),
     "omnigraph.pipeline.load.run": ("LoadResult",),
+    "omnigraph.query.lint": ("LintReport",),
     "omnigraph.reads.snapshot": ("Snapshot",),
     "omnigraph.reads.sql": ("SqlResult",),
     "omnigraph.reads.table": ("SnapshotTable",),
@@ -143,6 +145,7 @@ __all__ = [
     "FeedPage",
     "Graph",
     "HealthReport",
+    "LintReport",
     "LoadResult",
     "MergeResult",
     "Noted",

@@ -1,8 +1,6 @@
 """`python -m omnigraph`: the same program as `omnigraph`, for when the script is not on the path."""
 
-import sys
-
-from omnigraph.cli.main import main
+from omnigraph.cli.main import program
 
 if __name__ == "__main__":
-    sys.exit(main())
+    program()

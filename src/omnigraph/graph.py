@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from omnigraph.pipeline.export.run import ExportResult
     from omnigraph.pipeline.load.run import LoadResult
     from omnigraph.pipeline.load.writer import LoadMode
+    from omnigraph.query.lint import LintReport
     from omnigraph.reads.snapshot import Snapshot
     from omnigraph.reads.sql import SqlResult
     from omnigraph.records.arrow_rows import ArrowRows
@@ -523,6 +524,21 @@ class Graph:
 
         desired = SchemaText(text=schema, source=schema_source)
         return plan_schema(self._context, desired, allow_data_loss=allow_data_loss)
+
+    def lint(self, queries: str, *, query_source: str = "<queries>") -> "LintReport":
+        """Check the text of a query file against the schema of `main`; reads no data.
+
+        `query_source` names the text in messages. Nothing is raised for queries that do not parse or do not fit: the
+        report says so.
+        """
+        from omnigraph.query.lint import lint_queries
+
+        if not isinstance(queries, str):
+            raise InvalidTarget(f"queries is the text of a query file, not {queries!r}.")
+        # Not held: the schema is read once, and no data at all.
+        head = self._context.addresses.head(MAIN_BRANCH).snapshot
+        catalog = self._context.schemas.catalog(head.schema)
+        return lint_queries(queries, catalog, source=query_source)
 
     def apply_schema(
         self,

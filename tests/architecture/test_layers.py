@@ -26,6 +26,7 @@ LAYERS = {
     "changes": 6,
     "evolution": 6,
     "branches": 7,
+    "query": 7,
     "pipeline": 8,
     "maintenance": 9,
     "spark": 9,

@@ -33,6 +33,17 @@ SEED = """\
 {"type": "Artwork", "data": {"title": "Still Life"}}
 {"edge": "CreatedBy", "from": "Still Life", "to": "Ines"}
 """
+QUERIES = """\
+query by_artist($name: String) {
+    match {
+        $w: Artwork
+        $w createdBy $a
+        $a: Artist { name: $name }
+    }
+    return { $w.title, $a.born }
+    order { $w.title }
+}
+"""
 MORE = '{"type": "Artist", "data": {"name": "Zoe"}}\n'
 
 
@@ -112,8 +123,9 @@ def configure(tmp_path: Path) -> Callable[[str], Path]:
 
 @pytest.fixture
 def seed_files(workplace: Path) -> Path:
-    """The files of the first hour: `art.pg`, `seed.jsonl` and `more.jsonl`."""
+    """The files of the first hour: `art.pg`, `art.gq`, `seed.jsonl` and `more.jsonl`."""
     workplace.joinpath("art.pg").write_text(SCHEMA, encoding="utf-8")
+    workplace.joinpath("art.gq").write_text(QUERIES, encoding="utf-8")
     workplace.joinpath("seed.jsonl").write_text(SEED, encoding="utf-8")
     workplace.joinpath("more.jsonl").write_text(MORE, encoding="utf-8")
     return workplace

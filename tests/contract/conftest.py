@@ -1,4 +1,3 @@
-import os
 from typing import Any
 
 import pytest
@@ -16,10 +15,9 @@ def crew(local_root: str) -> Graph:
 @pytest.fixture(scope="module")
 def spark() -> Any:
     """The session of this process, which knows the data source."""
-    from omnigraph.engine.choice import EngineChoice, EngineName
-    from omnigraph.engine.spark.session import open_session
     from omnigraph.spark import register
+    from support.spark_session import process_session
 
-    session = open_session(EngineChoice(engine=EngineName.SPARK), os.environ, {})
+    session = process_session()
     register(session)
     return session

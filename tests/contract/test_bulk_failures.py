@@ -2,22 +2,19 @@
 
 import json
 import os
-import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 import omnigraph
-from omnigraph.base import clock
 from omnigraph.errors import InvalidRecord, StorageError
 from omnigraph.pipeline.load import inputs
 from omnigraph.pipeline.load.bulk import pieces, writer
 from support import troubled_pieces
+from support.standalone_cluster import DRIVER, conf_flags, running_cluster
 
 SCHEMA = """
 node Port { code: String @key }
@@ -93,42 +90,13 @@ def test_a_full_disk_is_one_clear_error_and_the_load_can_be_repeated(graph, tmp_
 @pytest.fixture
 def two_machines(tmp_path) -> Iterator[str]:
     """A cluster whose two workers have addresses of their own: Spark copies no slow task to the same host."""
-    import pyspark
-
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path]),
         "PYSPARK_PYTHON": sys.executable,
-        "SPARK_NO_DAEMONIZE": "1",
         troubled_pieces.ATTEMPTS_VARIABLE: str(tmp_path / "attempts"),
     }
     (tmp_path / "attempts").mkdir()
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"spark://127.0.0.1:{free.getsockname()[1]}"
-    spark_class = str(Path(pyspark.__file__).parent / "bin" / "spark-class")
-    commands = [["Master", "--host", "127.0.0.1", "--port", address.rpartition(":")[2], "--webui-port", "0"]]
-    for host in ("127.0.0.2", "127.0.0.3"):
-        work = ["--cores", "1", "--memory", "700m", "--webui-port", "0", "--work-dir", str(tmp_path / host)]
-        commands.append(["Worker", "--host", host, *work, address])
-    log = tmp_path / "cluster.log"
-    with ExitStack() as ending:
-        output = ending.enter_context(log.open("ab"))
-        for name, *arguments in commands:
-            started = subprocess.Popen(
-                [spark_class, f"org.apache.spark.deploy.{name.lower()}.{name}", *arguments],
-                env=environment,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
-            ending.callback(started.wait)
-            ending.callback(os.killpg, started.pid, signal.SIGKILL)
-        is_up = clock.wait_until(
-            lambda: log.read_text().count("Successfully registered with master") == 2,
-            timeout_seconds=300,
-            pause_seconds=0.3,
-        )
-        assert is_up, log.read_text()[-3000:]
+    with running_cluster(tmp_path, environment) as address:
         yield address
 
 
@@ -140,19 +108,15 @@ def test_a_task_that_spark_runs_twice_counts_once(graph, tmp_path, two_machines)
     for part in range(3):
         (data / f"{part}.jsonl").write_text("\n".join(port(f"p{part}-{number}") for number in range(50)))
     settings = {
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.executor.memory": "500m",
+        **DRIVER,
         "spark.speculation": "true",
         "spark.speculation.interval": "100ms",
         "spark.speculation.quantile": "0.5",
         "spark.speculation.minTaskRuntime": "100ms",
     }
-    flags = [flag for key, value in settings.items() for flag in ("--spark-conf", f"{key}={value}")]
-
     command = ["load", graph.uri, "--data", str(data), "--mode", "append", "--json", "--spark-master", two_machines]
     done = subprocess.run(
-        [sys.executable, "-m", "support.troubled_load", *command, *flags],
+        [sys.executable, "-m", "support.troubled_load", *command, *conf_flags(settings)],
         env=os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])},
         capture_output=True,
         text=True,

@@ -1,6 +1,7 @@
 """Bulk loads mean what small loads mean: on the threads of this process, on Spark, cut wherever they are cut."""
 
 import gzip
+import importlib
 import json
 import os
 import signal
@@ -124,7 +125,7 @@ def test_spark_runs_tasks_groups_and_statements_and_tells_what_failed(tmp_path, 
     from omnigraph.engine.spark.session import open_session
 
     engine = SparkEngine(
-        open_session(EngineChoice(engine=EngineName.SPARK), os.environ, {"OMNIGRAPH_TEST_KEY": "hush"})
+        open_session(EngineChoice(engine=EngineName.SPARK), os.environ), {"OMNIGRAPH_TEST_KEY": "hush"}
     )
     numbers = pa.schema([("n", pa.uint64())])
 
@@ -135,11 +136,17 @@ def test_spark_runs_tasks_groups_and_statements_and_tells_what_failed(tmp_path, 
         monkeypatch.setattr("omnigraph.engine.spark.engine.LONE_ROWS_MAX", rows_max)
         assert engine.sql({"t": two}, "SELECT sum(n) AS s FROM t")["s"].to_pylist() == [3]
         assert engine.sql({"t": nothing}, "SELECT count(*) AS c FROM t")["c"].to_pylist() == [0]
-    threshold = engine._session.conf.get("spark.sql.autoBroadcastJoinThreshold")
+        groups = pa.table({"n": range(16)}, schema=numbers)
+        tasks = engine.map_groups(
+            {"t": groups},
+            "SELECT n FROM t",
+            by="n",
+            function=lambda _, __: importlib.import_module("pyspark").TaskContext.get().partitionId(),
+        )
+        assert len(set(tasks)) > 1, "groups are spread, wherever the statement ran"
     kept = engine.keep({"t": pa.table({"n": [1, 2, 2]}, schema=numbers)}, "SELECT n FROM t WHERE n = 2")
     joined = "SELECT count(*) AS c FROM kept a JOIN kept b ON a.n = b.n"
     assert [engine.sql({"kept": kept}, joined)["c"].to_pylist() for _ in range(2)] == [[4], [4]]
-    assert engine._session.conf.get("spark.sql.autoBroadcastJoinThreshold") == threshold, "it is the caller's session"
     with pytest.raises(Io, match="absent"):
         list(engine.map(partial(find_inputs, store=LocalInputs()), [str(tmp_path / "absent")]))
     with pytest.raises(SparkJobFailed, match="TypeError: bad operand type"):

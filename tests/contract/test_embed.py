@@ -16,6 +16,7 @@ from omnigraph.embedding.config import EmbedConfig
 from omnigraph.embedding.mock import mock_vector
 from omnigraph.engine.local import LocalEngine
 from omnigraph.errors import EmbeddingConfig, EmbeddingProvider, EntityNotFound, InvalidTarget
+from omnigraph.pipeline.embed import blocks, workers
 from omnigraph.pipeline.embed.targets import find_targets
 from omnigraph.pipeline.embed.workers import WorkersEmbedWriter
 from omnigraph.pipeline.load.bulk import pieces
@@ -269,6 +270,32 @@ def test_workers_embed_a_branch_and_leave_main_alone(docs):
     assert again is not None  # the vector that somebody gave by hand is made again, the others stay
     assert rows(docs, "Doc", branch="review")["b"]["vec"] == mock("beta", 4)
     assert embed_on_workers(docs, MOCK, branch="review", reembed_all=True)[0] is None
+
+
+def test_one_fragment_is_shared_by_all_workers(docs, monkeypatch):
+    monkeypatch.setattr(blocks, "_BLOCK_BITS", 2)
+    monkeypatch.setattr(LocalEngine, "slots", 4)
+    load(docs, "append", *(node("Doc", slug=f"s{number:02}", title=f"t{number}") for number in range(30)))
+    docs.optimize()
+    kept = row_ids(docs, "node:Doc")
+    shares: list[int] = []
+    plain = workers.embed_tables
+
+    def counted(tasks):
+        done = plain(tasks)
+        shares.append(sum(part.embedded for part in done))
+        return done
+
+    monkeypatch.setattr(workers, "embed_tables", counted)
+    commit, embedded = embed_on_workers(docs, MOCK)
+
+    assert (commit is not None, embedded) == (True, 32)
+    assert len(shares) == 4
+    assert max(shares) <= 12
+    assert {slug: row["vec"] for slug, row in rows(docs, "Doc").items() if slug.startswith("s")} == {
+        f"s{number:02}": mock(f"t{number}", 4) for number in range(30)
+    }
+    assert row_ids(docs, "node:Doc") == kept
 
 
 def test_workers_ask_again_only_for_what_a_race_changed(docs, monkeypatch):

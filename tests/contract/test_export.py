@@ -95,6 +95,45 @@ def test_large_tables_are_split_into_parts_that_are_each_in_order(crew, out, mon
     ).to_arrow().sort_by("id")
 
 
+def test_a_dataset_is_written_by_several_workers_and_keeps_the_order_of_the_table(crew, out, monkeypatch, tmp_path):
+    crew.load(harbor.lines([harbor.sailor(f"s{number:02}") for number in range(20)]), mode="append")
+    with crew.write() as batch:
+        batch.delete("Sailor", ids=["s03", "s17"])
+    crew.load(harbor.lines([harbor.sailor(name) for name in ("t", "u")]), mode="append")
+    monkeypatch.setattr(side_by_side, "DATASET_PART_ROWS_MAX", 4)
+    parts: list[int] = []
+    plain = side_by_side.write_part
+
+    def counted(task):
+        if task.entity.name == "Sailor":
+            parts.append(task.rows)
+        return plain(task)
+
+    monkeypatch.setattr(side_by_side, "write_part", counted)
+    result = crew.export(out, format="lance")
+
+    sailors = crew.snapshot().table("Sailor").to_arrow()
+    assert sorted(parts) == [2, 2, 3, 4, 4, 4, 4]
+    assert result.total_rows == sum(crew.snapshot().table(table.table_key).count_rows() for table in result.tables)
+    found = lance.dataset(out / "node/Sailor/data.lance")
+    assert found.to_table(columns=["id"])["id"].to_pylist() == sailors["id"].to_pylist()
+    assert len(found.get_fragments()) == len(parts)
+    assert lance.dataset(out / "node/Note/data.lance").count_rows() == 0
+    copy = omnigraph.init(str(tmp_path / "copy.omni"), harbor.SCHEMA)
+    copy.load(out, mode="overwrite")
+    assert harbor.content(copy) == harbor.content(crew)
+
+
+def test_files_of_attempts_that_do_not_count_are_no_part_of_a_dataset(crew, out, monkeypatch):
+    plain = side_by_side.write_part
+    monkeypatch.setattr(side_by_side, "write_part", lambda task: (plain(task), plain(task))[1])
+
+    crew.export(out, format="lance", types=["Sailor"])
+
+    assert lance.dataset(out / "node/Sailor/data.lance").count_rows() == 3
+    assert len(list((out / "node/Sailor/data.lance/data").iterdir())) == 1
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_spark_writes_the_same_files(crew, out, monkeypatch):

@@ -16,6 +16,8 @@ from omnigraph import errors
 from omnigraph.branches.verbs import Branches
 from omnigraph.catalog.compile import compile_shape
 from omnigraph.cli.app import build_app
+from omnigraph.query.checking import Code as QueryCode
+from omnigraph.query.lint import SYNTAX_CODE, UNCOVERED_CODE
 from omnigraph.records.findings import Code
 from omnigraph.storage import settings
 from omnigraph.writes.batch import WriteBatch
@@ -72,6 +74,14 @@ def test_every_code_of_a_rejected_load_is_documented():
     documented = text_of(GUIDE / "loading.md")
 
     assert [code.value for code in Code if f"`{code.value}`" not in documented] == []
+
+
+def test_every_code_of_a_query_that_does_not_fit_is_documented():
+    documented = text_of(GUIDE / "queries.md")
+
+    codes = [*(code.value for code in QueryCode), SYNTAX_CODE, UNCOVERED_CODE]
+
+    assert [code for code in codes if f"| `{code}` |" not in documented] == []
 
 
 def test_every_environment_variable_is_documented():

@@ -53,20 +53,18 @@ def described(fragments: list[dict]) -> list[FragmentMetadata]:
 
 
 def shown(uri: str, made: dict) -> lance.LanceDataset:
-    """Commit the table as the rewrite will leave it, beside the line of versions."""
-    change = LanceOperation.Update(
-        removed_fragment_ids=[old["id"] for old in made["original_fragments"]],
-        updated_fragments=[],
-        new_fragments=described(made["new_fragments"]),
-    )
+    """Commit what the rewrite made as rows of their own, beside the line of versions."""
+    own = {"row_id_meta": None, "created_at_version_meta": None, "last_updated_at_version_meta": None}
+    change = LanceOperation.Append(described([new | own for new in made["new_fragments"]]))
     dataset = open_fresh(uri)
     beside = lance.LanceDataset.commit(dataset, change, read_version=dataset.version, detached=True, max_retries=5)
     return open_fresh(uri, beside.version)
 
 
-def built(dataset: lance.LanceDataset) -> lance.Index:
-    """Build the index in two pieces, as two workers would."""
-    numbers = [fragment.fragment_id for fragment in dataset.get_fragments()]
+def built(dataset: lance.LanceDataset, made: dict) -> lance.Index:
+    """Build the index in two pieces, as two workers would, over what will be there after the rewrite."""
+    gone = {old["id"] for old in made["original_fragments"]}
+    numbers = [fragment.fragment_id for fragment in dataset.get_fragments() if fragment.fragment_id not in gone]
     pieces = [
         dataset.create_index_uncommitted("id", "BTREE", name="by_id", fragment_ids=some, replace=True)
         for some in (numbers[:1], numbers[1:])
@@ -113,16 +111,17 @@ RIGHT = {letter: [] if letter in "bf" else [letter] for letter in LETTERS}
 def test_a_version_beside_the_line_moves_nothing_and_can_be_built_on(uri):
     before = open_fresh(uri).version
 
-    state = shown(uri, rewritten(uri))
+    made = rewritten(uri)
+    state = shown(uri, made)
 
     assert (open_fresh(uri).version, numbers_of(uri)) == (before, [0, 1, 2, 3])
-    assert [fragment.fragment_id for fragment in state.get_fragments()] == [0, 3, NUMBER]
-    assert sorted(built(state).fragment_ids) == [0, 3, NUMBER]
+    assert [fragment.fragment_id for fragment in state.get_fragments()] == [0, 1, 2, 3, NUMBER]
+    assert sorted(built(state, made).fragment_ids) == [0, 3, NUMBER]
 
 
 def test_a_rewrite_keeps_its_numbers_and_a_btree_built_on_them_before_is_right(uri, table):
     made = rewritten(uri)
-    segment = built(shown(uri, made))
+    segment = built(shown(uri, made), made)
     append(uri, table, "mn")
 
     commit_rewrite(uri, made)
@@ -142,7 +141,7 @@ def test_a_rewrite_keeps_its_numbers_and_a_btree_built_on_them_before_is_right(u
 
 def test_a_row_deleted_in_a_fragment_that_stays_is_not_found_by_what_was_built_before(uri, table):
     made = rewritten(uri)
-    segment = built(shown(uri, made))
+    segment = built(shown(uri, made), made)
     open_fresh(uri).delete("id = 'k'")
 
     commit_rewrite(uri, made)
@@ -156,7 +155,7 @@ def test_entries_for_a_number_that_was_passed_over_are_never_asked_for(table):
     table.create("abcd", "efg", "hij", "kl").create_scalar_index("id", "BTREE", name="by_id")
     given_up, kept = rewritten(table.uri, (2, 3), NUMBER), rewritten(table.uri, (0, 1), NUMBER + 1)
     both = {side: given_up[side] + kept[side] for side in ("original_fragments", "new_fragments")}
-    segment = built(shown(table.uri, both))
+    segment = built(shown(table.uri, both), both)
 
     commit_rewrite(table.uri, kept)
     commit_index(table.uri, table, segment, {NUMBER + 1})
@@ -174,7 +173,8 @@ def test_entries_for_a_number_that_was_passed_over_are_never_asked_for(table):
 def test_an_index_for_a_number_that_a_later_fragment_gets_answers_wrongly(table):
     """Why every number has to be passed over or taken before the index is committed."""
     table.create("ab", "cd").create_scalar_index("id", "BTREE", name="by_id")
-    segment = built(shown(table.uri, rewritten(table.uri, (0, 1), 2)))
+    made = rewritten(table.uri, (0, 1), 2)
+    segment = built(shown(table.uri, made), made)
 
     commit_index(table.uri, table, segment, {2})
     append(table.uri, table, "xy")

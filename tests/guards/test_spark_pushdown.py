@@ -14,12 +14,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 @pytest.fixture
 def spark() -> Any:
-    import os
+    from support.spark_session import process_session
 
-    from omnigraph.engine.choice import EngineChoice, EngineName
-    from omnigraph.engine.spark.session import open_session
-
-    session = open_session(EngineChoice(engine=EngineName.SPARK), os.environ, {})
+    session = process_session()
     before = session.conf.get("spark.sql.python.filterPushdown.enabled")
     session.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     yield session

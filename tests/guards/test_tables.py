@@ -11,6 +11,7 @@ import sys
 import lance
 import pyarrow as pa
 import pytest
+from lance.dataset import serialize_row_addrs
 
 
 def test_new_table_has_stable_row_ids_and_format_2_2(table):
@@ -34,6 +35,30 @@ def test_append_keeps_stable_row_ids_and_format_without_being_told(table):
     assert table.open().has_stable_row_ids
     assert table.open().data_storage_version == "2.2"
     assert table.row_ids() == {"a": 0, "b": 1}
+
+
+def test_a_scan_can_be_told_the_row_ids_that_it_is_to_return(table):
+    """Also where row ids and addresses have nothing to do with each other any more; what is gone is left out."""
+    table.create("a", "b", "c", "d")
+    dataset = table.open()
+    dataset.update({"note": "'changed'"}, where="id = 'b'")
+    dataset.delete("id = 'c'")
+    dataset.optimize.compact_files()
+    row_ids = table.row_ids()
+    wanted = [row_ids["b"], row_ids["d"], 2, 10**9]
+
+    found = (
+        table.open()
+        .scanner(columns=["id"], with_row_id=True, row_addr_allowlist=serialize_row_addrs(wanted))
+        .to_table()
+    )
+
+    assert dict(zip(found["id"].to_pylist(), found["_rowid"].to_pylist(), strict=True)) == {
+        "b": row_ids["b"],
+        "d": row_ids["d"],
+    }
+    nothing = table.open().scanner(columns=["id"], row_addr_allowlist=serialize_row_addrs([])).to_table()
+    assert nothing.num_rows == 0
 
 
 def test_row_id_survives_upsert_and_compaction(table):

@@ -135,7 +135,7 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> E
 
     # As if the tables were too large for one worker.
     monkeypatch.setattr("omnigraph.engine.spark.engine.LONE_ROWS_MAX", 0)
-    return SparkEngine(open_session(EngineChoice(engine=EngineName.SPARK), os.environ, {}))
+    return SparkEngine(open_session(EngineChoice(engine=EngineName.SPARK), os.environ), {})
 
 
 def test_every_broken_rule_is_named_once(graph: Graph, engine: Engine) -> None:

@@ -5,18 +5,16 @@
 DIRECTORY gets the files below `out`, and the checkpoint. `follow` goes on until it is killed.
 """
 
-import os
 import sys
 from typing import Any
 
-from omnigraph.engine.choice import EngineChoice, EngineName, SparkAddress
-from omnigraph.engine.spark.session import open_session
 from omnigraph.spark import register
 
 
 def main(uri: str, url: str, directory: str, step: str) -> None:
-    address = SparkAddress(url=url, is_remote=url.startswith("sc://"), setting="the test")
-    spark = open_session(EngineChoice(engine=EngineName.SPARK, session=address), os.environ, {})
+    from spark_session import program_session  # beside this program
+
+    spark = program_session(url)
     register(spark)
     follow_changes(spark, uri, directory, until_head=step == "once")
 

@@ -6,18 +6,16 @@ SESSION is a master or `sc://…`. DIRECTORY holds `in/*.json`, the input of the
 the checkpoints; the changes that are followed go there too.
 """
 
-import os
 import sys
 
 import omnigraph
-from omnigraph.engine.choice import EngineChoice, EngineName, SparkAddress
-from omnigraph.engine.spark.session import open_session
 from omnigraph.spark import register
 
 
 def main(uri: str, url: str, directory: str, *steps: str) -> None:
-    address = SparkAddress(url=url, is_remote=url.startswith("sc://"), setting="the test")
-    spark = open_session(EngineChoice(engine=EngineName.SPARK, session=address), os.environ, {})
+    from spark_session import program_session  # beside this program
+
+    spark = program_session(url)
     register(spark)
     people = spark.sql("SELECT concat('p', id) AS name, CAST(id AS INT) AS age FROM range(0, 90, 1, 3)")
     knows = spark.sql("SELECT concat('p', id) AS `from`, concat('p', id + 1) AS `to` FROM range(0, 80, 1, 4)")

@@ -82,7 +82,7 @@ def build_app() -> RootGroup:
         name=PROGRAM,
         summary="Typed property graphs on Lance tables, with atomic commits, branches and time travel.",
         members=members,
-        aliases={},
+        aliases={row.alias: row.name for row in CAPABILITIES if row.alias and row.group is None},
     )
 
 

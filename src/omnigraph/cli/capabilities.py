@@ -101,6 +101,8 @@ CAPABILITIES = (
         accepts=frozenset({AddressFlag.STORE, AddressFlag.PROFILE}),
     ),
     Capability(words="schema apply", command_class=CommandClass.ANY, accepts=_WRITE),
+    Capability(words="lint", command_class=CommandClass.DIRECT, accepts=_MAINTENANCE, alias="check"),
+    Capability(words="fmt", command_class=CommandClass.LOCAL),
     Capability(words="branch create", command_class=CommandClass.ANY, accepts=_WRITE),
     Capability(words="branch list", command_class=CommandClass.ANY, accepts=_READ),
     Capability(words="branch merge", command_class=CommandClass.ANY, accepts=_WRITE, is_bulk=True),

@@ -65,13 +65,13 @@ def _engine(flags: GlobalFlags, environ: Mapping[str, str], config: OperatorConf
 def _session(flags: GlobalFlags, environ: Mapping[str, str], config: OperatorConfig) -> SparkAddress | None:
     named = (("--spark-remote", flags.spark_remote, True), ("--spark-master", flags.spark_master, False))
     configured = (("spark.remote", config.spark.remote, True), ("spark.master", config.spark.master, False))
-    return _first(named) or session_from_environment(environ) or _first(configured)
+    return _first(named) or session_from_environment(environ) or _first(configured, is_ambient=True)
 
 
-def _first(candidates: Iterable[tuple[str, str | None, bool]]) -> SparkAddress | None:
+def _first(candidates: Iterable[tuple[str, str | None, bool]], *, is_ambient: bool = False) -> SparkAddress | None:
     for setting, url, is_remote in candidates:
         if url:
-            return SparkAddress(url=url, is_remote=is_remote, setting=setting)
+            return SparkAddress(url=url, is_remote=is_remote, setting=setting, is_ambient=is_ambient)
     return None
 
 

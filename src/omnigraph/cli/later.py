@@ -1,11 +1,9 @@
 """Words of the wider product that this version does not have, so that nobody is sent to the wrong command instead."""
 
 _INSTEAD = {
-    "query": "Read rows with `omnigraph export`, or from Python.",
+    "query": "Check queries with `omnigraph lint`; read rows with `omnigraph export`, or from Python.",
     "mutate": "Write records with `omnigraph load`, or change single entities from Python.",
     "ingest": "Load records with `omnigraph load`.",
-    "lint": "Check a schema against a graph with `omnigraph schema plan`.",
-    "fmt": "",
     "shell": "",
     "serve": "Address the storage of a graph with --store <uri>.",
     "server": "Address the storage of a graph with --store <uri>.",
@@ -19,7 +17,7 @@ _INSTEAD = {
     "blob": "Read blobs from Python.",
     "mcp": "",
 }
-_OLD_SPELLINGS = {"read": "query", "change": "mutate", "check": "lint"}
+_OLD_SPELLINGS = {"read": "query", "change": "mutate"}
 
 
 def not_in_this_version(word: str) -> str | None:

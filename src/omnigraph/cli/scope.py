@@ -30,8 +30,8 @@ class StorageTarget:
         return "direct, local" if self.is_local else "direct, remote"
 
 
-def resolve_storage(invocation: Invocation) -> StorageTarget:
-    """Find the storage this run works on, or refuse with exit code 2."""
+def resolve_storage(invocation: Invocation, *, otherwise: str = "") -> StorageTarget:
+    """Find the storage this run works on, or refuse with exit code 2; `otherwise` says what would do without one."""
     command = invocation.command
     # A broken operator config stops the run even when the line has an address: it also holds actor and engine.
     config = invocation.config
@@ -40,7 +40,7 @@ def resolve_storage(invocation: Invocation) -> StorageTarget:
     if binding is None:
         raise command.addressing_error(
             f"`{command.typed}`: no graph addressed. Give its address as the last argument or with --store <uri>, "
-            f"give --server <name|url> or --profile <name>, or put a default into '{config.path}'."
+            f"give --server <name|url> or --profile <name>, or put a default into '{config.path}'.{otherwise}"
         )
     _refuse_unfit(command, binding)
     if invocation.flags.cluster_graph and binding.kind is not ScopeKind.CLUSTER:

@@ -14,6 +14,32 @@ from omnigraph.errors import Usage
 ENGINE_VARIABLE = "OMNIGRAPH_ENGINE"
 SPARK_MIN_BYTES_VARIABLE = "OMNIGRAPH_SPARK_MIN_BYTES"
 SPARK_MIN_BYTES = 32 << 20
+"""From where on a session that is there is worth its jobs."""
+
+
+class Work(StrEnum):
+    """Kinds of bulk work, as far as they differ in how long so many bytes take."""
+
+    LOAD = "load"
+    EXPORT = "export"
+    EMBED = "embed"
+    MERGE = "merge"
+    OPTIMIZE = "optimize"
+    VERIFY = "verify"
+    CLEANUP = "cleanup"
+
+
+OWN_SESSION_MIN_BYTES = {
+    Work.LOAD: 1 << 30,
+    Work.EXPORT: 4 << 30,
+    Work.EMBED: 1 << 30,
+    Work.MERGE: 1 << 30,
+    Work.OPTIMIZE: 4 << 30,
+    Work.VERIFY: 8 << 30,
+    Work.CLEANUP: 1 << 40,
+}
+"""From where on it pays to start Spark on this machine for one piece of work and stop it again: the start takes at most
+a fifth of what the work takes here."""
 
 
 class EngineName(StrEnum):
@@ -31,6 +57,8 @@ class SparkAddress:
     url: str
     is_remote: bool
     setting: str
+    is_ambient: bool = False
+    """Whether it is named for all commands, by the environment or a configuration, and not for this one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +71,8 @@ class EngineChoice:
     conf: Mapping[str, str] = field(default_factory=dict)
     has_ui: bool = False
     """Whether a local session keeps its web page."""
-    spark_min_bytes: int = SPARK_MIN_BYTES
+    spark_min_bytes: int | None = None
+    """From which size on work is Spark's, whether a session is there or has to be started, if somebody said so."""
     shows_log: bool = False
     """Whether a local session may write its log to stderr instead of a file."""
 
@@ -60,18 +89,32 @@ class EngineChoice:
             spark_min_bytes=spark_min_bytes(environ),
         )
 
-    def decide(self, size_bytes: int | None) -> "Decision":
-        """Weigh the choice against the planned work; a size of None is unknown and counts as small."""
+    @property
+    def session_min_bytes(self) -> int:
+        """From which size on work is Spark's where a session is there."""
+        return SPARK_MIN_BYTES if self.spark_min_bytes is None else self.spark_min_bytes
+
+    def decide(self, work: Work, size_bytes: int | None, *, has_session: bool = False) -> "Decision":
+        """Weigh the choice against the planned work; a size of None is unknown and counts as small.
+
+        `has_session` tells that the calling process has a session of its own.
+        """
         if self.engine is not EngineName.AUTO:
             return Decision(engine=self.engine, reason=f"{self.setting} {self.engine}", is_forced=True)
-        if self.session is not None:
+        if self.session is not None and not self.session.is_ambient:
             return Decision(engine=EngineName.SPARK, reason=f"{self.session.setting} is set", is_forced=True)
         if size_bytes is None:
             return Decision(engine=EngineName.LOCAL, reason="input of unknown size")
-        limit = spell_bytes(self.spark_min_bytes)
-        if size_bytes < self.spark_min_bytes:
-            return Decision(engine=EngineName.LOCAL, reason=f"{spell_bytes(size_bytes)}, below {limit}")
-        return Decision(engine=EngineName.SPARK, reason=f"{spell_bytes(size_bytes)}, at least {limit}")
+        size, least = spell_bytes(size_bytes), self.session_min_bytes
+        if size_bytes < least:
+            return Decision(engine=EngineName.LOCAL, reason=f"{size}, below {spell_bytes(least)}")
+        if self.session is None and not has_session and self.spark_min_bytes is None:
+            least = max(least, OWN_SESSION_MIN_BYTES[work])
+            if size_bytes < least:
+                reason = f"{size}, below {spell_bytes(least)}, from where on it pays to start Spark"
+                return Decision(engine=EngineName.LOCAL, reason=reason)
+        reason = f"{size}, at least {spell_bytes(least)}"
+        return Decision(engine=EngineName.SPARK, reason=reason, is_forced=self.session is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,19 +136,19 @@ def read_engine_name(text: str, setting: str) -> EngineName:
 def session_from_environment(environ: Mapping[str, str]) -> SparkAddress | None:
     """Return the session that the environment names, the strongest variable first."""
     if url := environ.get("OMNIGRAPH_SPARK_REMOTE"):
-        return SparkAddress(url=url, is_remote=True, setting="$OMNIGRAPH_SPARK_REMOTE")
+        return SparkAddress(url=url, is_remote=True, setting="$OMNIGRAPH_SPARK_REMOTE", is_ambient=True)
     if url := environ.get("SPARK_REMOTE"):
-        return SparkAddress(url=url, is_remote=True, setting="$SPARK_REMOTE")
+        return SparkAddress(url=url, is_remote=True, setting="$SPARK_REMOTE", is_ambient=True)
     if url := environ.get("OMNIGRAPH_SPARK_MASTER"):
-        return SparkAddress(url=url, is_remote=False, setting="$OMNIGRAPH_SPARK_MASTER")
+        return SparkAddress(url=url, is_remote=False, setting="$OMNIGRAPH_SPARK_MASTER", is_ambient=True)
     return None
 
 
-def spark_min_bytes(environ: Mapping[str, str]) -> int:
-    """Return from which size on `auto` means Spark."""
+def spark_min_bytes(environ: Mapping[str, str]) -> int | None:
+    """Return from which size on `auto` means Spark, if the environment says so."""
     text = environ.get(SPARK_MIN_BYTES_VARIABLE)
     if not text:
-        return SPARK_MIN_BYTES
+        return None
     if not text.isdecimal():
         raise Usage(f"${SPARK_MIN_BYTES_VARIABLE} is `{text}`; it is a number of bytes.")
     return int(text)

@@ -1,17 +1,24 @@
 """From a decision to an engine that runs."""
 
 import os
+import sys
 from collections.abc import Mapping
 
 from omnigraph.base.endings import attempt
 from omnigraph.base.events import EngineChosen, Events, Noted, phase
-from omnigraph.engine.choice import Decision, EngineChoice, EngineName
+from omnigraph.engine.choice import Decision, EngineChoice, EngineName, Work
 from omnigraph.engine.interface import Engine
 from omnigraph.errors import EngineUnavailable
 
 
+def decide(choice: EngineChoice, work: Work, size_bytes: int | None) -> Decision:
+    """Weigh a choice against planned work, and against a session that the caller has; starts nothing."""
+    return choice.decide(work, size_bytes, has_session=_has_session())
+
+
 def open_engine(
     choice: EngineChoice,
+    work: Work,
     size_bytes: int | None,
     *,
     local: Engine,
@@ -23,7 +30,7 @@ def open_engine(
     Spark that was asked for and cannot start is an error. Spark that only the size asked for is replaced by the local
     engine, with a note that says why. `worker_environment` reaches the workers and is never shown: it may hold keys.
     """
-    engine, reason = _opened(choice, choice.decide(size_bytes), local, worker_environment, events)
+    engine, reason = _opened(choice, decide(choice, work, size_bytes), local, worker_environment, events)
     events(EngineChosen(engine=engine.name, reason=reason))
     return engine, reason
 
@@ -52,6 +59,15 @@ def _opened(
         return local, f"{decision.reason}, but Spark is not available"
 
 
+def _has_session() -> bool:
+    """Whether this process has a session; one that never imported PySpark has none, and need not import it now."""
+    if "pyspark.sql" not in sys.modules:
+        return False
+    from omnigraph.engine.spark.active import has_active_session
+
+    return has_active_session()
+
+
 def _starting(choice: EngineChoice) -> str:
     is_remote = choice.session is not None and choice.session.is_remote
     return "connecting to Spark" if is_remote else "starting Spark"
@@ -70,4 +86,4 @@ def _spark(choice: EngineChoice, decision: Decision, worker_environment: Mapping
     from omnigraph.engine.spark.engine import SparkEngine
     from omnigraph.engine.spark.session import open_session
 
-    return SparkEngine(open_session(choice, os.environ, worker_environment))
+    return SparkEngine(open_session(choice, os.environ), worker_environment)

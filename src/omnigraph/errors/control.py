@@ -17,3 +17,11 @@ class DoctorFailed(OmniError):
     kind = "doctor_failed"
     http_status = None
     code = None
+
+
+class LintFailed(OmniError):
+    """Some query does not parse or does not fit the schema; the result lists each with its code."""
+
+    kind = "lint_failed"
+    http_status = None
+    code = None

@@ -72,6 +72,25 @@ class ParseError(RequestError):
     kind = "parse_error"
 
 
+class QueryTypeError(RequestError):
+    """A query does not fit the schema; the message starts with its code (`T1` to `T31`) and shows the place."""
+
+    kind = "type_error"
+
+
+class ParamError(RequestError):
+    """A parameter of a query is missing, unknown or of another type; details have `param` and the `expected` type."""
+
+    kind = "param_error"
+
+
+class MixedMutation(RequestError):
+    """One query inserts or updates and also deletes; run two queries, or use a branch and merge it."""
+
+    kind = "mixed_mutation"
+    retry = Retry.AFTER_CHANGE
+
+
 class InvalidRecord(RequestError):
     """Records of a load are wrong; nothing was loaded."""
 

@@ -50,27 +50,33 @@ def _parse_error(source: SourceText, problems: list[Problem]) -> ParseError:
         source=source.name,
         line=first.line,
         column=first.column,
-        span=_span_document(first),
+        span=span_document(first),
         errors=[
-            {"line": place.line, "column": place.column, "span": _span_document(place), "message": problem.message}
+            {"line": place.line, "column": place.column, "span": span_document(place), "message": problem.message}
             for problem, place in zip(problems, places, strict=True)
         ],
     )
 
 
-def _span_document(place: Place) -> dict[str, int]:
+def span_document(place: Place) -> dict[str, int]:
+    """Spell a place for programs: offsets in bytes of UTF-8."""
     return {"start": place.byte_start, "end": place.byte_end}
 
 
 def _show(source: SourceText, problem: Problem, place: Place) -> str:
+    return f"{source.name}:{place.line}:{place.column}: {problem.message}\n{excerpt(source, problem.span, place)}"
+
+
+def excerpt(source: SourceText, span: Span, place: Place) -> str:
+    """Return the line of a mistake, and below it a line with carets under the mistake."""
     line = source.lines[place.line - 1].removesuffix("\r")
     offset = place.column - 1
     # A generated schema may be one endless line; a window around the mistake is enough to find it.
     window_start = max(0, offset - _EXCERPT_WIDTH_MAX // 2) if len(line) > _EXCERPT_WIDTH_MAX else 0
     window = line[window_start : window_start + _EXCERPT_WIDTH_MAX]
     before = window[: offset - window_start]
-    underlined = window[len(before) : len(before) + problem.span.end - problem.span.start]
+    underlined = window[len(before) : len(before) + span.end - span.start]
     # Tabs are repeated, so that the caret stands under the mistake at any tab width.
     indent = "".join("\t" if letter == "\t" else " " for letter in before)
     carets = "^" * max(1, len(underlined))
-    return f"{source.name}:{place.line}:{place.column}: {problem.message}\n  {window}\n  {indent}{carets}"
+    return f"  {window}\n  {indent}{carets}"

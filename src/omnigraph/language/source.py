@@ -5,6 +5,7 @@ programs read UTF-8 bytes; both are worked out here, and only when a problem is 
 """
 
 from bisect import bisect_right
+from dataclasses import field
 from functools import cached_property
 from itertools import accumulate
 
@@ -19,6 +20,17 @@ class Span:
 
     start: int
     end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Name:
+    """An identifier or enum value where it was written."""
+
+    text: str
+    span: Span = field(compare=False, repr=False)
+
+    def __str__(self) -> str:
+        return self.text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

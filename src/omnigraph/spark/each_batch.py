@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from omnigraph.spark.source import register
+from omnigraph.spark.registration import register
 
 
 class EachBatch:

@@ -23,6 +23,7 @@ from omnigraph.manifest.commits import Commit
 from omnigraph.spark.feed import FeedOptions, advising_readers
 from omnigraph.spark.feed_rows import fitted, records_of, rows_of, type_schema
 from omnigraph.spark.offsets import Beginning, Offset, stretch
+from omnigraph.spark.telling import sentence_first
 from omnigraph.writes.context import GraphContext
 
 _IDLE_SECONDS = 0.2
@@ -99,6 +100,7 @@ class _ChangesReader:
                         yield from fitted(rows, self._schema).combine_chunks().to_batches()
 
 
+@sentence_first("partitions", "read")
 class ChangesReader(_ChangesReader, DataSourceReader):
     """Reads the changes between two commits, both included, as a frame."""
 
@@ -115,6 +117,7 @@ class ChangesReader(_ChangesReader, DataSourceReader):
             return self._plan(list(self._blocks(feed, line))) or [ChangesPartition(())]
 
 
+@sentence_first("initialOffset", "latestOffset", "partitions", "read")
 class ChangesStream(_ChangesReader, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Follows a branch; every batch is the changes of some whole commits."""
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from omnigraph.catalog.model import EdgeType
 from omnigraph.reads.snapshot import Snapshot
-from omnigraph.spark.source import register
+from omnigraph.spark.registration import register
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

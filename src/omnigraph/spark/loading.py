@@ -1,12 +1,11 @@
 """Spark data frames as the input of a load."""
 
-import os
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 from omnigraph.engine.spark.engine import SparkEngine
-from omnigraph.engine.spark.session import prepare_workers
+from omnigraph.engine.spark.session import OpenSession
 from omnigraph.errors import Usage
 from omnigraph.pipeline.load.bulk.partitions import keep_partition
 from omnigraph.pipeline.load.frames import FrameInput
@@ -17,8 +16,7 @@ def frame_input(frame: Any, type_name: str, columns: ColumnMap, *, worker_enviro
     """Take a frame as the rows of one type, to be computed once on the workers of its own session."""
     if frame.isStreaming:
         raise Usage('A streaming frame never ends; write it with .writeStream.format("omnigraph").')
-    prepare_workers(frame.sparkSession, os.environ, worker_environment)
-    engine = SparkEngine(frame.sparkSession)
+    engine = SparkEngine(OpenSession.beside(frame.sparkSession), worker_environment)
     return FrameInput(
         type_name=type_name,
         columns=columns,

@@ -20,14 +20,11 @@ from omnigraph.spark.feed_reader import ChangesReader, ChangesStream
 from omnigraph.spark.options import CHANGES_EITHER, CHANGES_FRAME, CHANGES_STREAM, STREAM, WRITE, Options
 from omnigraph.spark.selection import TypeSelection
 from omnigraph.spark.streaming import BatchNaming, BatchWriter, StreamSink
+from omnigraph.spark.telling import sentence_first
 from omnigraph.spark.writing import FrameWriter, WriteOptions
 
 
-def register(spark: Any) -> None:
-    """Make `spark.read.format("omnigraph")` known to a session."""
-    spark.dataSource.register(OmniGraphSource)
-
-
+@sentence_first("schema", "reader", "writer", "streamWriter")  # not `streamReader`: behind it, Spark fails by itself
 class OmniGraphSource(DataSource):
     """Reads and writes one type of a graph; `options` has the names that each of them takes.
 
@@ -111,6 +108,7 @@ class FragmentsPartition(InputPartition):
         self.fragment_ids = fragment_ids
 
 
+@sentence_first("partitions", "read")
 class TypeReader(DataSourceReader):
     """Plans partitions by fragments and reads them with Lance."""
 

@@ -18,6 +18,7 @@ from omnigraph.pipeline.load.bulk.partitions import keep_partition
 from omnigraph.pipeline.load.frames import FrameLoad
 from omnigraph.pipeline.load.once import StreamBatch
 from omnigraph.spark.options import Options
+from omnigraph.spark.telling import sentence_first
 from omnigraph.spark.writing import PartitionMessage, WriteOptions, kept_partitions, naming_records, partition_number
 
 _SUM_SPACE = 1 << 64
@@ -91,6 +92,7 @@ class _Batches:
             first.load.abandon(self._options.context().store)
 
 
+@sentence_first("write", "commit", "abort")
 class StreamSink(_Batches, DataSourceStreamArrowWriter):
     """Writes micro-batches as commits."""
 
@@ -104,6 +106,7 @@ class StreamSink(_Batches, DataSourceStreamArrowWriter):
         self._abort(messages)
 
 
+@sentence_first("write", "commit", "abort")
 class BatchWriter(_Batches, DataSourceArrowWriter):
     """Writes a frame as a batch whose number is known, as inside `foreachBatch`."""
 

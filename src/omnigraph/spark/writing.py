@@ -22,6 +22,7 @@ from omnigraph.pipeline.load.bulk.partitions import PartitionKept, keep_partitio
 from omnigraph.pipeline.load.frames import FrameLoad
 from omnigraph.pipeline.load.writer import LoadMode
 from omnigraph.spark.options import Options
+from omnigraph.spark.telling import sentence_first
 from omnigraph.storage.store import GraphStore
 from omnigraph.writes.context import GraphContext
 
@@ -112,6 +113,7 @@ class PartitionMessage(WriterCommitMessage):
     kept: PartitionKept
 
 
+@sentence_first("write", "commit", "abort")
 class FrameWriter(DataSourceArrowWriter):
     """Writes a frame as one commit."""
 

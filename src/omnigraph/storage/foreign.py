@@ -1,15 +1,18 @@
 """Lance datasets that are not tables of a graph: input that somebody hands in, output that somebody asked for."""
 
+import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from omnigraph.storage.keyed import DATA_STORAGE_VERSION
-from omnigraph.storage.lance_errors import LanceFailure, classify, lance_failures, translated
+from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.settings import StoreSettings
-from omnigraph.storage.uris import GraphRoot
+from omnigraph.storage.uris import GraphRoot, is_bucket_uri
 
 
 class ForeignDataset:
@@ -45,22 +48,46 @@ class ForeignDataset:
         return translated(doing=f"reading {self._uri}", uri=self._uri)
 
 
-def write_foreign_dataset(uri: str, rows: Callable[[], pa.RecordBatchReader]) -> None:
-    """Write rows as a dataset with plain columns; a repeated task puts the same rows on top of its own."""
-    import lance
+def write_foreign_files(uri: str, rows: pa.RecordBatchReader) -> tuple[str, ...]:
+    """Write rows as data files of a dataset that does not exist yet; return what its commit needs to know of them.
 
-    def write(mode: str) -> None:
-        lance.write_dataset(
-            rows(), uri, mode=mode, data_storage_version=DATA_STORAGE_VERSION, storage_options=_options(uri, None)
-        )
+    Any number of workers may do so for one dataset, and a repeated task writes files of other names.
+    """
+    from lance.fragment import write_fragments
 
     with translated(doing=f"writing {uri}", uri=uri):
-        try:
-            write("create")
-        except lance_failures() as error:
-            if classify(error) is not LanceFailure.EXISTS:
-                raise
-            write("overwrite")
+        written = write_fragments(
+            rows, uri, mode="create", data_storage_version=DATA_STORAGE_VERSION, storage_options=_options(uri, None)
+        )
+    return tuple(json.dumps(fragment.to_json()) for fragment in written)
+
+
+def commit_foreign_dataset(uri: str, schema: pa.Schema, fragments: Sequence[str]) -> None:
+    """Make a dataset of plain columns out of files that were written for it, with the rows in their order.
+
+    Files of attempts that do not count are removed where that is a matter of a directory; in a bucket they stay, and
+    no reader looks at them.
+    """
+    import lance
+    from lance.fragment import FragmentMetadata
+
+    options = _options(uri, None)
+    with translated(doing=f"writing {uri}", uri=uri):
+        if not fragments:
+            lance.write_dataset(
+                schema.empty_table(), uri, data_storage_version=DATA_STORAGE_VERSION, storage_options=options
+            )
+            return
+        # Every worker counts its own files from 0.
+        described = [
+            replace(FragmentMetadata.from_json(fragment), id=number) for number, fragment in enumerate(fragments)
+        ]
+        lance.LanceDataset.commit(uri, lance.LanceOperation.Overwrite(schema, described), storage_options=options)
+    if not is_bucket_uri(uri):
+        counted = {file.path for fragment in described for file in fragment.files}
+        for path in Path(uri, "data").iterdir():
+            if path.name not in counted:
+                path.unlink()
 
 
 def _options(uri: str, storage_options: Mapping[str, str] | None) -> dict[str, str] | None:

@@ -7,7 +7,7 @@ the main line, so nothing above this module ever sees a Lance URI or passes a da
 
 import logging
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
 from pathlib import Path
@@ -42,6 +42,8 @@ _SORT_BYTES_MAX = 256 * 2**20
 _CHUNK_BYTES = 64 * 2**20
 _LOOKUP_BY_FILTER_MAX = 2_000
 """Up to this many values a lookup goes through the scalar index as an IN list; above, one column scan is cheaper."""
+_MATCHED_AT_ONCE_ROWS = 1 << 19
+"""Every comparison with a set of values hashes the set first, so it should have many rows to compare."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,12 +161,14 @@ class Table:
         *,
         where: Any = None,
         limit: int | None = None,
+        offset: int | None = None,
         with_row_ids: bool = False,
         with_row_addresses: bool = False,
         fragment_ids: Sequence[int] | None = None,
+        row_ids: pa.Array | None = None,
         insists_on_index: bool = False,
     ) -> pa.RecordBatchReader:
-        """Stream rows, of all fragments or of some; blobs come as plain binary.
+        """Stream rows, of all fragments or of some, all or those with some row ids, `limit` of them behind `offset`.
 
         `where` is a filter as `filters.py` spells it, or an Arrow expression.
         An index is derived state: where one cannot be read, the rows are looked through without it, unless the caller
@@ -176,10 +180,12 @@ class Table:
             "columns": list(columns) if columns is not None else None,
             "filter": where,
             "limit": limit,
+            "offset": offset,
             "with_row_id": with_row_ids,
             "with_row_address": with_row_addresses,
             "fragments": fragments if fragment_ids is not None else None,
             "blob_handling": "all_binary",
+            "row_addr_allowlist": None if row_ids is None else _serialized(row_ids),
         }
         reader = self._reader(options)
         may_use_index = where is not None and not insists_on_index
@@ -255,22 +261,15 @@ class Table:
 
     def _matching_row_ids(self, column: str, wanted: pa.Array) -> pa.Array:
         wanted = _one_zero(wanted)
-        found = [
-            batch.filter(pc.is_in(_one_zero(batch[column]), value_set=wanted))[ROW_ID]
-            for batch in self.scan([column], with_row_ids=True)
-        ]
-        return pa.concat_arrays(found) if found else pa.array([], pa.uint64())
+        found = [pa.array([], pa.uint64())]
+        for rows in _grouped(self.scan([column], with_row_ids=True), _MATCHED_AT_ONCE_ROWS):
+            values = _one_zero(rows[column].combine_chunks())
+            found.append(rows[ROW_ID].combine_chunks().filter(pc.is_in(values, value_set=wanted)))
+        return pa.concat_arrays(found)
 
     def take(self, row_ids: pa.Array, columns: Sequence[str]) -> pa.Table:
         """Return the rows with these row ids, in no particular order, with row ids and addresses."""
-        if len(row_ids) == 0:
-            return self.read(columns, where="false", with_row_ids=True, with_row_addresses=True)
-        pieces = []
-        for start in range(0, len(row_ids), 100_000):
-            ids = row_ids.slice(start, 100_000).to_pylist()
-            where = f"{ROW_ID} IN ({', '.join(map(str, ids))})"
-            pieces.append(self.read(columns, where=where, with_row_ids=True, with_row_addresses=True))
-        return pa.concat_tables(pieces)
+        return self.scan(columns, with_row_ids=True, with_row_addresses=True, row_ids=row_ids).read_all()
 
     def _reader(self, options: Mapping[str, Any]) -> pa.RecordBatchReader:
         with self._reading():
@@ -308,6 +307,27 @@ class Table:
 
     def _reading(self) -> Any:
         return translated(doing=f"reading {self.address.path} version {self.version}", uri=self.address.path)
+
+
+def _serialized(row_ids: pa.Array) -> bytes:
+    """Spell a set of row ids as scans take it: spelled as a filter, a hundred thousand take a second to parse."""
+    from lance.dataset import serialize_row_addrs
+
+    return bytes(serialize_row_addrs(row_ids.to_pylist()))
+
+
+def _grouped(batches: Iterable[pa.RecordBatch], rows_max: int) -> Iterator[pa.Table]:
+    """Put batches together until they have so many rows."""
+    group: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        group.append(batch)
+        rows += batch.num_rows
+        if rows >= rows_max:
+            yield pa.Table.from_batches(group)
+            group, rows = [], 0
+    if group:
+        yield pa.Table.from_batches(group)
 
 
 def _one_zero(values: pa.Array) -> pa.Array:

@@ -14,7 +14,7 @@ def without_unchanged(capture: Capture, delta: TableDelta) -> TableDelta:
         return delta
     matched_ids = delta.matched["id"].combine_chunks()
     names = [name for name in capture.table(delta.entity.table_key).schema.names if name != "id"]
-    stored = capture.table(delta.entity.table_key).lookup("id", matched_ids, ["id", *names])
+    stored = capture.table(delta.entity.table_key).take(delta.matched[ROW_ID].combine_chunks(), ["id", *names])
     same = equal_ids(
         rows_among(delta.upserts, matched_ids).select(["id", *names]),
         stored.drop_columns([ROW_ID, ROW_ADDRESS]),

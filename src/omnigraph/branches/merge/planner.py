@@ -17,7 +17,7 @@ from omnigraph.branches.merge.routes import Route, route
 from omnigraph.branches.merge.sides import MergeSides
 from omnigraph.catalog.model import TableKey
 from omnigraph.changes.compare import change_bytes
-from omnigraph.engine.choice import EngineChoice
+from omnigraph.engine.choice import EngineChoice, Work
 from omnigraph.engine.opening import close_at_end, open_engine
 from omnigraph.storage.worker_files import shared_with_workers
 from omnigraph.writes.holding import hold_if_possible, hold_versions
@@ -55,16 +55,17 @@ class MergePlanner:
 
     def _plan(self, sides: MergeSides, routes: Mapping[TableKey, Route]) -> MergePlan:
         context = sides.target.context
-        size_bytes = _size_bytes(sides, routes, limit=self.choice.spark_min_bytes)
+        size_bytes = _size_bytes(sides, routes, limit=self.choice.session_min_bytes)
         engine, self.reason = open_engine(
             self.choice,
+            Work.MERGE,
             size_bytes,
             local=context.engine,
             worker_environment=context.store.settings.environment,
             events=self.events,
         )
         self.engine = engine.name
-        if engine is context.engine and size_bytes < self.choice.spark_min_bytes:
+        if engine is context.engine and size_bytes < self.choice.session_min_bytes:
             with phase(self.events, COMPARING):
                 return plan_in_process(sides, routes, show_values=self.show_values)
         operation_id = ids.new_ulid()

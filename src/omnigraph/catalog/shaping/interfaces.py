@@ -6,7 +6,7 @@ from dataclasses import replace
 from omnigraph.catalog.shape import PropertyShape
 from omnigraph.catalog.shaping.declared import DeclaredProperty, Owner
 from omnigraph.language.problems import Problems
-from omnigraph.language.schema.syntax import Name
+from omnigraph.language.source import Name
 
 InterfaceByName = Mapping[str, tuple[DeclaredProperty, ...]]
 

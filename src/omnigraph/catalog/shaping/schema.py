@@ -12,7 +12,8 @@ from omnigraph.catalog.shaping.declared import DeclaredProperty, Owner
 from omnigraph.catalog.shaping.interfaces import InterfaceByName, add_interface_properties
 from omnigraph.catalog.shaping.properties import check_letter_case, declare_properties
 from omnigraph.language.problems import Problems
-from omnigraph.language.schema.syntax import CardSyntax, EdgeSyntax, InterfaceSyntax, Name, NodeSyntax, SchemaSyntax
+from omnigraph.language.schema.syntax import CardSyntax, EdgeSyntax, InterfaceSyntax, NodeSyntax, SchemaSyntax
+from omnigraph.language.source import Name
 
 _EMBEDDABLE = frozenset({PropertyType(scalar=Scalar.STRING), PropertyType(scalar=Scalar.STRING, nullable=True)})
 

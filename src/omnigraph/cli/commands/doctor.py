@@ -15,7 +15,7 @@ from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.operator_config import operator_home, read_operator_config
 from omnigraph.cli.output import Json, Text
 from omnigraph.cli.params import json_option
-from omnigraph.engine.choice import spark_min_bytes
+from omnigraph.engine.choice import OWN_SESSION_MIN_BYTES, SPARK_MIN_BYTES, Work, spark_min_bytes
 from omnigraph.engine.spark import java
 
 SCRATCH_BYTES_WANTED = 1 << 30
@@ -100,7 +100,12 @@ def _engine(environ: Mapping[str, str]) -> Check:
     has_spark = machine.installed_version("pyspark") is not None and java.missing_java(environ) is None
     if not has_spark:
         return Check(name="engine", found="local for every input: Spark is not available")
-    return Check(name="engine", found=f"spark from {spell_bytes(spark_min_bytes(environ))} of input on, local below")
+    least = spark_min_bytes(environ)
+    if least is not None:
+        return Check(name="engine", found=f"spark from {spell_bytes(least)} of input on, local below")
+    there, own = spell_bytes(SPARK_MIN_BYTES), spell_bytes(OWN_SESSION_MIN_BYTES[Work.LOAD])
+    found = f"spark from {there} of input on where a session is configured, from {own} on otherwise; local below"
+    return Check(name="engine", found=found)
 
 
 def _scratch_space() -> Check:

@@ -1,9 +1,10 @@
 """Tasks and relational steps on a Spark session. DataFrame API only, so that a Spark Connect session serves too."""
 
+import os
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, cast
 
 import pyarrow as pa
@@ -12,9 +13,11 @@ from omnigraph.base import ids
 from omnigraph.engine.interface import Kept, Outcome, Produced, Relation, Relations, Task, Watch
 from omnigraph.engine.local import worker_engine
 from omnigraph.engine.meter import Meter
-from omnigraph.engine.spark.broadcasts import no_broadcasts
+from omnigraph.engine.spark.baggage import Baggage
+from omnigraph.engine.spark.failures import job_cause
 from omnigraph.engine.spark.interrupts import JobGroup, plain_interrupts
 from omnigraph.engine.spark.progress import watching
+from omnigraph.engine.spark.session import OpenSession
 from omnigraph.engine.spark.worker import (
     OUTCOME,
     OUTCOME_TYPE,
@@ -34,16 +37,24 @@ from omnigraph.errors import SparkJobFailed
 LONE_ROWS_MAX = 4 << 20
 """Rows that a statement reads on one worker: a few hundred megabytes of keys, and a fraction of a shuffle's time."""
 
+_SPREAD_PER_SLOT = 4
+"""Groups find their task by a hash; with so many tasks none of them gets most of the groups."""
+
 _CANCELLED = "the Spark job was cancelled and nothing was committed"
 
 
 class SparkEngine:
-    """Runs on one session, which outlives the engine: starting another costs seconds."""
+    """Runs on one session, which outlives the engine: starting another costs seconds.
+
+    `worker_environment` is set on the workers while they run tasks of this engine, and never shown.
+    """
 
     name = "spark"
 
-    def __init__(self, session: Any) -> None:
-        self._session = session
+    def __init__(self, opened: OpenSession, worker_environment: Mapping[str, str]) -> None:
+        self._opened = opened
+        self._session = opened.session
+        self._baggage = Baggage.of(self._session, worker_environment, os.environ)
         self._read: list[tuple[Produced, Any]] = []
         self._kept: list[Any] = []
         self._views: list[str] = []
@@ -51,11 +62,12 @@ class SparkEngine:
     @property
     def slots(self) -> int:
         """What the cluster offers at the moment; a Connect session does not tell, so a few are assumed."""
-        try:
-            return int(self._session.conf.get("spark.default.parallelism"))
-        except Exception:  # noqa: BLE001  # not set, or not known to this kind of session
-            context = getattr(self._session, "_sc", None)
-            return int(context.defaultParallelism) if context is not None else 8
+        with self._opened.in_use():
+            try:
+                return int(self._session.conf.get("spark.default.parallelism"))
+            except Exception:  # noqa: BLE001  # not set, or not known to this kind of session
+                context = getattr(self._session, "_sc", None)
+                return int(context.defaultParallelism) if context is not None else 8
 
     def threads_each(self, tasks: int) -> int:
         """Divide one machine among few tasks; on a cluster, take what Spark reserves for a task; over Connect, one."""
@@ -73,7 +85,7 @@ class SparkEngine:
             with self._query(relations, statement) as frame:
                 return frame.toArrow()
 
-        return cast("pa.Table", self._run_statement(run))
+        return cast("pa.Table", self._run(run))
 
     def keep(self, relations: Relations, statement: str) -> Relation:
         """Give a statement's result a place on the cluster; most of it is worked out when something first asks for it.
@@ -90,7 +102,7 @@ class SparkEngine:
             self._kept.append(frame.persist())
             return frame
 
-        return Kept(self._run_statement(run))
+        return Kept(self._run(run))
 
     def map(
         self,
@@ -107,7 +119,7 @@ class SparkEngine:
         group = JobGroup(self._session)
         meter = Meter.of(watch, weights, tasks=len(packed))
         with watching(self._session, group, meter, is_one_process=self._is_one_process) as reports:
-            runner = TaskRunner(function=function, tasks=packed, reports=reports)
+            runner = self._baggage.over_batches(TaskRunner(function=function, tasks=packed, reports=reports))
             outcomes = self._run(lambda: self._places(len(packed)).mapInArrow(runner, OUTCOME_TYPE).toArrow(), group)
         for outcome in outcomes[OUTCOME].to_pylist():
             yield unpack(outcome)
@@ -127,25 +139,31 @@ class SparkEngine:
         with watching(self._session, group, meter, is_one_process=self._is_one_process) as reports:
 
             def run() -> pa.Table:
+                runner = self._baggage.over_groups(group_runner(function, reports))
                 with self._query(relations, statement) as frame:
-                    return frame.groupBy(by).applyInArrow(group_runner(function, reports), OUTCOME_TYPE).toArrow()
+                    # One worker may have run the statement, and would keep all groups, since they are where it is.
+                    spread = frame.repartition(_SPREAD_PER_SLOT * self.slots, by)
+                    return spread.groupBy(by).applyInArrow(runner, OUTCOME_TYPE).toArrow()
 
-            outcomes = self._run_statement(run, group)
+            outcomes = self._run(run, group)
         for outcome in outcomes[OUTCOME].to_pylist():
             yield unpack(outcome)
 
     def map_partitions(self, frame: Any, function: Callable[[int, Iterator[pa.RecordBatch]], Outcome]) -> list[Outcome]:
-        """Compute a frame of this session once and hand each partition, with its number, to a worker."""
-        outcomes = self._run(lambda: frame.mapInArrow(PartitionRunner(function=function), OUTCOME_TYPE).toArrow())
+        """Compute a frame of the caller's once, in its own session, and hand each partition, numbered, to a worker."""
+        runner = self._baggage.over_batches(PartitionRunner(function=function))
+        group = JobGroup(frame.sparkSession)
+        outcomes = self._run(lambda: frame.mapInArrow(runner, OUTCOME_TYPE).toArrow(), group)
         return [unpack(outcome) for outcome in outcomes[OUTCOME].to_pylist()]
 
     def close(self) -> None:
         """Let go of the relations that the cluster keeps for this engine."""
-        for frame in (*self._kept, *(frame for _, frame in self._read)):
-            frame.unpersist()
-        self._kept.clear()
-        self._read.clear()
-        self._drop(self._views)
+        with self._opened.in_use():
+            for frame in (*self._kept, *(frame for _, frame in self._read)):
+                frame.unpersist()
+            self._kept.clear()
+            self._read.clear()
+            self._drop(self._views)
 
     def _lone(self, relations: SmallRelations, statement: str) -> LoneStatement:
         return LoneStatement(relations=relations, text=statement, threads=self.threads_each(1))
@@ -157,7 +175,7 @@ class SparkEngine:
             nothing = {name: relation.schema.empty_table() for name, relation in small.items()}
             schema = signed_schema(worker_engine(1).sql(nothing, statement).schema)
             reader = LoneReader(statement=self._lone(small, statement), schema=schema)
-            yield self._places(1).mapInArrow(reader, _struct(schema))
+            yield self._places(1).mapInArrow(self._baggage.over_batches(reader), _struct(schema))
             return
         views: list[str] = []
         try:
@@ -166,10 +184,7 @@ class SparkEngine:
             self._drop(views)
 
     def _frame_of(self, relations: Relations, statement: str, views: list[str]) -> Any:
-        """Describe a statement's result and remember the views that it needs.
-
-        They have names that nobody else uses: the session may be the caller's, with views of its own.
-        """
+        """Describe a statement's result and remember the views that it needs, by names that nobody else uses."""
         prefix = f"omnigraph_{ids.new_ulid().lower()}"
         for name, relation in relations.items():
             self._frame(relation).createOrReplaceTempView(f"{prefix}_{name}")
@@ -193,7 +208,7 @@ class SparkEngine:
             if read == relation:
                 return frame
         tasks = tuple(pickle.dumps(task) for task in relation.tasks)
-        reader = RelationReader(read=relation.read, tasks=tasks, schema=schema)
+        reader = self._baggage.over_batches(RelationReader(read=relation.read, tasks=tasks, schema=schema))
         # A statement names a relation many times, and without this its workers would read it as many times.
         frame = self._places(len(tasks)).mapInArrow(reader, _struct(schema)).persist()
         self._read.append((relation, frame))
@@ -209,15 +224,6 @@ class SparkEngine:
         """Return the numbers below `count`, one per partition, so that every task is one Spark task."""
         return self._session.range(0, count, 1, count)
 
-    def _run_statement(self, work: Callable[[], Any], group: JobGroup | None = None) -> Any:
-        """Run the joins of a statement of ours; a frame of the caller's keeps the settings that it was made for."""
-
-        def run() -> Any:
-            with no_broadcasts(self._session):
-                return work()
-
-        return self._run(run, group)
-
     def _run(self, work: Callable[[], Any], group: JobGroup | None = None) -> Any:
         """Run Spark work, cancel it when the caller is interrupted, and translate Spark's failures.
 
@@ -228,7 +234,11 @@ class SparkEngine:
         from pyspark.errors import PySparkException
 
         group = group or JobGroup(self._session)
-        with plain_interrupts(), ThreadPoolExecutor(max_workers=1, thread_name_prefix="omnigraph-spark") as pool:
+        with (
+            self._opened.in_use(),
+            plain_interrupts(),
+            ThreadPoolExecutor(max_workers=1, thread_name_prefix="omnigraph-spark") as pool,
+        ):
             running = pool.submit(group.run, work)
             try:
                 return running.result()
@@ -236,14 +246,15 @@ class SparkEngine:
                 group.cancel()
                 raise KeyboardInterrupt(_CANCELLED) from None
             except (PySparkException, Py4JError) as failure:
-                raise self._failed(failure) from failure
+                text = str(failure)  # while Java, which knows it, can be asked
+                raise self._failed(text) from RuntimeError(text)
 
-    def _failed(self, failure: Exception) -> SparkJobFailed:
-        context = getattr(self._session, "_sc", None)
-        details = {"app_id": context.applicationId} if context is not None else {}
+    def _failed(self, text: str) -> SparkJobFailed:
+        details = {}
+        with suppress(Exception):  # a Connect session does not tell, nor a Java process that is gone
+            details["app_id"] = self._session.sparkContext.applicationId
         return SparkJobFailed(
-            f"The Spark job failed: {_first_cause(str(failure))}. Nothing was committed; run with --debug to see "
-            "the stack trace.",
+            f"The Spark job failed: {job_cause(text)}. Nothing was committed; run with --debug to see the stack trace.",
             **details,
         )
 
@@ -260,13 +271,3 @@ def _struct(schema: pa.Schema) -> Any:
     from pyspark.sql.pandas.types import from_arrow_schema
 
     return from_arrow_schema(schema)
-
-
-def _first_cause(text: str) -> str:
-    """Return the line of a Python traceback, or of Spark's message, that names what went wrong."""
-    lines = [line.strip(" :") for line in text.splitlines() if line.strip()]
-    if len(lines) > 1 and lines[0].startswith("An error occurred while calling"):
-        lines = lines[1:]  # what the bridge to Java says of every failure
-    raised = [line for line in lines if not line.startswith(("at ", "File ", "Traceback", "...")) and ": " in line]
-    cause = raised[-1] if "Traceback (most recent call last)" in text and raised else lines[0] if lines else "no reason"
-    return cause.rstrip(".")

@@ -10,6 +10,9 @@ from omnigraph.base import ids
 
 Result = TypeVar("Result")
 
+_POOL = "spark.scheduler.pool"
+_PROPERTIES = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel", _POOL)
+
 
 class JobGroup:
     """Everything that one piece of work starts on Spark, so that it can be cancelled without touching other jobs."""
@@ -18,14 +21,23 @@ class JobGroup:
         self._session = session
         self._context = getattr(session, "_sc", None)
         self.name = f"omnigraph-{ids.new_ulid()}"
+        # Asked in the thread of the caller, whose pool of a fair scheduler the work belongs to.
+        self._pool = self._context.getLocalProperty(_POOL) if self._context is not None else None
 
     def run(self, work: Callable[[], Result]) -> Result:
         """Do the work; the calling thread is its own and ends with it."""
         if self._context is not None:
+            # A thread of Java serves several of Python where PySpark does not pin them to each other.
+            before = {name: self._context.getLocalProperty(name) for name in _PROPERTIES}
             # Tags would not do: results are collected by another thread of the JVM, which inherits a group only. And
             # tasks must be interrupted, or a cancelled job would wait for them.
             self._context.setJobGroup(self.name, "omnigraph", interruptOnCancel=True)
-            return work()
+            self._context.setLocalProperty(_POOL, self._pool)
+            try:
+                return work()
+            finally:
+                for name, value in before.items():
+                    self._context.setLocalProperty(name, value)
         self._session.addTag(self.name)
         try:
             return work()
@@ -51,6 +63,19 @@ def plain_interrupts() -> Iterator[None]:
         yield  # signals belong to the main thread
         return
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def same_interrupts() -> Iterator[None]:
+    """Keep the handler of Ctrl-C as it is: a context puts one of its own in place when it starts."""
+    if current_thread() is not main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
     try:
         yield
     finally:

@@ -1,19 +1,27 @@
 """Spark sessions: the one that is already there, a configured one, or one on this machine made for a quick start.
 
-Order: the caller's active session, a remote, a master, `local[*]`. Only a session that is started here is tuned.
+Order: the caller's active session, a remote, a master, `local[*]`. Only a session that is started here is tuned, and
+it is ours alone.
 """
 
 import os
 import sys
 import warnings
 from collections.abc import Mapping
-from pathlib import Path
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
+from functools import partial
+from threading import RLock
 from typing import Any
+from weakref import finalize
 
 from omnigraph.base.hidden_modules import reveal_module
 from omnigraph.engine.choice import EngineChoice, EngineName
 from omnigraph.engine.spark.class_archive import archive_options
+from omnigraph.engine.spark.interrupts import same_interrupts
 from omnigraph.engine.spark.java import missing_java
+from omnigraph.engine.spark.own_session import SETTINGS, give_settings, let_go, same_active_session, session_beside
+from omnigraph.engine.spark.private import PrivateSession, callers_turn, known_to_pyspark
 from omnigraph.engine.spark.reach import await_endpoint, unreachable
 from omnigraph.errors import EngineUnavailable
 
@@ -26,38 +34,119 @@ _QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 
-def open_session(choice: EngineChoice, environ: Mapping[str, str], worker_environment: Mapping[str, str]) -> Any:
-    """Return a session, started if need be; raise `EngineUnavailable` that says what is missing."""
-    reveal_module("pandas")  # PySpark refuses to run Python functions without it
-    from pyspark.sql import SparkSession
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, weakref_slot=True)
+class OpenSession:
+    """A session for our work: a private one, or one beside the caller's."""
 
-    active = SparkSession.getActiveSession()
-    if active is not None:
-        session = active
-    elif choice.session is not None and choice.session.is_remote:
-        session = _connect(choice)
-    else:
-        session = _start(choice, environ)
-    prepare_workers(session, environ, worker_environment)
-    return session
+    session: Any
+    private: PrivateSession | None = None
+    caller: Any = None
+
+    @classmethod
+    def beside(cls, caller: Any) -> "OpenSession":
+        """Work beside the caller's session, and leave that as it is."""
+        opened = cls(session=session_beside(caller), caller=caller)
+        finalize(opened, let_go, opened.session).atexit = False
+        return opened
+
+    @classmethod
+    def of_our_own(cls, private: PrivateSession) -> "OpenSession":
+        """Work with a private session, which stays for as long as this is needed."""
+        opened = cls(session=private.session, private=private)
+        private.holders.add(opened)
+        return opened
+
+    def in_use(self) -> AbstractContextManager[None]:
+        """Do something with the session: PySpark knows of it in this block only."""
+        if self.private is not None:
+            return self.private.in_use()
+        return same_active_session(self.session, self.caller)
+
+
+_private: dict[tuple[object, ...], PrivateSession] = {}
+_remote: dict[tuple[object, ...], Any] = {}
+_opening = RLock()
+
+
+def open_session(choice: EngineChoice, environ: Mapping[str, str]) -> OpenSession:
+    """Return a session beside the caller's, or a private one; raise `EngineUnavailable` if that cannot be started.
+
+    A private one stays for the next verb, where nobody else finds it, until the caller has a session or asks for
+    another one.
+    """
+    reveal_module("pandas")  # PySpark refuses to run Python functions without it
+    with _opening:
+        found = callers_session()
+        if found is not None:
+            _stop_all_but(None)
+            return OpenSession.beside(found)
+        key = (choice.session, *sorted(choice.conf.items()), choice.has_ui, choice.shows_log)
+        if choice.session is not None and choice.session.is_remote:
+            return OpenSession(session=_connected(key, choice))
+        _stop_all_but(key)
+        if key not in _private:
+            _private[key] = PrivateSession.start(partial(start_session, choice, environ))
+        return OpenSession.of_our_own(_private[key])
+
+
+def callers_session() -> Any:
+    """Return the session that the caller has, or that `spark-submit` has prepared; None without either."""
+    from pyspark.sql import SparkSession, is_remote
+
+    if is_remote():
+        from pyspark.sql.connect.session import SparkSession as ConnectSession
+
+        return ConnectSession.getActiveSession() or ConnectSession._get_default_session()  # noqa: SLF001
+    context, session = known_to_pyspark()
+    if context is not None or "PYSPARK_GATEWAY_PORT" in os.environ:
+        # The Java of `spark-submit` is made for one application, the caller's.
+        with callers_turn():
+            return SparkSession.getActiveSession() or session or SparkSession.builder.getOrCreate()
+    return None
+
+
+def _stop_all_but(wanted: tuple[object, ...] | None) -> None:
+    """End private sessions that nobody needs any more."""
+    for key, private in list(_private.items()):
+        if not private.is_alive() or (key != wanted and not private.holders):
+            del _private[key]
+            private.stop()
+
+
+def _connected(key: tuple[object, ...], choice: EngineChoice) -> Any:
+    """Return the session that we have at a Connect server, which forgets one that nobody used for an hour."""
+    session = _remote.pop(key, None)
+    if session is not None:
+        try:
+            give_settings(session, SETTINGS)
+        except Exception:  # noqa: BLE001  # whatever says so, it is gone
+            session.client.close()
+            session = None
+    _remote[key] = session or _connect(choice)
+    return _remote[key]
 
 
 def _connect(choice: EngineChoice) -> Any:
-    from pyspark.sql import SparkSession
+    """Make a session without PySpark's builder, which would leave it to everybody in this process."""
+    from pyspark.errors import PySparkException
+    from pyspark.sql.connect.session import SparkSession
 
     assert choice.session is not None
     _expect_somebody(choice)
-    builder = SparkSession.builder.remote(choice.session.url)
-    for key, value in choice.conf.items():
-        builder = builder.config(key, value)
     try:
         await_endpoint(choice.session.url, seconds=_ANSWER_SECONDS)
-        return builder.getOrCreate()
+        session = SparkSession(connection=choice.session.url)
+        for key, value in choice.conf.items():
+            with suppress(PySparkException):  # what a server takes when it starts only
+                session.conf.set(key, value)
+        give_settings(session, SETTINGS)
     except Exception as failure:
         raise _unavailable(choice, f"the Spark Connect endpoint {_shown(choice.session.url)}", failure) from failure
+    return session
 
 
-def _start(choice: EngineChoice, environ: Mapping[str, str]) -> Any:
+def start_session(choice: EngineChoice, environ: Mapping[str, str]) -> Any:
+    """Start a session with a Java process of its own, as PySpark's session of this process."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
@@ -68,14 +157,14 @@ def _start(choice: EngineChoice, environ: Mapping[str, str]) -> Any:
             engine=EngineName.SPARK.value,
             missing=missing,
         )
-    # A session that pyspark made before this one, and that is active in no thread, still owns the process's context.
-    if SparkContext._active_spark_context is not None:  # noqa: SLF001  # there is no public question
-        return SparkSession.builder.getOrCreate()
     _expect_somebody(choice)
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     conf = _conf(choice, environ)
     try:
-        context = SparkContext(conf=conf, gateway=_launch(conf, choice))
+        with same_interrupts():
+            context = SparkContext(conf=conf, gateway=_launch(conf, choice))
+        # PySpark itself knows $PYSPARK_PYTHON only, and leaves the setting to spark-submit.
+        named = context.getConf().get("spark.pyspark.python")
+        context.pythonExec = named or environ.get("PYSPARK_PYTHON") or sys.executable
         return SparkSession(context)
     except Exception as failure:
         raise _unavailable(choice, f"a Spark session at {conf.get('spark.master')}", failure) from failure
@@ -107,7 +196,7 @@ def _conf(choice: EngineChoice, environ: Mapping[str, str]) -> Any:
         # Python and Lance do the heavy work. Compiling our statements, and planning them anew after every stage, costs
         # a short job more than running them (measured: half the CPU time of a small merge).
         conf.set("spark.sql.codegen.wholeStage", "false").set("spark.sql.adaptive.enabled", "false")
-    for key, value in choice.conf.items():
+    for key, value in (*choice.conf.items(), *SETTINGS.items()):
         conf.set(key, value)
     if master.startswith("local[") or master == "local":
         given = choice.conf.get(_JAVA_OPTIONS, "")
@@ -126,33 +215,6 @@ def _launch(conf: Any, choice: EngineChoice) -> Any:
         # Lance warns of every fork. This one becomes Java at once.
         warnings.filterwarnings("ignore", message=".*fork-safe.*")
         return launch(conf, popen_kwargs=None if choice.shows_log else {"stderr": DEVNULL, "stdout": DEVNULL})
-
-
-def prepare_workers(session: Any, environ: Mapping[str, str], worker_environment: Mapping[str, str]) -> None:
-    """Give Python workers their environment.
-
-    It travels beside the tasks, in no plan and no setting that Spark shows. A Connect server has its own executors,
-    whose environment is its operator's business.
-    """
-    context = _classic_context(session)
-    if context is None:
-        return
-    environment: dict[str, str] = context.environment
-    environment.update(worker_environment)
-    if context.master.startswith("local"):
-        # The package may be on the path of this process only.
-        package_root = str(Path(__file__).parents[3])
-        environment["PYTHONPATH"] = os.pathsep.join(filter(None, (package_root, environ.get("PYTHONPATH"))))
-        # Every worker is one of `cores` processes: its Lance must not start as many threads again.
-        environment.setdefault("LANCE_CPU_THREADS", "1")
-        environment.setdefault("LANCE_IO_THREADS", "4")
-
-
-def _classic_context(session: Any) -> Any:
-    """Return the context of a session in this process; None for Spark Connect, which has none."""
-    from pyspark.sql import SparkSession
-
-    return session.sparkContext if type(session) is SparkSession else None
 
 
 def _shown(url: str) -> str:

@@ -4,14 +4,12 @@ What the grammar cannot say is noted here as a problem: unknown escapes, numbers
 `@card` or keyword.
 """
 
-import math
-import re
 from typing import Literal, cast
 
 from lark import ParseTree, Token, Tree
 from lark.tree import Meta
 
-from omnigraph.base.units import shorten
+from omnigraph.language.literals import float_value, integer_value, string_value
 from omnigraph.language.problems import Problems
 from omnigraph.language.schema.syntax import (
     AnnotationSyntax,
@@ -25,7 +23,6 @@ from omnigraph.language.schema.syntax import (
     LiteralSyntax,
     LiteralValue,
     MembersSyntax,
-    Name,
     NodeSyntax,
     PropertySyntax,
     RangeSyntax,
@@ -33,15 +30,10 @@ from omnigraph.language.schema.syntax import (
     TypeSyntax,
     WordSyntax,
 )
-from omnigraph.language.source import SourceText, Span
+from omnigraph.language.source import Name, SourceText, Span
 
-_INTEGER_MIN = -(2**63)
-_INTEGER_MAX = 2**64 - 1
-_INTEGER_DIGITS_MAX = 40
 _TRUE = "true"
 _MEMBERS_KINDS: dict[str, Literal["key", "unique", "index"]] = {"KEY": "key", "UNIQUE": "unique", "INDEX": "index"}
-_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-_ESCAPES = {'"': '"', "\\": "\\", "n": "\n", "r": "\r", "t": "\t"}
 
 
 def span_of(read: Token | Meta) -> Span:
@@ -169,35 +161,13 @@ class SchemaBuilder:
         return self._number(token)
 
     def _number(self, token: Token) -> int | float:
-        if token.type != "FLOAT":
-            return self._integer(token)
-        number = float(token)
-        if math.isinf(number):
-            self._problems.add(span_of(token), f"{shorten(token, 40)} is too large for a number")
-        return number
+        return float_value(token, span_of(token), self._problems) if token.type == "FLOAT" else self._integer(token)
 
     def _integer(self, token: Token) -> int:
-        # Python refuses to convert thousands of digits, so the length is looked at first.
-        number = int(token) if len(token) <= _INTEGER_DIGITS_MAX else _INTEGER_MAX + 1
-        if not _INTEGER_MIN <= number <= _INTEGER_MAX:
-            self._problems.add(
-                span_of(token),
-                f"{shorten(token, 40)} is too large: whole numbers range from {_INTEGER_MIN} to {_INTEGER_MAX}",
-            )
-        return number
+        return integer_value(token, span_of(token), self._problems)
 
     def _string(self, token: Token) -> str:
-        start = span_of(token).start
-
-        def unescape(escape: re.Match[str]) -> str:
-            letter = escape[1]
-            if letter not in _ESCAPES:
-                span = Span(start=start + 1 + escape.start(), end=start + 1 + escape.end())
-                shown = letter if letter.isprintable() else ascii(letter)[1:-1]
-                self._problems.add(span, f'unknown escape `\\{shown}`: a string knows \\", \\\\, \\n, \\r and \\t')
-            return _ESCAPES.get(letter, letter)
-
-        return _ESCAPE.sub(unescape, token[1:-1])
+        return string_value(token, span_of(token), self._problems)
 
 
 def _rules(tree: ParseTree, *rules: str) -> list[ParseTree]:

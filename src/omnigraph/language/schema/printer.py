@@ -3,8 +3,7 @@
 Printing and parsing again gives an equal tree; the order of declarations is kept.
 """
 
-from decimal import Decimal
-
+from omnigraph.language.literals import spell_literal
 from omnigraph.language.schema.syntax import (
     AnnotationSyntax,
     CardSyntax,
@@ -14,17 +13,14 @@ from omnigraph.language.schema.syntax import (
     EdgeSyntax,
     InterfaceSyntax,
     LiteralSyntax,
-    LiteralValue,
     MembersSyntax,
-    Name,
     NodeSyntax,
     PropertySyntax,
     SchemaSyntax,
     TypeSyntax,
     WordSyntax,
 )
-
-_ESCAPES = str.maketrans({'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"})
+from omnigraph.language.source import Name
 
 
 def format_schema(schema: SchemaSyntax) -> str:
@@ -79,34 +75,22 @@ def _type(written: TypeSyntax) -> str:
 def _annotation(annotation: AnnotationSyntax) -> str:
     if annotation.value is None:
         return f"@{annotation.name}"
-    arguments = (f"{argument.name}={_literal(argument.value.value)}" for argument in annotation.arguments)
+    arguments = (f"{argument.name}={spell_literal(argument.value.value)}" for argument in annotation.arguments)
     return f"@{annotation.name}({', '.join((_annotation_value(annotation.value), *arguments))})"
 
 
 def _annotation_value(value: LiteralSyntax | WordSyntax) -> str:
-    return value.text if isinstance(value, WordSyntax) else _literal(value.value)
+    return value.text if isinstance(value, WordSyntax) else spell_literal(value.value)
 
 
 def _constraint(rule: ConstraintSyntax) -> str:
     if isinstance(rule, MembersSyntax):
         return f"@{rule.kind}({_listed(rule.members)})"
     if isinstance(rule, CheckSyntax):
-        return f"@check({rule.property}, {_literal(rule.pattern)})"
-    low = "" if rule.low is None else _literal(rule.low)
-    high = "" if rule.high is None else _literal(rule.high)
+        return f"@check({rule.property}, {spell_literal(rule.pattern)})"
+    low = "" if rule.low is None else spell_literal(rule.low)
+    high = "" if rule.high is None else spell_literal(rule.high)
     return f"@range({rule.property}, {low}..{high})"
-
-
-def _literal(value: LiteralValue) -> str:
-    if isinstance(value, str):
-        return f'"{value.translate(_ESCAPES)}"'
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float):
-        # The language has no exponents, and a float needs digits on both sides of the point.
-        digits = format(Decimal(repr(value)), "f")
-        return digits if "." in digits else f"{digits}.0"
-    return str(value)
 
 
 def _listed(names: tuple[Name, ...]) -> str:

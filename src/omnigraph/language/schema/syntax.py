@@ -8,20 +8,9 @@ from dataclasses import field
 from typing import Literal
 
 from omnigraph.base.values import dataclass
-from omnigraph.language.source import SourceText, Span
+from omnigraph.language.source import Name, SourceText, Span
 
 LiteralValue = str | int | float | bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Name:
-    """An identifier or enum value where it was written."""
-
-    text: str
-    span: Span = field(compare=False, repr=False)
-
-    def __str__(self) -> str:
-        return self.text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from functools import cached_property
 
 from omnigraph.base.events import EngineChosen, Events
-from omnigraph.engine.choice import Decision, EngineChoice, EngineName
+from omnigraph.engine.choice import Decision, EngineChoice, EngineName, Work
 from omnigraph.engine.interface import Engine
 from omnigraph.engine.opening import open_engine
 from omnigraph.storage.access import ANY_OPERATION
@@ -57,7 +57,7 @@ class RemovalPlace:
         """Take Spark only where somebody asked for it: no data is moved, so that no size of it calls for a cluster."""
         if self._choice.engine is EngineName.AUTO and self._choice.session is None:
             return Decision(engine=EngineName.LOCAL, reason="removing versions moves no data")
-        return self._choice.decide(None)
+        return self._choice.decide(Work.CLEANUP, None)
 
     @cached_property
     def _engine(self) -> Engine:
@@ -66,6 +66,7 @@ class RemovalPlace:
             return self._context.engine
         engine, _ = open_engine(
             self._choice,
+            Work.CLEANUP,
             None,
             local=self._context.engine,
             worker_environment=self._context.store.settings.environment,

@@ -8,9 +8,9 @@ from omnigraph.base import clock, faults
 from omnigraph.base.events import Events, Noted, Warned, ignore_events
 from omnigraph.catalog.model import TableKey
 from omnigraph.catalog.type_names import find_types
-from omnigraph.engine.choice import EngineChoice
+from omnigraph.engine.choice import EngineChoice, Work
 from omnigraph.engine.interface import Engine
-from omnigraph.engine.opening import open_engine
+from omnigraph.engine.opening import decide, open_engine
 from omnigraph.errors import OmniError
 from omnigraph.maintenance.admission import require_settled, sole_maintainer
 from omnigraph.maintenance.journal import record_run
@@ -119,7 +119,7 @@ class _Run:
                 previewed = report_failed_internal(address, failure)
             if previewed is not None:
                 reports.append(previewed)
-        decision = self._choice.decide(_work_bytes(plans))
+        decision = decide(self._choice, Work.OPTIMIZE, _work_bytes(plans))
         ran = (decision.engine.value, decision.reason) if _has_work(plans) else _NOTHING_TO_DO
         return self._result(capture, plans, reports, ran, graph_version=capture.snapshot.graph_version)
 
@@ -251,6 +251,7 @@ class _Run:
     def _open_engine(self, plans: Sequence[TablePlan]) -> tuple[Engine, str]:
         return open_engine(
             self._choice,
+            Work.OPTIMIZE,
             _work_bytes(plans),
             local=self._context.engine,
             worker_environment=self._context.store.settings.environment,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from omnigraph.base import clock, ids
 from omnigraph.base.events import Events, phase
 from omnigraph.catalog.model import TableKey
-from omnigraph.engine.choice import EngineChoice
+from omnigraph.engine.choice import EngineChoice, Work
 from omnigraph.engine.interface import Engine
 from omnigraph.engine.opening import open_engine
 from omnigraph.errors import BranchNotFound, GraphNotFound, GraphTooNew, OmniError, StorageError
@@ -151,6 +151,7 @@ class _Run:
         size = sum(file.size for seen in tables for file in files_to_read(seen))
         engine, _ = open_engine(
             self._choice,
+            Work.VERIFY,
             size,
             local=self._context.engine,
             worker_environment=self._context.store.settings.environment,

@@ -12,10 +12,10 @@ from omnigraph.base.events import EngineChosen, Events, Warned, phase
 from omnigraph.base.units import spell_bytes
 from omnigraph.base.values import dataclass
 from omnigraph.embedding.config import EmbedConfig
-from omnigraph.engine.choice import EngineChoice, EngineName
+from omnigraph.engine.choice import EngineChoice, EngineName, Work
 from omnigraph.engine.interface import Engine
 from omnigraph.engine.local import LocalEngine
-from omnigraph.engine.opening import open_engine
+from omnigraph.engine.opening import decide, open_engine
 from omnigraph.errors import Io, Usage
 from omnigraph.pipeline.embed.chunks import CHUNK_BYTES, embed_chunk, numbered_lines
 from omnigraph.pipeline.embed.destination import Destination
@@ -85,9 +85,9 @@ def run_embed_files(
     in_process = LocalEngine()
     engine: Engine = in_process
     reason = spell_bytes(size)
-    if provider is not None and choice.decide(size).engine is EngineName.SPARK:
+    if provider is not None and decide(choice, Work.EMBED, size).engine is EngineName.SPARK:
         engine, reason = open_engine(
-            choice, size, local=in_process, worker_environment=provider.key_environment(), events=events
+            choice, Work.EMBED, size, local=in_process, worker_environment=provider.key_environment(), events=events
         )
     else:
         events(EngineChosen(engine=engine.name, reason=reason))

@@ -20,12 +20,13 @@ from omnigraph.catalog.model import NodeType, TableKey
 from omnigraph.embedding.config import EmbedConfig
 from omnigraph.embedding.embedder import embed_texts
 from omnigraph.embedding.vectors import vector_column
-from omnigraph.engine.choice import EngineChoice, EngineName
-from omnigraph.engine.opening import close_at_end, open_engine
+from omnigraph.engine.choice import EngineChoice, EngineName, Work
+from omnigraph.engine.opening import close_at_end, decide, open_engine
 from omnigraph.manifest.commits import CommitKind, check_actor, check_message
+from omnigraph.pipeline.embed.blocks import pending_texts
 from omnigraph.pipeline.embed.result import EmbedMode, EmbedResult
 from omnigraph.pipeline.embed.targets import Target, find_targets
-from omnigraph.pipeline.embed.workers import EMBEDDING, WorkersEmbedWriter, pending_texts
+from omnigraph.pipeline.embed.workers import EMBEDDING, WorkersEmbedWriter
 from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID
 from omnigraph.writes.aftermath import says_what_is_published
@@ -104,9 +105,10 @@ def _writer(
     pending = None
     if choice.engine is not EngineName.LOCAL:
         pending = pending_texts(capture, targets, reembed_all=reembed_all)
-    if pending and choice.decide(pending.bytes).engine is EngineName.SPARK:
+    if pending and decide(choice, Work.EMBED, pending.bytes).engine is EngineName.SPARK:
         engine, reason = open_engine(
             choice,
+            Work.EMBED,
             pending.bytes,
             local=context.engine,
             worker_environment={**context.store.settings.environment, **config.key_environment()},

@@ -21,6 +21,7 @@ from omnigraph.embedding.config import EmbedConfig
 from omnigraph.embedding.embedder import embed_texts
 from omnigraph.engine.interface import Engine
 from omnigraph.manifest.commits import CommitKind
+from omnigraph.pipeline.embed.blocks import by_block, fragments_of, pending_texts, rows_in
 from omnigraph.pipeline.embed.targets import Target
 from omnigraph.pipeline.load.bulk.rewriting import Rewritten
 from omnigraph.records.contents import equal_ids
@@ -36,54 +37,21 @@ from omnigraph.writes.sidecar import SidecarKind
 
 EMBEDDING = "embedding"
 """What the phase is called in which texts become vectors, wherever that happens."""
-_TEXTS_AT_ONCE = 4_096
 _WRITE_BYTES = 64 << 20
 """How much a worker holds before it becomes a data file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pending:
-    """What there is to embed: the texts of fragments by table, in bytes."""
-
-    bytes_by_fragment: dict[TableKey, dict[int, int]]
-
-    @property
-    def bytes(self) -> int:
-        """All texts together."""
-        return sum(sum(sizes.values()) for sizes in self.bytes_by_fragment.values())
-
-    def __bool__(self) -> bool:
-        return any(self.bytes_by_fragment.values())
-
-
-def pending_texts(capture: Capture, targets: Sequence[Target], *, reembed_all: bool) -> Pending:
-    """Measure what there is to embed, without holding it."""
-    found: dict[TableKey, dict[int, int]] = defaultdict(dict)
-    for target in targets:
-        sizes = found[target.node.table_key]
-        source = target.embed.source
-        scan = capture.table(target.node.table_key).scan(
-            [source], where=target.wanted(reembed_all=reembed_all), with_row_addresses=True
-        )
-        for whole in scan:
-            batch = whole.filter(pc.not_equal(pc.utf8_trim_whitespace(whole[source]), ""))
-            fragments = pc.shift_right(batch[ROW_ADDRESS], pa.scalar(32, pa.uint64()))
-            measured = pa.table({"fragment": fragments, "bytes": pc.binary_length(batch[source])})
-            for row in measured.group_by("fragment").aggregate([("bytes", "sum")]).to_pylist():
-                sizes[row["fragment"]] = sizes.get(row["fragment"], 0) + row["bytes_sum"]
-    return Pending(bytes_by_fragment=dict(found))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class EmbedTask:
-    """Some fragments of one table, for one worker; the key is not among what travels."""
+    """Some blocks of one table, for one worker; the key is not among what travels."""
 
     uri: str
     operation_id: str
     node: NodeType
     targets: tuple[Target, ...]
     place: TablePlace
-    fragments: tuple[int, ...]
+    blocks: tuple[int, ...]
+    """In order; no other worker has one that lies between them."""
     reembed_all: bool
     config: EmbedConfig
 
@@ -102,7 +70,7 @@ def embed_tables(tasks: tuple[EmbedTask, ...]) -> tuple[RowsEmbedded, ...]:
 
 
 def embed_rows(task: EmbedTask) -> RowsEmbedded:
-    """Fill the pending vectors of some fragments and write the rows that got one."""
+    """Fill the pending vectors of some blocks and write the rows that got one."""
     store = worker_store(task.uri, task.operation_id)
     table = task.place.open(store)
     provider = _KeptVectors(scratch=Scratch(store, task.operation_id), config=task.config.with_key_from(os.environ))
@@ -119,14 +87,18 @@ def embed_rows(task: EmbedTask) -> RowsEmbedded:
 def _changed_rows(table: Table, task: EmbedTask, provider: "_KeptVectors") -> Iterator[pa.Table]:
     names = content_schema(task.node).names
     wanted = " OR ".join(f"({target.wanted(reembed_all=task.reembed_all)})" for target in task.targets)
-    scan = table.scan(names, where=wanted, with_row_ids=True, with_row_addresses=True, fragment_ids=task.fragments)
-    for batch in scan:
-        for start in range(0, batch.num_rows, _TEXTS_AT_ONCE):
-            before = pa.Table.from_batches([batch.slice(start, _TEXTS_AT_ONCE)])
-            after = before
-            for target in task.targets:
-                after = provider.fill(after, target, reembed_all=task.reembed_all)
-            yield rows_without(after, equal_ids(after.select(names), before.select(names)))
+    scan = table.scan(
+        names,
+        where=f"({wanted}) AND {rows_in(task.blocks)}",
+        with_row_ids=True,
+        with_row_addresses=True,
+        fragment_ids=fragments_of(task.blocks),
+    )
+    for before in by_block(scan):
+        after = before
+        for target in task.targets:
+            after = provider.fill(after, target, reembed_all=task.reembed_all)
+        yield rows_without(after, equal_ids(after.select(names), before.select(names)))
 
 
 def _portions(parts: Iterator[pa.Table]) -> Iterator[pa.Table]:
@@ -226,28 +198,28 @@ class WorkersEmbedWriter:
         """
         pending = pending_texts(capture, self.targets, reembed_all=self.reembed_all)
         parts = [
-            (key, fragment, size)
-            for key, sizes in sorted(pending.bytes_by_fragment.items())
-            for fragment, size in sorted(sizes.items())
+            (key, block, size)
+            for key, sizes in sorted(pending.bytes_by_block.items())
+            for block, size in sorted(sizes.items())
         ]
         workers = min(self.engine.slots, self.config.requests_at_once, len(parts))
         share = pending.bytes / max(workers, 1)
         groups: dict[int, dict[TableKey, list[int]]] = defaultdict(lambda: defaultdict(list))
         weights: dict[int, int] = defaultdict(int)
         before = 0
-        for key, fragment, size in parts:
+        for key, block, size in parts:
             worker = min(int(before // max(share, 1)), workers - 1)
-            groups[worker][key].append(fragment)
+            groups[worker][key].append(block)
             weights[worker] += size
             before += size
         config = self.config.shared_by(max(len(groups), 1))
         tasks = [
-            tuple(self._task(capture, key, fragments, config) for key, fragments in tables.items())
+            tuple(self._task(capture, key, blocks, config) for key, blocks in tables.items())
             for tables in groups.values()
         ]
         return tasks, list(weights.values())
 
-    def _task(self, capture: Capture, key: TableKey, fragments: Sequence[int], config: EmbedConfig) -> EmbedTask:
+    def _task(self, capture: Capture, key: TableKey, blocks: Sequence[int], config: EmbedConfig) -> EmbedTask:
         targets = tuple(target for target in self.targets if target.node.table_key == key)
         return EmbedTask(
             uri=capture.context.store.uri,
@@ -255,7 +227,7 @@ class WorkersEmbedWriter:
             node=targets[0].node,
             targets=targets,
             place=self._place(capture, key),
-            fragments=tuple(fragments),
+            blocks=tuple(blocks),
             reembed_all=self.reembed_all,
             config=config,
         )

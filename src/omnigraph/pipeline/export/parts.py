@@ -43,10 +43,15 @@ class PartTask:
     version: int
     fragments: tuple[int, ...]
     rows: int
-    """How many rows the fragments hold, for whoever follows the progress."""
+    """How many rows the part holds, for whoever follows the progress."""
     entity: EntityType
     format: ExportFormat
     out: str
+    """The file, or the dataset that all parts of a table belong to."""
+    number: int = 0
+    """Which part of its table it is."""
+    offset: int | None = None
+    """Where in its one fragment a part begins that is not all of it; None for whole fragments."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,19 +60,23 @@ class PartWritten:
 
     table_key: TableKey
     rows: int
+    number: int
+    files: tuple[str, ...] = ()
+    """What the commit of a dataset needs to know of the data files in it."""
 
 
 def write_part(task: PartTask) -> PartWritten:
     """Write one part; the directory of a local file exists already."""
     table = worker_store(task.uri, task.operation_id).tables.open(task.address, task.version)
+    files: tuple[str, ...] = ()
     match task.format:
         case ExportFormat.JSONL:
             rows = _write_lines(table, task)
         case ExportFormat.PARQUET:
             rows = _write_parquet(table, task)
         case ExportFormat.LANCE:
-            rows = _write_lance(table, task)
-    return PartWritten(table_key=task.entity.table_key, rows=rows)
+            rows, files = _write_lance(table, task)
+    return PartWritten(table_key=task.entity.table_key, rows=rows, number=task.number, files=files)
 
 
 def _write_lines(table: Table, task: PartTask) -> int:
@@ -93,23 +102,24 @@ def _write_parquet(table: Table, task: PartTask) -> int:
     return written
 
 
-def _write_lance(table: Table, task: PartTask) -> int:
-    from omnigraph.storage.foreign import write_foreign_dataset
+def _write_lance(table: Table, task: PartTask) -> tuple[int, tuple[str, ...]]:
+    from omnigraph.storage.foreign import write_foreign_files
 
+    if not task.rows:
+        return 0, ()
     written = 0
     schema = exported_schema(task.entity)
     report = work.reporter()  # Lance asks for rows from a thread of its own
 
     def counted() -> Iterator[pa.RecordBatch]:
         nonlocal written
-        written = 0
         for batch in _exported(table, task, schema):
             written += batch.num_rows
             yield batch
             report(batch.num_rows)
 
-    write_foreign_dataset(task.out, lambda: pa.RecordBatchReader.from_batches(schema, counted()))
-    return written
+    files = write_foreign_files(task.out, pa.RecordBatchReader.from_batches(schema, counted()))
+    return written, files
 
 
 def exported_schema(entity: EntityType) -> pa.Schema:
@@ -126,7 +136,8 @@ def exported_schema(entity: EntityType) -> pa.Schema:
 
 def _exported(table: Table, task: PartTask, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     stored = content_schema(task.entity).names
-    for batch in table.scan(stored, fragment_ids=task.fragments):
+    limit = None if task.offset is None else task.rows
+    for batch in table.scan(stored, offset=task.offset, limit=limit, fragment_ids=task.fragments):
         rows = pa.Table.from_batches([batch]).select(stored).rename_columns(schema.names).cast(schema)
         yield from rows.to_batches()
 

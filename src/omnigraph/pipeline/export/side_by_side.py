@@ -4,7 +4,7 @@ Which files there are and what is in them depends on the snapshot alone, so ever
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import field
 from pathlib import Path
@@ -13,10 +13,10 @@ from omnigraph.base import ids
 from omnigraph.base.events import Events, phase
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import TableKey
-from omnigraph.engine.choice import EngineChoice
+from omnigraph.engine.choice import EngineChoice, Work
 from omnigraph.engine.opening import open_engine
 from omnigraph.errors import Io
-from omnigraph.pipeline.export.parts import ExportFormat, PartTask, write_part
+from omnigraph.pipeline.export.parts import ExportFormat, PartTask, PartWritten, exported_schema, write_part
 from omnigraph.pipeline.outputs import appearing_directory
 from omnigraph.reads.snapshot import Snapshot
 from omnigraph.storage.layout import FragmentLayout, TableLayout, read_layout
@@ -26,6 +26,8 @@ from omnigraph.writes.context import GraphContext
 
 PART_ROWS_MAX = 1 << 20
 """A million rows are a good file for whoever reads it, and many files keep all workers busy."""
+DATASET_PART_ROWS_MAX = 1 << 18
+"""Whoever reads a dataset does not meet its files, so they are made for the workers: also for those of small tables."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,14 +74,18 @@ class PartsExport:
                 operation_id=self._operation_id,
                 address=table.pin.address,
                 version=table.pin.version,
-                fragments=tuple(fragment.fragment_id for fragment in fragments),
-                rows=sum(fragment.live_rows for fragment in fragments),
+                fragments=part.fragment_ids,
+                rows=part.rows,
                 entity=table.entity,
                 format=self.form,
                 out=f"{directory}/{name}",
+                number=number,
+                offset=part.offset,
             )
             for table in map(self.snapshot.table, self.keys)
-            for name, fragments in _parts(self._layout(table.pin.table_key), table.pin.table_key, self.form)
+            for number, (name, part) in enumerate(
+                _parts(self._layout(table.pin.table_key), table.pin.table_key, self.form)
+            )
         ]
 
     def _layout(self, table_key: TableKey) -> TableLayout:
@@ -88,11 +94,12 @@ class PartsExport:
 
     def _run(self, tasks: Sequence[PartTask]) -> tuple[TableExported, ...]:
         store = self.context.store
-        rows: dict[TableKey, int] = defaultdict(int)
+        written: dict[TableKey, list[PartWritten]] = defaultdict(list)
         with ExitStack() as ending:
             ending.enter_context(shared_with_workers(store, self._operation_id))
             engine, self.engine_reason = open_engine(
                 self.choice,
+                Work.EXPORT,
                 sum(fragment.bytes for key in self.keys for fragment in self._layout(key).fragments),
                 local=self.context.engine,
                 worker_environment=store.settings.environment,
@@ -103,8 +110,10 @@ class PartsExport:
             weights = [task.rows for task in tasks]
             with phase(self.events, "exporting", total=sum(weights), unit="rows") as exporting:
                 for part in engine.map(write_part, tasks, weights=weights, watch=exporting.reach):
-                    rows[part.table_key] += part.rows
-        return tuple(TableExported(table_key=key, rows=rows[key]) for key in self.keys)
+                    written[part.table_key].append(part)
+            if self.form is ExportFormat.LANCE:
+                _commit_datasets(tasks, written)
+        return tuple(TableExported(table_key=key, rows=sum(part.rows for part in written[key])) for key in self.keys)
 
 
 def _refuse_used_directory(directory: Path) -> None:
@@ -121,26 +130,72 @@ def _refuse_used_prefix(prefix: str) -> None:
         raise Io(f"The output prefix {prefix} is not empty: it holds {found.uri}. Choose another.", path=prefix)
 
 
-def _parts(
-    layout: TableLayout, table_key: TableKey, form: ExportFormat
-) -> Iterator[tuple[str, tuple[FragmentLayout, ...]]]:
-    """Yield the files of a table, each with the fragments it holds; a Lance dataset is one file."""
+def _commit_datasets(tasks: Sequence[PartTask], written: Mapping[TableKey, Sequence[PartWritten]]) -> None:
+    """Make every table's files one dataset, with its rows in the order of the table."""
+    from omnigraph.storage.foreign import commit_foreign_dataset
+
+    for task in tasks:
+        if task.number == 0:
+            parts = sorted(written[task.entity.table_key], key=lambda part: part.number)
+            files = [file for part in parts for file in part.files]
+            commit_foreign_dataset(task.out, exported_schema(task.entity), files)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """Some fragments, or some rows of one."""
+
+    fragment_ids: tuple[int, ...] = ()
+    rows: int = 0
+    offset: int | None = None
+
+
+def _parts(layout: TableLayout, table_key: TableKey, form: ExportFormat) -> Iterator[tuple[str, _Part]]:
+    """Yield the parts of a table, each with the file that it becomes or the dataset that it belongs to."""
+    kind, _, name = table_key.partition(":")
+    if form is ExportFormat.LANCE:
+        for part in _even_parts(layout):
+            yield f"{kind}/{name}/data.lance", part
+        return
+    parts = _grouped(layout.fragments, PART_ROWS_MAX)
+    for number, part in enumerate(parts):
+        if form is ExportFormat.PARQUET:
+            file = f"{kind}/{name}/part-{number:05d}.parquet"
+        else:
+            file = f"{kind}.{name}.jsonl" if len(parts) == 1 else f"{kind}.{name}.{number:05d}.jsonl"
+        yield file, part
+
+
+def _even_parts(layout: TableLayout) -> list[_Part]:
+    """Put small fragments together and cut large ones, so that also a table of one fragment keeps several workers."""
+    parts: list[_Part] = []
+    small: list[FragmentLayout] = []
+    for fragment in layout.fragments:
+        if fragment.live_rows <= DATASET_PART_ROWS_MAX:
+            small.append(fragment)
+            continue
+        parts += _grouped(small, DATASET_PART_ROWS_MAX) if small else []
+        small = []
+        for offset in range(0, fragment.live_rows, DATASET_PART_ROWS_MAX):
+            rows = min(DATASET_PART_ROWS_MAX, fragment.live_rows - offset)
+            parts.append(_Part(fragment_ids=(fragment.fragment_id,), rows=rows, offset=offset))
+    return [*parts, *_grouped(small, DATASET_PART_ROWS_MAX)] if small or not parts else parts
+
+
+def _grouped(fragments: Sequence[FragmentLayout], rows_max: int) -> list[_Part]:
+    """Put fragments together until they are worth a file; there is always one, if only an empty one."""
     groups: list[list[FragmentLayout]] = [[]]
     rows = 0
-    for fragment in layout.fragments:
-        count = fragment.live_rows
-        if form is not ExportFormat.LANCE and groups[-1] and rows + count > PART_ROWS_MAX:
+    for fragment in fragments:
+        if groups[-1] and rows + fragment.live_rows > rows_max:
             groups.append([])
             rows = 0
         groups[-1].append(fragment)
-        rows += count
-    kind, _, name = table_key.partition(":")
-    for number, fragments in enumerate(groups):
-        match form:
-            case ExportFormat.JSONL:
-                part = f"{kind}.{name}.jsonl" if len(groups) == 1 else f"{kind}.{name}.{number:05d}.jsonl"
-            case ExportFormat.PARQUET:
-                part = f"{kind}/{name}/part-{number:05d}.parquet"
-            case ExportFormat.LANCE:
-                part = f"{kind}/{name}/data.lance"
-        yield part, tuple(fragments)
+        rows += fragment.live_rows
+    return [
+        _Part(
+            fragment_ids=tuple(fragment.fragment_id for fragment in group),
+            rows=sum(fragment.live_rows for fragment in group),
+        )
+        for group in groups
+    ]

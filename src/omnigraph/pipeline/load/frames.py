@@ -14,14 +14,16 @@ from omnigraph.base.values import dataclass
 from omnigraph.engine.interface import Engine
 from omnigraph.manifest.commits import Commit, check_actor, check_message
 from omnigraph.pipeline.load.bulk.buckets import Buckets
+from omnigraph.pipeline.load.bulk.held import are_few, put_together, read_few
+from omnigraph.pipeline.load.bulk.lookups import LOOK_UP_ROWS_MAX
 from omnigraph.pipeline.load.bulk.partitions import FrameTask, PartitionKept, kept_frame
 from omnigraph.pipeline.load.bulk.reading import KeptPieces, LoadTask
 from omnigraph.pipeline.load.bulk.set_aside import write_down
-from omnigraph.pipeline.load.bulk.writer import BulkLoadWriter, load_task, stored_rows
+from omnigraph.pipeline.load.bulk.writer import BulkLoadWriter, file_names, load_task, placed, stored_rows
 from omnigraph.pipeline.load.newest import check_newest_by
 from omnigraph.pipeline.load.once import OnceWriter, StreamBatch
 from omnigraph.pipeline.load.tables import ColumnMap
-from omnigraph.pipeline.load.writer import LoadMode
+from omnigraph.pipeline.load.writer import IncomingTable, LoadMode, LoadWriter
 from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.store import GraphStore
 from omnigraph.storage.worker_files import shared_with_workers
@@ -46,6 +48,46 @@ class FrameInput:
         """Compute the frame once, and keep its rows where they are computed."""
         task = FrameTask.of(load, self.type_name, self.columns, self.names)
         return kept_frame(load, tuple(self.keep(task)))
+
+
+def frame_writer(
+    store: GraphStore,
+    engine: Engine,
+    kept: KeptPieces,
+    *,
+    ir_hash: str,
+    seen_head: str,
+    branch: str,
+    actor_id: str | None,
+    events: Events,
+) -> LoadWriter | BulkLoadWriter:
+    """Describe the load of a frame: few rows here and by looking up their keys, many on the engine.
+
+    Raises with every bad record counted and the first few shown.
+    """
+    places = placed(kept)
+    if not are_few(kept):
+        return BulkLoadWriter.of(
+            engine,
+            put_together(engine, kept, events),
+            ir_hash=ir_hash,
+            seen_head=seen_head,
+            branch=branch,
+            actor_id=actor_id,
+            events=events,
+        )
+    types = kept.load.catalog.type_by_table_key
+    return LoadWriter(
+        incoming={key: IncomingTable.of(types[key], rows) for key, rows in read_few(kept, places, store).items()},
+        files=tuple(file_names(kept.pieces)),
+        ir_hash=ir_hash,
+        seen_head=seen_head,
+        mode=kept.load.mode,
+        branch=branch,
+        actor_id=actor_id,
+        max_errors=kept.load.max_errors,
+        newest_by=kept.load.newest_by,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +125,8 @@ class FrameLoad:
         load = load_task(capture, ids.new_ulid(), mode=mode, max_errors=max_errors, buckets=buckets)
         if newest_by is not None:
             check_newest_by(newest_by, load.catalog, type_name, mode=mode)
-        task = FrameTask.of(replace(load, newest_by=newest_by), type_name, ColumnMap(), names)
+        load = replace(load, newest_by=newest_by, looks_up=stored_rows(capture) <= LOOK_UP_ROWS_MAX)
+        task = FrameTask.of(load, type_name, ColumnMap(), names)
         return cls(
             task=replace(task, sets_aside=sets_aside),
             ir_hash=capture.snapshot.schema.ir_hash,
@@ -115,7 +158,8 @@ class FrameLoad:
                 set_aside = (kept.set_aside for kept in partitions if kept.set_aside is not None)
                 write_down(Scratch(context.store, load.operation_id), set_aside, bad_records)
                 faults.reach("stream.after_bad_records")
-            writer = BulkLoadWriter.of(
+            writer = frame_writer(
+                context.store,
                 context.engine,
                 kept_frame(load, partitions),
                 ir_hash=self.ir_hash,

@@ -13,7 +13,7 @@ from omnigraph.branches.create import create_branch
 from omnigraph.branches.delete import delete_branch
 from omnigraph.branches.names import check_branch_name
 from omnigraph.catalog.model import TableKey
-from omnigraph.engine.choice import EngineChoice
+from omnigraph.engine.choice import EngineChoice, Work
 from omnigraph.engine.interface import Engine
 from omnigraph.engine.opening import close_at_end, open_engine
 from omnigraph.errors import BranchNotFound, Effect, InvalidTarget
@@ -22,7 +22,7 @@ from omnigraph.manifest.missing import no_such_branch
 from omnigraph.pipeline.load.bulk.buckets import Buckets
 from omnigraph.pipeline.load.bulk.pieces import InputPiece
 from omnigraph.pipeline.load.bulk.writer import BulkLoadWriter, load_task, read_pieces, stored_rows
-from omnigraph.pipeline.load.frames import FrameInput
+from omnigraph.pipeline.load.frames import FrameInput, frame_writer
 from omnigraph.pipeline.load.inputs import AnyInput, LoadInput, PieceableInput
 from omnigraph.pipeline.load.writer import IncomingTable, LoadMode, LoadWriter
 from omnigraph.records.report import rejected
@@ -176,6 +176,7 @@ def _load(
     else:
         engine, reason = open_engine(
             choice,
+            Work.LOAD,
             found.size_bytes,
             local=context.engine,
             worker_environment=context.store.settings.environment,
@@ -231,22 +232,31 @@ def _bulk_writer(
     actor_id: str | None,
     max_errors: int,
     events: Events,
-) -> BulkLoadWriter:
+) -> LoadWriter | BulkLoadWriter:
     """Have workers read the input."""
     pieces = () if isinstance(found, FrameInput) else _pieces(found, scratch, engine.slots, events)
     size_bytes = None if isinstance(found, FrameInput) else sum(piece.input_bytes for piece in pieces)
     buckets = Buckets.for_input(size_bytes, stored_rows=stored_rows(capture), slots=engine.slots)
     task = load_task(capture, scratch.operation_id, mode=mode, max_errors=max_errors, buckets=buckets)
+    ir_hash, seen_head = capture.snapshot.schema.ir_hash, capture.snapshot.commit_id
     if isinstance(found, FrameInput):
         with phase(events, "computing the frame"):
             kept = found.read(task)
-    else:
-        kept = read_pieces(engine, task, pieces, events)
+        return frame_writer(
+            scratch.store,
+            engine,
+            kept,
+            ir_hash=ir_hash,
+            seen_head=seen_head,
+            branch=branch,
+            actor_id=actor_id,
+            events=events,
+        )
     return BulkLoadWriter.of(
         engine,
-        kept,
-        ir_hash=capture.snapshot.schema.ir_hash,
-        seen_head=capture.snapshot.commit_id,
+        read_pieces(engine, task, pieces, events),
+        ir_hash=ir_hash,
+        seen_head=seen_head,
         branch=branch,
         actor_id=actor_id,
         events=events,

@@ -20,8 +20,8 @@ from omnigraph.pipeline.load.writer import LoadMode
 from omnigraph.storage.scratch import Scratch
 from omnigraph.writes.constraints.keys import member_columns
 
-Side = Literal["i", "s"]
-"""Incoming or stored."""
+Side = Literal["i", "s", "m"]
+"""Incoming, stored, or incoming and missed among what is stored."""
 
 _BUCKET_INPUT_BYTES = 512 << 20
 """Input whose keys one bucket holds: a check of them needs a few hundred megabytes."""

@@ -38,10 +38,12 @@ class LoadCheck:
     screen: Callable[[Screening], int]
     """Counts suspects where the keys are."""
     spell_place: Callable[[int, int], str]
+    is_looked_up: bool = False
+    """Whether workers looked up what has to be known of stored rows, and met nothing that must not be."""
 
     def find(self, findings: FindingCollector) -> dict[TableKey, int]:
         """Collect every violation in the state that the load would produce; return how many entities each type has."""
-        if not self.screen(Screening(self.incoming, self.catalog, self.mode)):
+        if not self.screen(Screening(self.incoming, self.catalog, self.mode, is_looked_up=self.is_looked_up)):
             return {key: table.rows for key, table in self.incoming.items()}
         counts = self._distinct_ids()
         self._find_each(counts, findings)

@@ -10,7 +10,9 @@ import pyarrow as pa
 
 from omnigraph.base.values import dataclass
 from omnigraph.errors import Usage
+from omnigraph.pipeline.load.bulk.held import may_wait
 from omnigraph.pipeline.load.bulk.reading import KeptPieces, LoadTask, PieceOutcome, keep_piece, new_folder
+from omnigraph.pipeline.load.bulk.rewriting import with_rewritten
 from omnigraph.pipeline.load.bulk.set_aside import SetAside, Sieve
 from omnigraph.pipeline.load.record_lines import RecordLines
 from omnigraph.pipeline.load.sources import InputFile
@@ -98,26 +100,30 @@ def _keep_each(
     task: FrameTask, scratch: Scratch, folder: str, first: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[PieceOutcome]:
     load, rows = task.load, task.rows
-    for number, group in enumerate(_groups(batches)):
+    for number, (group, is_all) in enumerate(_groups(batches)):
         if number == PIECES_PER_PARTITION:
             size = f"{PIECES_PER_PARTITION * PIECE_BYTES >> 30} GiB"
             raise Usage(f"A partition of the frame holds more than {size}; repartition it into more.")
         ordinal = first + number
         # Columns are checked once, by who knows the frame's schema.
         chunks = rows.parse(group, file_index=ordinal, max_errors=load.max_errors, is_start=False)
-        yield keep_piece(load, scratch, ordinal, chunks, folder=folder)
+        waits = is_all and may_wait(sum(batch.nbytes for batch in group), first // PIECES_PER_PARTITION)
+        outcome = keep_piece(load, scratch, ordinal, chunks, folder=folder, waits=waits)
+        yield outcome if waits else with_rewritten(load, scratch, outcome)
 
 
-def _groups(batches: Iterable[pa.RecordBatch]) -> Iterator[Sequence[pa.RecordBatch]]:
-    """Put batches together until they are worth a data file."""
+def _groups(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Sequence[pa.RecordBatch], bool]]:
+    """Put batches together until they are worth a data file; say of each group whether it is all there is."""
     group: list[pa.RecordBatch] = []
     size = 0
+    is_all = True
     for batch in batches:
         if batch.num_rows:
             group.append(batch)
             size += batch.nbytes
         if size >= PIECE_BYTES:
-            yield group
+            is_all = False
+            yield group, False
             group, size = [], 0
     if group:
-        yield group
+        yield group, is_all

@@ -162,6 +162,10 @@ class Places:
             self._lines_before[piece.ordinal] = before
             lines_of_file[piece.file.index] = before + lines_by_piece[piece.ordinal]
 
+    def lines_before(self, piece: int) -> int:
+        """Return how many lines of its file stand before a piece."""
+        return self._lines_before[piece]
+
     def spell(self, piece: int, line: int) -> str:
         """Spell a place as reports show it."""
         return f"{self._file_by_piece[piece].name}:{self._lines_before[piece] + line}"

@@ -11,6 +11,7 @@ from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Catalog, EdgeType, EntityType, TableKey
 from omnigraph.pipeline.load.bulk.buckets import Buckets, Facet, incoming_facets
 from omnigraph.pipeline.load.bulk.keys import incoming_keys
+from omnigraph.pipeline.load.bulk.lookups import LookedUp, can_look_up, look_up
 from omnigraph.pipeline.load.bulk.pieces import InputPiece, PlacedPiece
 from omnigraph.pipeline.load.writer import LoadMode
 from omnigraph.records.findings import FindingCollector, Findings
@@ -35,6 +36,8 @@ class LoadTask:
     mode: LoadMode
     max_errors: int
     buckets: Buckets
+    looks_up: bool = False
+    """Whether workers look up what has to be known of stored rows (`lookups.py`)."""
     folder_by_piece: Mapping[int, str] = field(default_factory=dict)
     """Where in the scratch the files of a piece are: the folder of the attempt that counts."""
     newest_by: str | None = None
@@ -51,6 +54,14 @@ class LoadTask:
     def facets_name(self, ordinal: int, part: int) -> str:
         """Name the facets of all types in a part of a piece."""
         return f"{self._folder(ordinal)}facets-{ordinal}-{part}"
+
+    def missing_name(self, ordinal: int, part: int) -> str:
+        """Name the ends of edges in a part of a piece that no stored node has."""
+        return f"{self._folder(ordinal)}missing-{ordinal}-{part}"
+
+    def held_name(self, ordinal: int) -> str:
+        """Name the rows of all types in a piece that waits."""
+        return f"{self._folder(ordinal)}held-{ordinal}"
 
     def _folder(self, ordinal: int) -> str:
         return self.folder_by_piece[ordinal]
@@ -74,7 +85,13 @@ class PieceTable:
     ids_given: int
     """How many of the records named themselves."""
     fragments: tuple[str, ...] = ()
-    """The data files that are written; none in a merge, which must first know what is stored."""
+    """The data files that are written; in a merge those of changed rows, if somebody knows what is stored."""
+    removed_addresses: bytes | None = None
+    """In a merge, where the stored rows are that have a successor in the data files; None if nobody looked."""
+    suspects: int | None = None
+    """How many rows met a stored one that they must not meet; None if nobody looked."""
+    has_missing: bool = False
+    """Whether ends of edges were kept that no stored node has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +104,8 @@ class PieceOutcome:
     tables: tuple[PieceTable, ...] = field(default=())
     folder: str = ""
     """Where in the scratch this attempt kept its files."""
+    held_bytes: int = 0
+    """How large the rows are that wait as they are (`held.py`); 0 if everything was done that can be done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,10 +138,11 @@ def new_folder() -> str:
 
 
 def keep_piece(
-    load: LoadTask, scratch: Scratch, ordinal: int, chunks: Iterable[ParsedChunk], *, folder: str
+    load: LoadTask, scratch: Scratch, ordinal: int, chunks: Iterable[ParsedChunk], *, folder: str, waits: bool = False
 ) -> PieceOutcome:
-    """Keep the records of one piece, unless one of them is wrong."""
-    keeper = _Keeper(replace(load, folder_by_piece={ordinal: folder}), scratch, ordinal)
+    """Keep the records of one piece, unless one of them is wrong; those of a piece that waits just as they are."""
+    load = replace(load, folder_by_piece={ordinal: folder})
+    keeper = _Holder(load, scratch, ordinal) if waits else _Keeper(load, scratch, ordinal)
     findings = FindingCollector(limit=load.max_errors)
     lines = 0
     for parsed in chunks:
@@ -133,7 +153,14 @@ def keep_piece(
         else:
             keeper.add(parsed.tables)
     tables = () if findings else keeper.finish()
-    return PieceOutcome(ordinal=ordinal, lines=lines, findings=findings.result(), tables=tables, folder=folder)
+    return PieceOutcome(
+        ordinal=ordinal,
+        lines=lines,
+        findings=findings.result(),
+        tables=tables,
+        folder=folder,
+        held_bytes=keeper.held_bytes if tables else 0,
+    )
 
 
 def looks_for_meaning(entity: EntityType, mode: LoadMode) -> bool:
@@ -141,8 +168,37 @@ def looks_for_meaning(entity: EntityType, mode: LoadMode) -> bool:
     return mode == "merge" and isinstance(entity, EdgeType)
 
 
+class _Holder:
+    """Takes the rows of a small piece as they are parsed, and keeps them in one file until somebody asks for them."""
+
+    def __init__(self, load: LoadTask, scratch: Scratch, ordinal: int) -> None:
+        self._scratch = scratch
+        self._name = load.held_name(ordinal)
+        self._parts: dict[TableKey, list[pa.Table]] = defaultdict(list)
+        self.held_bytes = 0
+
+    def add(self, tables: Mapping[TableKey, pa.Table]) -> None:
+        for table_key, table in tables.items():
+            self._parts[table_key].append(table)
+
+    def forget(self) -> None:
+        self._parts.clear()
+
+    def finish(self) -> tuple[PieceTable, ...]:
+        tables = {key: pa.concat_tables(parts) for key, parts in sorted(self._parts.items())}
+        if tables:
+            self._scratch.write_tables(self._name, {str(key): rows for key, rows in tables.items()})
+        self.held_bytes = sum(rows.nbytes for rows in tables.values())
+        return tuple(
+            PieceTable(table_key=key, part=0, rows=len(rows), ids_given=len(rows) - rows["id"].null_count)
+            for key, rows in tables.items()
+        )
+
+
 class _Keeper:
     """Takes the rows of a piece as they are parsed, and writes them whenever there are enough for good data files."""
+
+    held_bytes = 0
 
     def __init__(self, load: LoadTask, scratch: Scratch, ordinal: int) -> None:
         self._scratch = scratch
@@ -171,19 +227,24 @@ class _Keeper:
 
     def _keep_part(self) -> None:
         facets: list[tuple[Facet, pa.Table]] = []
+        missing: list[tuple[Facet, pa.Table]] = []
         for table_key in sorted(self._parts):
             entity = self._load.catalog.type_by_table_key[table_key]
-            kept, keys = self._keep(entity, pa.concat_tables(self._parts[table_key]))
+            kept, keys, looked = self._keep(entity, pa.concat_tables(self._parts[table_key]))
             self._kept.append(kept)
+            missing += looked.missing if looked is not None else ()
             asked = incoming_facets(entity, self._load.mode, has_ids=kept.ids_given > 0)
             facets += [(facet, keys) for facet in asked]
         name = self._load.facets_name(self._ordinal, self._parts_kept)
         self._load.buckets.keep(self._scratch, name, "i", facets)
+        if missing:
+            name = self._load.missing_name(self._ordinal, self._parts_kept)
+            self._load.buckets.keep(self._scratch, name, "m", missing)
         self._parts.clear()
         self._bytes = 0
         self._parts_kept += 1
 
-    def _keep(self, entity: EntityType, rows: pa.Table) -> tuple[PieceTable, pa.Table]:
+    def _keep(self, entity: EntityType, rows: pa.Table) -> tuple[PieceTable, pa.Table, LookedUp | None]:
         load, table_key = self._load, entity.table_key
         given = rows["id"].combine_chunks()
         filled = fill_missing_ids(given)
@@ -198,11 +259,29 @@ class _Keeper:
         else:
             content = rows.select(content_schema(entity).names)
             fragments = load.places[table_key].write_rows(self._scratch.store, content)
+        ids_given = len(given) - given.null_count
+        looked = self._look_up(entity, rows, keys, has_ids=ids_given > 0)
         kept = PieceTable(
             table_key=table_key,
             part=self._parts_kept,
             rows=rows.num_rows,
-            ids_given=len(given) - given.null_count,
+            ids_given=ids_given,
             fragments=fragments,
+            suspects=looked.suspects if looked is not None else None,
+            has_missing=looked is not None and bool(looked.missing),
         )
-        return kept, keys
+        return kept, keys, looked
+
+    def _look_up(self, entity: EntityType, rows: pa.Table, keys: pa.Table, *, has_ids: bool) -> LookedUp | None:
+        load = self._load
+        if not load.looks_up or not can_look_up(entity, load.mode, keys):
+            return None
+        return look_up(
+            lambda key: load.places[key].open(self._scratch.store),
+            load.catalog,
+            load.mode,
+            entity,
+            rows,
+            keys,
+            has_ids=has_ids,
+        )

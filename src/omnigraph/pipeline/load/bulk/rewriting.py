@@ -1,6 +1,7 @@
 """What a worker does in a merge once it knows which of its rows are stored: leave out equals, write the others."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
@@ -9,7 +10,7 @@ import pyarrow.compute as pc
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import EntityType, TableKey
 from omnigraph.engine.interface import Engine, Watch
-from omnigraph.pipeline.load.bulk.reading import LoadTask
+from omnigraph.pipeline.load.bulk.reading import LoadTask, PieceOutcome, PieceTable
 from omnigraph.pipeline.load.bulk.views import Views
 from omnigraph.pipeline.load.vectors import keep_vectors
 from omnigraph.records.contents import equal_ids
@@ -36,8 +37,12 @@ class Rewritten:
 
     def addresses(self) -> pa.Array:
         """Return the addresses as Arrow has them."""
-        length = len(self.removed_addresses) // 8
-        return pa.Array.from_buffers(pa.uint64(), length, [None, pa.py_buffer(self.removed_addresses)])
+        return addresses_of(self.removed_addresses)
+
+
+def addresses_of(spelled: bytes) -> pa.Array:
+    """Return addresses that were spelled as bytes."""
+    return pa.Array.from_buffers(pa.uint64(), len(spelled) // 8, [None, pa.py_buffer(spelled)])
 
 
 def rewrite_changed(
@@ -59,6 +64,34 @@ def rewrite_changed(
         function=partial(_rewrite_part, load, tuple(entities)),
         watch=watch,
     )
+
+
+def with_rewritten(load: LoadTask, scratch: Scratch, outcome: PieceOutcome) -> PieceOutcome:
+    """Write what a merge changes by one piece, if its keys were looked up and so it is known what is stored."""
+    if load.mode != "merge" or any(table.suspects is None for table in outcome.tables):
+        return outcome
+    load = replace(load, folder_by_piece={outcome.ordinal: outcome.folder})
+    return replace(outcome, tables=tuple(_with_rewritten(load, scratch, outcome, table) for table in outcome.tables))
+
+
+def _with_rewritten(load: LoadTask, scratch: Scratch, outcome: PieceOutcome, table: PieceTable) -> PieceTable:
+    entity = load.catalog.type_by_table_key[table.table_key]
+    keys = scratch.read_table(load.keys_name(outcome.ordinal, table.part, entity))
+    ids = pc.coalesce(keys["id"], keys["minted"]) if "minted" in keys.column_names else keys["id"]
+    if pc.count_distinct(ids.combine_chunks()).as_py() < len(ids):
+        return replace(table, suspects=None)  # one of them counts, and all pieces together tell which
+    stored = load.places[table.table_key].open(scratch.store).lookup("id", keys["id"].combine_chunks(), ["id"])
+    at = pc.index_in(ids.combine_chunks(), value_set=stored["id"].combine_chunks())
+    matches = pa.table(
+        {
+            "id": ids,
+            "position": keys["position"],
+            "row_id": stored[ROW_ID].combine_chunks().take(at),
+            "row_address": stored[ROW_ADDRESS].combine_chunks().take(at),
+        }
+    )
+    rewritten = rewrite_piece(load, entity, outcome.ordinal, matches)
+    return replace(table, fragments=rewritten.fragments, removed_addresses=rewritten.removed_addresses)
 
 
 def _rewrite_part(load: LoadTask, entities: tuple[EntityType, ...], part: int, matches: pa.Table) -> Rewritten:

@@ -21,8 +21,17 @@ _ENDPOINTS = ("src", "dst")
 class Screening:
     """Builds the statement, and remembers which facets it asks for."""
 
-    def __init__(self, incoming: Mapping[TableKey, IncomingKeys], catalog: Catalog, mode: LoadMode) -> None:
+    def __init__(
+        self,
+        incoming: Mapping[TableKey, IncomingKeys],
+        catalog: Catalog,
+        mode: LoadMode,
+        *,
+        is_looked_up: bool = False,
+    ) -> None:
+        """With `is_looked_up`, incoming rows met nothing stored that they must not meet, and what they miss is kept."""
         self._incoming = incoming
+        self._is_looked_up = is_looked_up
         self._catalog = catalog
         self._mode = mode
         self._asked: dict[str, tuple[Side, Facet]] = {}
@@ -62,7 +71,7 @@ class Screening:
             return  # all of them were minted just now
         ids = self._name("i", identity_facet(entity))
         yield f"SELECT id FROM {ids} GROUP BY id HAVING count(*) > 1"
-        if self._mode == "append":
+        if self._mode == "append" and not self._is_looked_up:
             stored = self._name("s", identity_facet(entity))
             yield f"SELECT i.id FROM {ids} i SEMI JOIN {stored} s ON i.id = s.id"
         is_mixed = table.ids_given < table.rows
@@ -72,7 +81,7 @@ class Screening:
     def _shared_values(self, facet: Facet) -> str:
         listed = ", ".join(facet.columns)
         held = f"SELECT * FROM {self._name('i', facet)}"
-        if not self._is_replaced(facet.entity):
+        if not self._is_replaced(facet.entity) and not self._is_looked_up:
             held += f" UNION ALL SELECT * FROM {self._name('s', facet)}"
         # In a merge the stored holder may be the very entity that comes again.
         shared = "min(owner) <> max(owner)" if facet.has_owner else "count(*) > 1"
@@ -81,23 +90,22 @@ class Screening:
     def _missing_nodes(self, node: NodeType) -> Iterator[str]:
         """Look for all the ends that edges need at nodes of one type together."""
         needed = []
+        side: Side = "m" if self._is_looked_up else "i"
         for edge in self._catalog.edges:
             for column, name in zip(_ENDPOINTS, (edge.from_type, edge.to_type), strict=True):
                 if name != node.name:
                     continue
                 if self._has(edge):
-                    needed.append(f"SELECT {column} AS endpoint FROM {self._name('i', Facet(edge, (column,)))}")
+                    needed.append(f"SELECT {column} AS endpoint FROM {self._name(side, Facet(edge, (column,)))}")
                 if self._is_replaced(node) and not self._is_replaced(edge):
                     needed.append(f"SELECT {column} AS endpoint FROM {self._name('s', Facet(edge, (column,)))}")
         if needed:
             facet = identity_facet(node)
             ids = [f"SELECT id FROM {self._name('i', facet)}"] if self._has(node) else []
-            if not self._is_replaced(node):
+            if not self._is_replaced(node) and not self._is_looked_up:
                 ids.append(f"SELECT id FROM {self._name('s', facet)}")
-            yield (
-                f"SELECT e.endpoint FROM ({' UNION ALL '.join(needed)}) e "
-                f"ANTI JOIN ({' UNION ALL '.join(ids)}) n ON e.endpoint = n.id"
-            )
+            found = f"ANTI JOIN ({' UNION ALL '.join(ids)}) n ON e.endpoint = n.id" if ids else ""
+            yield f"SELECT e.endpoint FROM ({' UNION ALL '.join(needed)}) e {found}"
 
     def _crowded_sources(self, edge: EdgeType) -> str:
         """Count the edges of every source; one with too few has at least one record or one replaced edge."""

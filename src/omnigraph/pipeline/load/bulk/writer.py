@@ -20,6 +20,7 @@ from omnigraph.manifest.commits import CommitKind
 from omnigraph.pipeline.load.bulk.buckets import Buckets
 from omnigraph.pipeline.load.bulk.checks import LoadCheck
 from omnigraph.pipeline.load.bulk.keys import KeyFile, incoming_schema, read_keys
+from omnigraph.pipeline.load.bulk.lookups import asked_tables
 from omnigraph.pipeline.load.bulk.pieces import InputPiece, PlacedPiece, Places
 from omnigraph.pipeline.load.bulk.reading import (
     KeptPieces,
@@ -29,7 +30,7 @@ from omnigraph.pipeline.load.bulk.reading import (
     looks_for_meaning,
     read_piece,
 )
-from omnigraph.pipeline.load.bulk.rewriting import rewrite_changed
+from omnigraph.pipeline.load.bulk.rewriting import addresses_of, rewrite_changed
 from omnigraph.pipeline.load.bulk.screening import Screening
 from omnigraph.pipeline.load.bulk.suspects import count_all_suspects
 from omnigraph.pipeline.load.bulk.views import IncomingKeys, Views
@@ -80,14 +81,14 @@ def read_pieces(engine: Engine, load: LoadTask, pieces: Sequence[InputPiece], ev
         return KeptPieces.of(load, pieces, engine.map(read_piece, tasks, weights=weights, watch=reading.reach))
 
 
-def _placed(kept: KeptPieces) -> Places:
+def placed(kept: KeptPieces) -> Places:
     """Find out where the records of pieces stand; raise with every bad record counted and the first few shown."""
     places = Places(kept.pieces, {outcome.ordinal: outcome.lines for outcome in kept.outcomes})
     findings = FindingCollector(limit=kept.load.max_errors)
     for outcome in kept.outcomes:
         findings.include(outcome.findings)
     if findings:
-        raise rejected(places.located(findings.result()), files=_file_names(kept.pieces))
+        raise rejected(places.located(findings.result()), files=file_names(kept.pieces))
     return places
 
 
@@ -137,7 +138,7 @@ class BulkLoadWriter:
             events=events,
             load=kept.load,
             pieces=kept.pieces,
-            places=_placed(kept),
+            places=placed(kept),
             outcomes=kept.outcomes,
             ir_hash=ir_hash,
             seen_head=seen_head,
@@ -167,14 +168,16 @@ class BulkLoadWriter:
             stored=lambda entity: self._stored(capture, load, entity),
             screen=lambda screening: self._suspects(capture, load, screening),
             spell_place=self.places.spell,
+            is_looked_up=self._is_looked_up(load),
         )
         findings = FindingCollector(limit=load.max_errors)
         with phase(self.events, "checking"):
             counts = check.find(findings)
         self.rows_loaded = dict(counts)
         if findings:
-            raise rejected(self.places.located(findings.result()), files=_file_names(self.pieces))
-        changes = self._changes(load, check.views(counts))
+            raise rejected(self.places.located(findings.result()), files=file_names(self.pieces))
+        is_written = load.mode != "merge" or (check.is_looked_up and self._is_distinct())
+        changes = self._written() if is_written else self._merged(load, check.views(counts))
         with phase(self.events, "preparing the commit", total=len(changes), unit="tables") as preparing:
             tables = tuple(self._prepared(capture, load, changes, identity, preparing.advance))
         metadata = {"mode": load.mode, "rows_loaded": dict(self.rows_loaded)}
@@ -214,13 +217,23 @@ class BulkLoadWriter:
             incoming[key] = IncomingKeys(entity=entity, relation=relation, rows=rows[key], ids_given=given[key])
         return incoming
 
+    def _is_looked_up(self, load: LoadTask) -> bool:
+        """Whether workers looked up what must be known of stored rows, met nothing bad, and it is as it was."""
+        types = self.load.catalog.type_by_table_key
+        asked = {key for found in self._types() for key in asked_tables(load.catalog, types[found])}
+        return all(table.suspects == 0 for outcome in self.outcomes for table in outcome.tables) and all(
+            load.places[key] == self.load.places[key] for key in asked
+        )
+
     def _suspects(self, capture: Capture, load: LoadTask, screening: Screening) -> int:
-        parts = {(outcome.ordinal, table.part) for outcome in self.outcomes for table in outcome.tables}
+        parts = [(outcome.ordinal, table) for outcome in self.outcomes for table in outcome.tables]
+        kept = {load.facets_name(ordinal, table.part) for ordinal, table in parts}
+        kept |= {load.missing_name(ordinal, table.part) for ordinal, table in parts if table.has_missing}
         return count_all_suspects(
             self.engine,
             load,
             screening,
-            incoming=[load.facets_name(ordinal, part) for ordinal, part in sorted(parts)],
+            incoming=sorted(kept),
             stored=lambda key: self._fragments(capture, load, load.catalog.type_by_table_key[key], has_content=False),
             incoming_rows=sum(table.rows for outcome in self.outcomes for table in outcome.tables),
             events=self.events,
@@ -271,13 +284,25 @@ class BulkLoadWriter:
             )
             advance()
 
-    def _changes(self, load: LoadTask, views: Views) -> dict[TableKey, _Change]:
-        """Return what workers wrote for each table; a merge has them write it now."""
+    def _is_distinct(self) -> bool:
+        """Whether no id occurs twice, so that every record stands for an entity."""
+        return sum(self.rows_loaded.values()) == sum(
+            table.rows for outcome in self.outcomes for table in outcome.tables
+        )
+
+    def _written(self) -> dict[TableKey, _Change]:
+        """Return what workers wrote for each table while they read."""
         changes: dict[TableKey, _Change] = defaultdict(_Change)
-        if load.mode != "merge":
-            for table in (table for outcome in self.outcomes for table in outcome.tables):
+        for table in (table for outcome in self.outcomes for table in outcome.tables):
+            if table.fragments:
                 changes[table.table_key].fragments.extend(table.fragments)
-            return changes
+                if table.removed_addresses:
+                    changes[table.table_key].removed.append(addresses_of(table.removed_addresses))
+        return changes
+
+    def _merged(self, load: LoadTask, views: Views) -> dict[TableKey, _Change]:
+        """Have workers write what a merge changes, now that it is known what is stored."""
+        changes: dict[TableKey, _Change] = defaultdict(_Change)
         entities = [load.catalog.type_by_table_key[key] for key in sorted(self._types())]
         with phase(self.events, "merging", total=sum(self.rows_loaded.values()), unit="rows") as merging:
             for part in rewrite_changed(self.engine, views, load, entities, watch=merging.reach):
@@ -287,5 +312,6 @@ class BulkLoadWriter:
         return changes
 
 
-def _file_names(pieces: Iterable[PlacedPiece]) -> list[str]:
+def file_names(pieces: Iterable[PlacedPiece]) -> list[str]:
+    """Return what the files of pieces are called, in their order."""
     return list({piece.file.index: piece.file.name for piece in pieces}.values())

@@ -1,0 +1,104 @@
+"""What a worker finds out about stored rows while it holds the incoming ones: it looks their keys up.
+
+The process that commits what came through the data source has no cluster. Whatever has to be known about stored rows is
+therefore asked where the incoming ones are, and that process compares incoming rows among each other only. The answers
+hold for the versions that were asked; on others all is asked again.
+"""
+
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.base.values import dataclass
+from omnigraph.catalog.model import Catalog, EdgeType, EntityType, TableKey
+from omnigraph.engine.local import worker_engine
+from omnigraph.pipeline.load.bulk.buckets import Facet, unique_facets
+from omnigraph.pipeline.load.writer import LoadMode
+from omnigraph.storage.tables import Table
+from omnigraph.writes.constraints.keys import key_columns, key_fields, typed
+
+LOOK_UP_ROWS_MAX = 32 << 20
+"""Stored rows that every worker can afford to look through: for more keys than an index answers at once it does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookedUp:
+    """What the keys of one part met among stored rows."""
+
+    suspects: int
+    """How many of them met what they must not meet."""
+    missing: tuple[tuple[Facet, pa.Table], ...] = ()
+    """The ends of edges that no stored node has: some other part must bring them."""
+
+
+def can_look_up(entity: EntityType, mode: LoadMode, keys: pa.Table) -> bool:
+    """Whether stored rows can be asked one part at a time.
+
+    An overwrite asks what goes, a bound on the edges of a source counts all of them, and an edge that is merged without
+    an id looks for the one that it means, which no other may mean.
+    """
+    if mode == "overwrite":
+        return False
+    if not isinstance(entity, EdgeType):
+        return True
+    return entity.cardinality.is_unbounded and (mode == "append" or not keys["id"].null_count)
+
+
+def asked_tables(catalog: Catalog, entity: EntityType) -> Iterator[TableKey]:
+    """Yield the tables whose stored rows are asked for incoming rows of a type."""
+    yield entity.table_key
+    if isinstance(entity, EdgeType):
+        for name in (entity.from_type, entity.to_type):
+            yield catalog.node_by_name[name].table_key
+
+
+def look_up(
+    open_table: Callable[[TableKey], Table],
+    catalog: Catalog,
+    mode: LoadMode,
+    entity: EntityType,
+    rows: pa.Table,
+    keys: pa.Table,
+    *,
+    has_ids: bool,
+) -> LookedUp:
+    """Look up ids, unique values and endpoints of some rows of an append; a merge may meet its own ids."""
+    table = open_table(entity.table_key)
+    suspects = table.lookup("id", keys["id"].combine_chunks(), ["id"]).num_rows if has_ids and mode == "append" else 0
+    for rule, facet in zip(entity.uniques, unique_facets(entity, mode), strict=True):
+        first = rule.properties[0]
+        names = [name for name, _ in key_fields(entity)]
+        members = list(dict.fromkeys([*_stored_names(entity), *rule.properties]))
+        stored = table.lookup(first, rows[first].combine_chunks(), members)
+        spelled = pa.table([typed(column, pa.field("", pa.string())) for column in key_columns(entity, stored)], names)
+        suspects += _shared(facet, keys, spelled)
+    return LookedUp(suspects=suspects, missing=tuple(_missing_ends(open_table, catalog, entity, keys)))
+
+
+def _stored_names(entity: EntityType) -> list[str]:
+    """Return the stored columns that key columns are made of."""
+    members = [name for rule in entity.uniques for name in rule.properties]
+    return ["id", *(("src", "dst") if isinstance(entity, EdgeType) else ()), *members]
+
+
+def _shared(facet: Facet, keys: pa.Table, stored: pa.Table) -> int:
+    listed = " AND ".join(f"i.{name} = s.{name}" for name in facet.columns)
+    listed += " AND i.owner <> s.owner" if facet.has_owner else ""
+    relations = {"i": facet.rows(keys), "s": facet.rows(stored)}
+    found = worker_engine(1).sql(relations, f"SELECT count(*) AS shared FROM i SEMI JOIN s ON {listed}")  # noqa: S608
+    return int(found["shared"][0].as_py())
+
+
+def _missing_ends(
+    open_table: Callable[[TableKey], Table], catalog: Catalog, entity: EntityType, keys: pa.Table
+) -> Iterator[tuple[Facet, pa.Table]]:
+    if not isinstance(entity, EdgeType):
+        return
+    for column, name in (("src", entity.from_type), ("dst", entity.to_type)):
+        nodes = open_table(catalog.node_by_name[name].table_key)
+        ends = keys[column].combine_chunks().unique()
+        found = nodes.lookup("id", ends, ["id"])["id"].combine_chunks()
+        missing = ends.filter(pc.invert(pc.is_in(ends, value_set=found)))
+        if len(missing):
+            yield Facet(entity, (column,)), pa.table({column: missing})

@@ -1,0 +1,121 @@
+"""The values that come with a run: one JSON object, checked against the declared parameters before anything is read."""
+
+import math
+import re
+from collections.abc import Mapping
+from typing import NoReturn
+
+from omnigraph.base.nearest import nearest
+from omnigraph.base.plain_text import is_unicode
+from omnigraph.base.units import shorten
+from omnigraph.catalog.model import FLOATS, INTEGERS, PropertyType, Scalar
+from omnigraph.catalog.values import ValueRefusedError, nearest_float32, stored_value
+from omnigraph.errors import ParamError
+from omnigraph.query.typed import CheckedQuery, CheckedRead, ConstantValue, Parameter
+
+_INTEGER = re.compile(r"-?[0-9]{1,40}")
+_SHOWN_MAX = 60
+
+
+def bind_parameters(query: CheckedQuery, given: Mapping[str, object]) -> dict[str, ConstantValue | None]:
+    """Return the value of every declared parameter, as a column would store it; None is null.
+
+    Raises `ParamError`, which names the parameter, for a value that is missing, unknown or of another type.
+    """
+    declared = {parameter.name: parameter for parameter in query.parameters}
+    for name in given:
+        if name not in declared:
+            meant = nearest(str(name), declared)
+            hint = f"; did you mean `${meant}`?" if meant else "; it declares none" if not declared else ""
+            raise ParamError(
+                f"The query `{query.name}` declares no parameter `${name}`{hint}.", param=str(name), expected=None
+            )
+    return {name: _bound(query, parameter, given) for name, parameter in declared.items()}
+
+
+def _bound(query: CheckedQuery, parameter: Parameter, given: Mapping[str, object]) -> ConstantValue | None:
+    value = given.get(parameter.name)
+    is_limit = isinstance(query, CheckedRead) and query.limit == parameter
+    if value is None:
+        if is_limit and parameter.type.nullable:
+            _refuse(parameter, "is null, and a limit needs a number")
+        if not parameter.type.nullable:
+            _refuse(parameter, "is null" if parameter.name in given else "is missing")
+        return None
+    found = _list(parameter, value) if _takes_list(parameter.type) else _single(parameter, value, parameter.type)
+    if is_limit and isinstance(found, int) and found < 0:
+        _refuse(parameter, f"is {found}, and a limit is not negative")
+    return found
+
+
+def _takes_list(declared: PropertyType) -> bool:
+    return declared.is_list or declared.scalar is Scalar.VECTOR
+
+
+def _list(parameter: Parameter, value: object) -> tuple[str | int | float | bool, ...]:
+    if not isinstance(value, list | tuple):
+        _refuse(parameter, f"got {_shown(value)}, which is no array")
+    declared = parameter.type
+    if declared.dimension is not None and len(value) != declared.dimension:
+        _refuse(parameter, f"got an array of {len(value)} numbers instead of {declared.dimension}")
+    # A vector holds single floats, and no array holds null.
+    item = PropertyType(scalar=Scalar.F32 if declared.scalar is Scalar.VECTOR else declared.scalar)
+    return tuple(_single(parameter, each, item) for each in value)
+
+
+def _single(parameter: Parameter, value: object, declared: PropertyType) -> str | int | float | bool:
+    try:
+        return _stored(value, declared)
+    except ValueRefusedError as refused:
+        _refuse(parameter, f"got {_shown(value)}: {refused}")
+
+
+def _stored(value: object, declared: PropertyType) -> str | int | float | bool:
+    scalar = declared.scalar
+    if scalar in INTEGERS:
+        return _integer(value, declared)
+    if scalar in FLOATS:
+        return _float(value, declared)
+    if scalar is Scalar.BOOL:
+        return value if isinstance(value, bool) else _wrong(value, declared)
+    if not isinstance(value, str):
+        return _wrong(value, declared)
+    if not is_unicode(value):
+        raise ValueRefusedError("half of a surrogate pair is not a character")
+    return value if scalar is Scalar.BLOB else stored_value(value, declared)
+
+
+def _integer(value: object, declared: PropertyType) -> int:
+    if isinstance(value, str) and _INTEGER.fullmatch(value):
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        return _wrong(value, declared)
+    return int(stored_value(value, declared))
+
+
+def _float(value: object, declared: PropertyType) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return _wrong(value, declared)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise ValueRefusedError(f"it is not finite, or out of range for {declared.scalar}")
+    return nearest_float32(number) if declared.scalar is Scalar.F32 else number
+
+
+def _wrong(value: object, declared: PropertyType) -> NoReturn:
+    raise ValueRefusedError(f"{_shown(value)} is not a value of {declared.scalar}")
+
+
+def _shown(value: object) -> str:
+    return shorten(ascii(value) if isinstance(value, str) else repr(value), _SHOWN_MAX)
+
+
+def _refuse(parameter: Parameter, reason: str) -> NoReturn:
+    raise ParamError(
+        f"The parameter `${parameter.name}` ({parameter.type}) {reason}.",
+        param=parameter.name,
+        expected=str(parameter.type),
+    )
