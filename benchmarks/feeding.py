@@ -9,6 +9,7 @@ import argparse
 import os
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -47,13 +48,12 @@ def people(first: int, rows: int) -> pa.Table:
     )
 
 
-def graph_of(uri: str, rows: int) -> omnigraph.Graph:
+def make_graph(uri: str, rows: int) -> None:
     """Make a graph with so many people, indexed as they are after an optimize."""
     graph = omnigraph.init(uri, SCHEMA)
     if rows:
         graph.load_table(people(0, rows), type="Person", mode="append")
         graph.optimize(engine="local")
-    return graph
 
 
 def append_seconds(uri: str, first: int) -> tuple[float, float, int]:
@@ -63,7 +63,8 @@ def append_seconds(uri: str, first: int) -> tuple[float, float, int]:
     """
     from pyspark.sql import SparkSession
 
-    spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    spark = builder.config("spark.pyspark.python", sys.executable).getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     from omnigraph.spark import register
 
@@ -115,7 +116,7 @@ def append_figures(directory: Path, sizes: Sequence[int]) -> list[Figure]:
     smallest: tuple[float, int] | None = None
     for rows in sizes:
         uri = str(directory / f"append-{rows}.omni")
-        apart(graph_of, uri, rows)
+        apart(make_graph, uri, rows)
         taken, upsert, peak = apart(append_seconds, uri, max(rows, 1))
         smallest = smallest or (taken, peak)
         what = f"append {APPENDED} rows through the data source to {rows:,} rows"

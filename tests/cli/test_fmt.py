@@ -59,14 +59,27 @@ def test_nothing_is_written_when_one_file_does_not_parse(messy, run):
     assert messy.joinpath("a.gq").read_text() == MESSY
 
 
-def test_a_directory_is_searched_without_graphs_and_hidden_places(messy, run):
-    for folder in ("deep/er", "art.omni", ".hidden", "__pycache__"):
+def test_a_directory_is_searched_without_hidden_places(messy, run):
+    for folder in ("deep/er", ".hidden", "__pycache__"):
         messy.joinpath(folder).mkdir(parents=True)
         messy.joinpath(folder, "s.pg").write_text(MESSY_SCHEMA)
 
     ran = run("fmt", ".", "--check", "--json")
 
     assert ran.document["changed"] == ["a.gq", "b.pg", "deep/er/s.pg"]
+
+
+def test_the_schema_that_a_graph_keeps_is_left_alone(workplace, run):
+    """A copy that differs from what was accepted blocks every later change of the schema."""
+    workplace.joinpath("mine.pg").write_text(MESSY_SCHEMA)
+    assert run("init", "--schema", "mine.pg", "graph").code == 0
+    kept = workplace / "graph" / "_schema.pg"
+
+    assert run("fmt", ".", "--json").document["changed"] == ["mine.pg"]
+    assert run("fmt", "graph").code == 2
+    refused = run("fmt", "graph/_schema.pg")
+    assert (refused.code, "belongs to a graph" in refused.err) == (2, True)
+    assert kept.read_text() == MESSY_SCHEMA
 
 
 def test_links_and_permissions_stay(messy, run):

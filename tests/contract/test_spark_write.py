@@ -8,6 +8,7 @@ import pytest
 
 import omnigraph
 from contract.graphs import codes, refusal
+from omnigraph.base.events import Advanced
 from omnigraph.graph import Graph
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -53,7 +54,9 @@ def assert_nothing_left(graph: Graph, commits: int) -> None:
 def test_a_frame_loads_as_one_commit_and_again_as_none(spark: Any, graph: Graph) -> None:
     frame = spark.sql(PEOPLE.replace("array('a', NULL, 'b')", "array('a', 'b')"))
 
-    first = graph.load_dataframe(frame, type="Person", mode="append", actor="ann")
+    told: list[Any] = []
+
+    first = graph.load_dataframe(frame, type="Person", mode="append", actor="ann", events=told.append)
     again = graph.load_dataframe(frame, type="Person", mode="merge")
     renamed = frame.selectExpr("name", "age + 1 AS years", "'x' AS noise").where("name = 'p7'")
     changed = graph.load_dataframe(renamed, type="Person", mode="merge", map={"years": "age", "noise": None})
@@ -61,6 +64,8 @@ def test_a_frame_loads_as_one_commit_and_again_as_none(spark: Any, graph: Graph)
     assert (first.engine, first.engine_reason, first.total_rows) == ("spark", "the frame's session", 60)
     assert first.commit is not None
     assert first.commit.actor_id == "ann"
+    computed = [event for event in told if isinstance(event, Advanced) and event.phase == "computing the frame"]
+    assert (computed[-1].done, computed[-1].unit) == (60, "rows")
     assert again.commit is None
     assert changed.total_rows == 1
     people = {row["name"]: row for row in graph.snapshot().table("Person").to_arrow().to_pylist()}

@@ -30,11 +30,11 @@ class Work(StrEnum):
 
 
 OWN_SESSION_MIN_BYTES = {
-    Work.LOAD: 1 << 30,
+    Work.LOAD: 4 << 30,
     Work.EXPORT: 4 << 30,
     Work.EMBED: 1 << 30,
     Work.MERGE: 1 << 30,
-    Work.OPTIMIZE: 4 << 30,
+    Work.OPTIMIZE: 8 << 30,
     Work.VERIFY: 8 << 30,
     Work.CLEANUP: 1 << 40,
 }

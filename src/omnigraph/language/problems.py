@@ -8,6 +8,7 @@ from omnigraph.errors import ParseError
 from omnigraph.language.source import Place, SourceText, Span
 
 _PROBLEMS_SHOWN_MAX = 20
+_PROBLEMS_KEPT_MAX = 1_000
 _EXCERPT_WIDTH_MAX = 160
 
 
@@ -25,25 +26,30 @@ class Problems:
     def __init__(self, source: SourceText) -> None:
         self._source = source
         self._found: list[Problem] = []
+        self._count = 0
 
     def add(self, span: Span, message: str) -> None:
         """Note a mistake; the caller goes on as well as it can."""
-        self._found.append(Problem(span=span, message=message))
+        self._count += 1
+        # A text that is no schema at all may have a problem per letter; placing each of them would take for ever.
+        if self._count <= _PROBLEMS_KEPT_MAX:
+            self._found.append(Problem(span=span, message=message))
 
     def raise_if_any(self) -> None:
         """Raise one `ParseError` that shows every mistake in the order of the text."""
         if self._found:
-            raise _parse_error(self._source, sorted(self._found, key=lambda problem: problem.span.start))
+            found = sorted(self._found, key=lambda problem: problem.span.start)
+            raise _parse_error(self._source, found, total=self._count)
 
 
-def _parse_error(source: SourceText, problems: list[Problem]) -> ParseError:
+def _parse_error(source: SourceText, problems: list[Problem], *, total: int) -> ParseError:
     places = [source.place(problem.span) for problem in problems]
     shown = [
         _show(source, problem, place)
         for problem, place in zip(problems[:_PROBLEMS_SHOWN_MAX], places[:_PROBLEMS_SHOWN_MAX], strict=True)
     ]
-    if len(problems) > len(shown):
-        shown.append(f"… and {len(problems) - len(shown)} more")
+    if total > len(shown):
+        shown.append(f"… and {total - len(shown)} more")
     first = places[0]
     return ParseError(
         "\n".join(shown),

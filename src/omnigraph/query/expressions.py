@@ -133,6 +133,9 @@ def _variable(scope: Scope, written: VariableSyntax) -> NodeReference | Paramete
 
 def check_call(scope: Scope, written: CallSyntax) -> TextMatch | TextScore | VectorDistance | Fusion:
     """Resolve a search function."""
+    for argument in written.arguments:
+        if isinstance(argument, AccessSyntax):
+            _refuse_edge(scope, argument, written.function)
     match written.function:
         case "nearest":
             return _nearest(scope, written)
@@ -157,8 +160,6 @@ def _text_code(written: CallSyntax) -> Code:
 
 def _field(scope: Scope, written: CallSyntax) -> PropertyRead:
     argument = written.arguments[0]
-    if isinstance(argument, AccessSyntax):
-        _refuse_edge(scope, argument, written.function)
     field = _text_argument(scope, written, 0)
     if not isinstance(field, PropertyRead):
         scope.checking.refuse(
@@ -203,7 +204,7 @@ def _refuse_edge(scope: Scope, access: AccessSyntax, function: str) -> None:
         scope.checking.refuse(
             Code.EDGE_VARIABLE,
             access.span,
-            f"{function} searches properties of nodes, and `${access.variable.name}` is an edge",
+            f"{function} works on properties of nodes, and `${access.variable.name}` is an edge",
         )
 
 
@@ -215,7 +216,6 @@ def _nearest(scope: Scope, written: CallSyntax) -> VectorDistance:
             access.span,
             f"nearest compares a vector property such as `$h.vec`, not {spell_expression(access)}",
         )
-    _refuse_edge(scope, access, "nearest")
     field = check_access(scope, access, code=Code.WRONG_HOPS_OR_VECTOR)
     if field.type.scalar is not Scalar.VECTOR:
         scope.checking.refuse(

@@ -1,7 +1,6 @@
 """What `auto` takes, at the borders of every kind of work."""
 
 import sys
-from types import SimpleNamespace
 
 import pytest
 
@@ -15,6 +14,7 @@ from omnigraph.engine.choice import (
     session_from_environment,
 )
 from omnigraph.engine.opening import decide
+from omnigraph.engine.spark import active
 
 AUTO = EngineChoice()
 CONFIGURED = SparkAddress(url="spark://etl:7077", is_remote=False, setting="spark.master", is_ambient=True)
@@ -80,9 +80,17 @@ def test_a_process_without_pyspark_is_not_made_to_import_it(monkeypatch):
     assert "pyspark.sql" not in sys.modules
 
 
-@pytest.mark.parametrize(("active", "engine"), [(object(), EngineName.SPARK), (None, EngineName.LOCAL)])
-def test_the_session_of_the_calling_process_counts(active, engine, monkeypatch):
-    session = SimpleNamespace(getActiveSession=lambda: active)
-    monkeypatch.setitem(sys.modules, "pyspark.sql", SimpleNamespace(SparkSession=session))
+@pytest.mark.parametrize(("context", "engine"), [(object(), EngineName.SPARK), (None, EngineName.LOCAL)])
+def test_the_session_of_the_calling_process_counts(context, engine, monkeypatch):
+    import pyspark.sql
+
+    assert not pyspark.sql.is_remote()
+    monkeypatch.setattr(active, "known_to_pyspark", lambda: (context, None))
 
     assert decide(AUTO, Work.LOAD, SPARK_MIN_BYTES).engine is engine
+
+
+def test_what_spark_submit_has_started_counts(monkeypatch):
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+
+    assert decide(AUTO, Work.LOAD, SPARK_MIN_BYTES).engine is EngineName.SPARK

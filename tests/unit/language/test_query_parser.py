@@ -445,3 +445,10 @@ def test_nesting_up_to_the_bound_is_read():
     text = "match { $s: S " + "not { $s.a = 1 " * depth + "}" * depth + " } return { $s }"
 
     assert parse(text)
+
+
+def test_a_text_that_is_all_mistakes_is_refused_in_reasonable_time():
+    error = refusal("\ud800" * 50_000)
+
+    assert error.message.endswith(" more")
+    assert len(error.details["errors"]) == 1000

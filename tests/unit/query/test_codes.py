@@ -200,6 +200,7 @@ BEYOND = [
     ("T23", read("$s $m:mentors $x", "return { $m.src }"), ["$m", "src"]),
     ("T23", of_sailor('$s $m:mentors $x search($m.note, "x")'), ["$m"]),
     ("T23", read("$s $m:mentors $x", "return { nearest($m.note, [1.0]) }"), ["$m"]),
+    ("T23", of_sailor("$s $m:mentors $x search($s.bio, $m.note)"), ["$m"]),
     ("T24", of_sailor('$s.photo = "x"'), ["photo"]),
     ("T24", returned("$s.name", "order { $s.photo }"), ["photo"]),
     ("T24", read("$s $m:filed $l", "return { $m.scan }"), ["scan"]),

@@ -82,15 +82,33 @@ def format_source(text: str, *, source: str, suffix: str) -> str:
 
 def _sources(given: str) -> Iterator[str]:
     path = Path(given)
-    if not path.is_dir():
-        if path.suffix not in {_SCHEMA, _QUERY}:
-            raise errors.Usage(f"`fmt` formats {_SCHEMA} and {_QUERY} files, and {given} is neither.")
-        yield given
+    if path.is_dir():
+        found = list(_below(path))
+        if not found:
+            raise errors.Usage(f"The directory {given} holds no {_SCHEMA} or {_QUERY} file.")
+        yield from found
         return
-    # Sorted, so that two runs say the same; graphs below a directory hold copies of schemas that are not ours.
+    if path.suffix not in {_SCHEMA, _QUERY}:
+        raise errors.Usage(f"`fmt` formats {_SCHEMA} and {_QUERY} files, and {given} is neither.")
+    if _is_graph(path.parent):
+        raise errors.Usage(f"{given} belongs to a graph, which keeps its schema as it was given.")
+    yield given
+
+
+def _below(path: Path) -> Iterator[str]:
+    """Find the sources below a directory, sorted, so that two runs say the same."""
     for directory, names, files in os.walk(path):
-        names[:] = sorted(name for name in names if not name.startswith((".", "__")) and not name.endswith(".omni"))
+        names.sort()
+        if _is_graph(Path(directory)):
+            names.clear()
+            continue
+        names[:] = [name for name in names if not name.startswith((".", "__"))]
         yield from (str(Path(directory, file)) for file in sorted(files) if Path(file).suffix in {_SCHEMA, _QUERY})
+
+
+def _is_graph(directory: Path) -> bool:
+    """Tell whether a directory is a graph, whose copy of the schema must not change under it."""
+    return directory.joinpath("__manifest").is_dir()
 
 
 def _format_stdin(invocation: Invocation, files: tuple[str, ...], *, check: bool) -> None:

@@ -1,4 +1,4 @@
-"""Frames as input: rows of one type that a cluster holds, kept by the workers that compute them.
+"""Frames as input: rows that a cluster holds, kept by the workers that compute them.
 
 Either an engine is at hand and one process runs the whole load (`FrameInput`), or whoever computes the frame calls back
 in processes of its own: one begins, many keep a partition each, one commits (`FrameLoad`).
@@ -11,13 +11,20 @@ from dataclasses import field, replace
 from omnigraph.base import faults, ids
 from omnigraph.base.events import Events
 from omnigraph.base.values import dataclass
-from omnigraph.engine.interface import Engine
+from omnigraph.engine.interface import Engine, Watch
 from omnigraph.errors import ConstraintViolation, KeyConflict
 from omnigraph.manifest.commits import Commit, check_actor, check_message
-from omnigraph.pipeline.load.bulk.buckets import Buckets
+from omnigraph.pipeline.load.bulk.buckets import buckets_for
 from omnigraph.pipeline.load.bulk.held import are_few, put_together, read_few
 from omnigraph.pipeline.load.bulk.lookups import LOOK_UP_ROWS_MAX
-from omnigraph.pipeline.load.bulk.partitions import FrameTask, PartitionKept, kept_frame
+from omnigraph.pipeline.load.bulk.partitions import (
+    FRAME_NAME,
+    FrameTask,
+    PartitionKept,
+    first_ordinal_behind,
+    kept_frame,
+    kept_frames,
+)
 from omnigraph.pipeline.load.bulk.reading import KeptPieces, LoadTask
 from omnigraph.pipeline.load.bulk.set_aside import SetAside, write_down
 from omnigraph.pipeline.load.bulk.writer import BulkLoadWriter, file_names, load_task, placed, stored_rows
@@ -37,21 +44,45 @@ _REFUSED_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FrameInput:
-    """A frame, and the engine whose workers compute it."""
+class TypedFrame:
+    """A frame as rows of one type."""
 
     type_name: str
     columns: ColumnMap
     names: tuple[str, ...]
     """What the frame's columns are called."""
-    engine: Engine
-    keep: Callable[[FrameTask], Iterable[PartitionKept]] = field(repr=False)
+    keep: Callable[[FrameTask, Watch], Iterable[PartitionKept]] = field(repr=False)
     """Hands every partition of the frame to `keep_partition`."""
 
-    def read(self, load: LoadTask) -> KeptPieces:
-        """Compute the frame once, and keep its rows where they are computed."""
-        task = FrameTask.of(load, self.type_name, self.columns, self.names)
-        return kept_frame(load, tuple(self.keep(task)))
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrameInput:
+    """One frame or several of different types, and the engine whose workers compute them."""
+
+    frames: tuple[TypedFrame, ...]
+    engine: Engine
+
+    def read(self, load: LoadTask, watch: Watch) -> KeptPieces:
+        """Compute each frame once, and keep its rows where they are computed."""
+        tasks = [
+            FrameTask.of(load, frame.type_name, frame.columns, frame.names, frame_name=self._name(frame))
+            for frame in self.frames
+        ]
+        kept: dict[str, tuple[PartitionKept, ...]] = {}
+        for frame, task in zip(self.frames, tasks, strict=True):
+            before = [partition for partitions in kept.values() for partition in partitions]
+            rows = sum(outcome.lines for partition in before for outcome in partition.outcomes)
+            numbered = replace(task, first_ordinal=first_ordinal_behind(before))
+            kept[self._name(frame)] = tuple(frame.keep(numbered, _from(rows, watch)))
+        return kept_frames(load, kept)
+
+    def _name(self, frame: TypedFrame) -> str:
+        return FRAME_NAME if len(self.frames) == 1 else f"<frame of {frame.type_name}>"
+
+
+def _from(done_before: int, watch: Watch) -> Watch:
+    """Tell of the rows of a frame behind those of the frames before it."""
+    return lambda done: watch(done_before + done)
 
 
 def frame_writer(
@@ -125,7 +156,7 @@ class FrameLoad:
         With `newest_by`, a merge takes of all records with one id the one in which that property is the greatest.
         """
         capture = capture_branch(context, branch)
-        buckets = Buckets.for_input(None, stored_rows=stored_rows(capture), slots=context.engine.slots)
+        buckets = buckets_for(None, stored_rows=stored_rows(capture), slots=context.engine.slots)
         load = load_task(capture, ids.new_ulid(), mode=mode, max_errors=max_errors, buckets=buckets)
         if newest_by is not None:
             check_newest_by(newest_by, load.catalog, type_name, mode=mode)
