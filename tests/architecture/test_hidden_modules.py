@@ -30,6 +30,25 @@ def test_arrow_does_without_a_hidden_pandas_until_it_is_revealed() -> None:
     assert (done.returncode, done.stdout.strip()) == (0, "(1, 1)"), done.stderr
 
 
+MANUAL = """
+import sys
+from omnigraph.base.hidden_modules import skip_arrow_manual
+skip_arrow_manual()
+import pyarrow as pa
+import pyarrow.compute as pc
+assert pc.sum(pa.array([1, 2])).as_py() == 3
+assert pc.round(pa.array([1.25]), ndigits=1, round_mode="half_to_even").to_pylist() == [1.2]
+from pyarrow.vendored import docscrape
+print(docscrape.Reader.__name__, docscrape.NumpyDocString("x.\\n\\nParameters\\n----------\\na : b\\n")["Parameters"])
+"""
+
+
+def test_arrow_works_without_its_manual_and_the_manual_can_be_had() -> None:
+    done = subprocess.run([sys.executable, "-W", "error", "-c", MANUAL], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout.strip()) == (0, "Reader ()"), done.stderr
+
+
 DEFERRED = """
 import sys
 from omnigraph.base.hidden_modules import defer_module, hide_module
