@@ -16,7 +16,18 @@ from pathlib import Path
 from benchmarks.chart import draw
 from benchmarks.figures import Figure, Unit, apart, spell_table
 
-PARTS = ("load", "graph", "startup", "optimize", "wide_rows", "pauses", "first_optimize", "history", "feeding")
+PARTS = (
+    "load",
+    "graph",
+    "startup",
+    "optimize",
+    "wide_rows",
+    "pauses",
+    "first_optimize",
+    "history",
+    "feeding",
+    "merge_large",
+)
 ROOT = Path(__file__).parents[1]
 README, PAGE = ROOT / "README.md", ROOT / "docs" / "benchmarks.md"
 CHART = ROOT / "docs" / "images" / "benchmarks.png"

@@ -223,6 +223,16 @@ def test_a_whole_graph_is_whole_and_every_file_is_checkable(run, local_root: str
     assert report["rows_read"] > 0
 
 
+def test_indexes_are_compared_in_a_program_that_loads_numpy_late(run_process, local_root: str) -> None:
+    """A process of its own: only there is Arrow loaded without numpy, and cannot convert to it."""
+    harbor.new_graph(local_root).optimize()
+
+    ran = run_process("verify", local_root, "--deep", "--json")
+
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.document["problems"] == []
+
+
 def test_verify_changes_nothing(run, local_root: str) -> None:
     busy_graph(local_root)
     before = {path: path.stat().st_mtime_ns for path in Path(local_root).rglob("*")}

@@ -130,6 +130,9 @@ def test_spark_runs_tasks_groups_and_statements_and_tells_what_failed(tmp_path, 
     numbers = pa.schema([("n", pa.uint64())])
 
     assert sorted(engine.map(abs, [-1, 2, -3])) == [1, 2, 3]
+    with monkeypatch.context() as each_its_own:
+        each_its_own.setattr("omnigraph.engine.spark.engine.CARRIED_BYTES_MAX", 0)
+        assert sorted(engine.map(len, [b"x" * length for length in range(9)])) == list(range(9))
     assert set(engine.map(os.getenv, ["OMNIGRAPH_TEST_KEY"])) == {"hush"}
     two, nothing = pa.table({"n": [1, 2]}, schema=numbers), Produced(schema=numbers, read=iter, tasks=(), rows=0)
     for rows_max in (-1, 1_000):

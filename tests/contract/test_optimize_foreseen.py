@@ -205,3 +205,25 @@ def test_indexes_that_cannot_be_built_leave_the_rewrite_and_say_why(local_root, 
     assert (found.fragments_removed, found.error) == (4, None)
     assert {"id": "the disk is full"}.items() <= {index.column: index.reason for index in found.pending_indexes}.items()
     assert harbor.content(graph) == before
+
+
+def test_indexes_in_pieces_answer_like_whole_ones(local_root, monkeypatch):
+    """Full text too: updated rows keep their ids, and their old words must not be found in any piece."""
+    monkeypatch.setattr("omnigraph.maintenance.optimize.builds.PIECE_ROWS", 2)
+    monkeypatch.setattr("omnigraph.maintenance.optimize.jobs.share_slots", lambda _, chosen: [3 for _ in chosen])
+    graph = library.library(local_root, loads=5)
+    update(graph, 7)
+    before = harbor.content(graph)
+
+    result = graph.optimize(target_rows=6)
+
+    assert {"id", "title", "year"} <= set(row_of(result, BOOK).indexes_built)
+    assert harbor.content(graph) == before
+    assert set(library.segments(graph).values()) == {1}
+    library.lookups_agree(graph)
+    used = {segment.uuid for index in library.layout(graph).indexes for segment in index.segments}
+    kept = {path.parent.name for path in Path(local_root).glob("nodes/*/_indices/*/*") if path.is_file()}
+    assert kept == used, "pieces go when they are merged"
+    update(graph, 8)
+    graph.optimize(target_rows=6)
+    library.lookups_agree(graph)

@@ -146,7 +146,17 @@ def in_pieces(graph: Graph, engine: str) -> OptimizeResult:
         return graph.optimize(engine=engine)
 
 
+def large(graph: Graph, engine: str) -> OptimizeResult:
+    """Do what is done to large tables: every index in pieces, BTREEs on the rewritten files."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(builds, "PIECE_ROWS", 60)
+        patch.setattr("omnigraph.maintenance.optimize.jobs.share_slots", lambda slots, chosen: [4 for _ in chosen])
+        patch.setattr("omnigraph.maintenance.optimize.budget.FOLD_SECONDS_MAX", 0.0)
+        return graph.optimize(engine=engine)
+
+
 BEHAVIOURS: list[Behaviour] = [
+    large,
     once,
     once_on_a_branch,
     verified,

@@ -56,6 +56,26 @@ def test_segment_over_the_moved_rows_added_by_hand_finds_the_old_words(table, me
     assert words(table, "old") == "ab"
 
 
+def test_pieces_of_one_version_that_are_merged_forget_the_old_words(table):
+    """One piece has the fragment that the updated row left, the other the one that it moved to."""
+    indexed_text(table)
+    table.append("cd", note="old")
+    dataset = table.open()
+    first, *others = [fragment.fragment_id for fragment in dataset.get_fragments()]
+    pieces = [
+        dataset.create_index_uncommitted("note", "INVERTED", name="n", fragment_ids=some, replace=True)
+        for some in ([first], others)
+    ]
+
+    merged = dataset.merge_existing_index_segments(pieces)
+    removed = table.segments(dataset, "n")
+    table.commit(dataset.version, LanceOperation.CreateIndex(new_indices=[merged], removed_indices=removed))
+
+    assert (words(table, "old"), words(table, "new")) == ("bcd", "a")
+    table.upsert(table.open(), "c", note="new")
+    assert (words(table, "old"), words(table, "new")) == ("bd", "ac")
+
+
 def test_build_over_all_fragments_forgets_the_old_words(table):
     indexed_text(table)
     dataset = table.open()

@@ -17,10 +17,26 @@ from omnigraph.branches.merge import planner
 from omnigraph.engine.choice import EngineChoice, EngineName
 from omnigraph.errors import MergeConflicts, OmniError
 from omnigraph.graph import Graph
+from omnigraph.writes.exchange import cutting
 from support import harbor
 
 SPARK = pytest.param("on Spark", marks=[pytest.mark.slow, pytest.mark.timeout(900)])
-BULK_WAYS = ["in bulk", SPARK]
+BULK_WAYS = ["in bulk", "in buckets", SPARK]
+
+
+@pytest.fixture(autouse=True)
+def small_buckets(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cut even a few rows, on Spark too, so that every stage of a merge meets rows of other buckets."""
+    if getattr(request.node, "callspec", None) and request.node.callspec.params.get("way") in (
+        "in buckets",
+        "on Spark",
+    ):
+        cut_small(monkeypatch)
+
+
+def cut_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cutting, "_LONE_ROWS", 0)
+    monkeypatch.setattr(cutting, "_BUCKET_ROWS", 40)
 
 
 @pytest.fixture(scope="module")
@@ -336,13 +352,17 @@ def test_random_branches_merge_alike_in_process_and_in_bulk(
         for change in side:
             write(graph, branch, change)
     found = []
-    for way, choice in (("in process", IN_PROCESS), ("in bulk", IN_BULK)):
+    for way, choice in (("in process", IN_PROCESS), ("in bulk", IN_BULK), ("in buckets", IN_BULK)):
         into = copy_of(graph, target, way)
-        try:
-            result = graph.branches.merge(source, into=into, engine=choice)
-            outcome: object = (result.outcome, result.tables)
-        except MergeConflicts as conflicts:
-            outcome = conflicts.details
+        with pytest.MonkeyPatch.context() as patched:
+            if way == "in buckets":
+                cut_small(patched)
+                patched.setattr(cutting, "_BUCKET_ROWS", 2)
+            try:
+                result = graph.branches.merge(source, into=into, engine=choice)
+                outcome: object = (result.outcome, result.tables)
+            except MergeConflicts as conflicts:
+                outcome = conflicts.details
         found.append((outcome, harbor.content(graph, branch=into)))
 
-    assert found[0] == found[1]
+    assert found[0] == found[1] == found[2]

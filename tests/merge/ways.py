@@ -11,7 +11,7 @@ from omnigraph.graph import Graph
 IN_PROCESS = EngineChoice(engine=EngineName.LOCAL, spark_min_bytes=sys.maxsize)
 IN_BULK = EngineChoice(engine=EngineName.LOCAL, spark_min_bytes=0)
 ON_SPARK = EngineChoice(engine=EngineName.SPARK)
-WAYS = {"in process": IN_PROCESS, "in bulk": IN_BULK, "on Spark": ON_SPARK}
+WAYS = {"in process": IN_PROCESS, "in bulk": IN_BULK, "in buckets": IN_BULK, "on Spark": ON_SPARK}
 
 
 def copy_of(graph: Graph, branch: str, way: str) -> str:

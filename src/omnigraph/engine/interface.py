@@ -53,6 +53,11 @@ class Engine(Protocol):
         """How many tasks run at the same time, as far as the engine knows."""
         ...
 
+    @property
+    def is_here(self) -> bool:
+        """Whether all tasks run on this machine, and find what lies on its disks."""
+        ...
+
     def threads_each(self, tasks: int) -> int:
         """How many threads each of so many tasks may use for a relational step of its own, if nothing else runs."""
         ...

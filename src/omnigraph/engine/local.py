@@ -34,6 +34,7 @@ class LocalEngine:
     """Runs statements on one in-memory DuckDB; each call has a cursor of its own, so threads may share an engine."""
 
     name = "local"
+    is_here = True
 
     def __init__(self, **settings: str) -> None:
         self._settings = settings

@@ -37,7 +37,10 @@ class _Rows:
     total: int = 0
 
     def add(self, row_ids: pa.Array) -> None:
-        mixed = np.asarray(row_ids, dtype=np.uint64)
+        if not len(row_ids):
+            return
+        # From the buffer itself: the command line loads Arrow without numpy, and such an Arrow cannot convert to it.
+        mixed = np.frombuffer(row_ids.buffers()[1], np.uint64)[row_ids.offset : row_ids.offset + len(row_ids)]
         with np.errstate(over="ignore"):
             mixed = (mixed ^ (mixed >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15)
             mixed ^= mixed >> np.uint64(29)

@@ -123,15 +123,6 @@ def vector_parameters(*, vectors: int, dimension: int) -> tuple[str, Mapping[str
     return "IVF_PQ", {"metric": "cosine", "num_partitions": partitions, "num_sub_vectors": sub_vectors}
 
 
-def may_be_built_in_pieces(lance_type: str) -> bool:
-    """Whether several workers finish an index sooner than one.
-
-    Merging pieces of a full-text index takes longer than building it whole (1.1 s against 0.8 s for 300,000 short
-    texts, two pieces); those of the others are merged in a fraction of the time.
-    """
-    return lance_type == "BTREE" or is_trained(lance_type)
-
-
 def is_whole_when_built(lance_type: str) -> bool:
     """Whether an index of one piece can be read as it is built; merging a BTREE with nothing would double its cost."""
     return lance_type == "BTREE"

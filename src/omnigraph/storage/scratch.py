@@ -41,29 +41,49 @@ class Scratch:
 
     def write_tables(self, name: str, rows_by_name: Mapping[str, pa.Table]) -> None:
         """Keep several named tables under one name: few large objects are cheaper than many small ones."""
-        with self._sink(name) as sink:
+        with self.sink(name) as sink:
             for table_name, rows in rows_by_name.items():
-                schema = rows.schema.with_metadata({_TABLE_NAME: table_name})
-                with pa.ipc.new_stream(sink, schema) as writer:
-                    writer.write_table(rows.cast(schema))
+                write_named(sink, table_name, rows)
 
     def read_tables(self, name: str) -> dict[str, pa.Table]:
         """Return the tables that were kept under a name."""
-        return _tables_in(self._open(name))
+        return dict(tables_in(self._open(name)))
 
     def find_table(self, name: str) -> pa.Table | None:
         """Return the rows that were kept under a name, None if there are none."""
         found = self._find(name)
-        return _tables_in(found)[""] if found is not None else None
+        return dict(tables_in(found))[""] if found is not None else None
 
     def write(self, name: str, content: pa.Buffer | bytes) -> None:
         """Keep bytes under a name."""
-        with self._sink(name) as sink:
+        with self.sink(name) as sink:
             sink.write(content)
 
     def read(self, name: str) -> pa.Buffer:
         """Return the bytes that were kept under a name."""
         return self._open(name).read_buffer()
+
+    def read_range(self, name: str, start: int, end: int) -> pa.Buffer:
+        """Return some of the bytes that were kept under a name, without reading the others."""
+        if self.store.root.is_local:
+            file = self._open(name)
+            file.seek(start)
+            return file.read_buffer(end - start)
+        try:
+            return pa.py_buffer(self.store.objects.read_range(self._path(name), start, end))
+        except FileNotFoundError as exc:
+            raise self._gone() from exc
+
+    def read_end(self, name: str, length: int) -> pa.Buffer:
+        """Return the last bytes of what was kept under a name; all if there are fewer."""
+        if self.store.root.is_local:
+            file = self._open(name)
+            file.seek(max(0, file.size() - length))
+            return file.read_buffer()
+        try:
+            return pa.py_buffer(self.store.objects.read_end(self._path(name), length))
+        except FileNotFoundError as exc:
+            raise self._gone() from exc
 
     def clear(self, folder: str = "") -> None:
         """Remove everything that was kept, or what lies below one folder."""
@@ -91,7 +111,8 @@ class Scratch:
         clock.wait_until(is_quiet, timeout_seconds=_STRAGGLERS_SECONDS)
 
     @contextmanager
-    def _sink(self, name: str) -> Iterator[pa.NativeFile]:
+    def sink(self, name: str) -> Iterator[pa.NativeFile]:
+        """Keep what is written to a stream; it is there, whole, when the block has ended."""
         if not self.store.root.is_local:
             memory = pa.BufferOutputStream()
             yield memory
@@ -116,12 +137,15 @@ class Scratch:
     def _open(self, name: str) -> pa.NativeFile:
         found = self._find(name)
         if found is None:
-            raise StorageError(
-                f"Intermediate data of operation {self.operation_id} is gone; nothing was committed, run it again.",
-                storage_kind="not_found",
-                uri=self.store.uri,
-            )
+            raise self._gone()
         return found
+
+    def _gone(self) -> StorageError:
+        return StorageError(
+            f"Intermediate data of operation {self.operation_id} is gone; nothing was committed, run it again.",
+            storage_kind="not_found",
+            uri=self.store.uri,
+        )
 
     def _find(self, name: str) -> pa.NativeFile | None:
         if not self.store.root.is_local:
@@ -136,12 +160,19 @@ class Scratch:
         return f"{SCRATCH_DIRECTORY}/{self.operation_id}/{name}"
 
 
-def _tables_in(source: pa.NativeFile) -> dict[str, pa.Table]:
-    found = {}
-    while source.tell() < source.size():
+def write_named(sink: pa.NativeFile, name: str, rows: pa.Table) -> None:
+    """Write a table behind what a sink holds already."""
+    schema = rows.schema.with_metadata({_TABLE_NAME: name})
+    with pa.ipc.new_stream(sink, schema) as writer:
+        writer.write_table(rows.cast(schema))
+
+
+def tables_in(source: pa.NativeFile) -> Iterator[tuple[str, pa.Table]]:
+    """Yield the named tables that were written one behind the other."""
+    size = source.size()
+    while source.tell() < size:
         rows = pa.ipc.open_stream(source).read_all()
-        found[rows.schema.metadata[_TABLE_NAME].decode()] = rows.replace_schema_metadata()
-    return found
+        yield rows.schema.metadata[_TABLE_NAME].decode(), rows.replace_schema_metadata()
 
 
 def _reason(exc: OSError) -> str:

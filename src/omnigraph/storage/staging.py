@@ -6,17 +6,25 @@ carries our uuid: that check, under the branch's gate, is what keeps keys unique
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from omnigraph.base import faults, ids
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.arrow import TABLE_IDENTITY_METADATA
 from omnigraph.storage.checksums import read_back, short_name
+from omnigraph.storage.deletions import (
+    Offsets,
+    RemovedRows,
+    ThinnedFragments,
+    delete_rows,
+    offsets_by_fragment,
+    thinned_fragments,
+)
 from omnigraph.storage.expected_tables import ExpectedTable
 from omnigraph.storage.field_ids import flat_field_ids
 from omnigraph.storage.file_references import FileReference, written_deletions, written_files
@@ -78,7 +86,8 @@ def stage_change(
         files = written_files(target, fragments)
         staged = _staged(table, "Append", properties, lambda _: _append(fragments), files)
     else:
-        staged = _stage_deleting(table, target, removed_addresses, with_row_ids(fragments, row_ids), properties)
+        fragments = with_row_ids(fragments, row_ids)
+        staged = _stage_deleting(table, target, partial(offsets_by_fragment, removed_addresses), fragments, properties)
     return _with_checksums(store, table, staged)
 
 
@@ -109,28 +118,34 @@ def stage_written(
     *,
     replacing: pa.Schema | None = None,
     removed_addresses: pa.Array | None = None,
+    removed: RemovedRows | None = None,
     properties: Mapping[str, str],
 ) -> StagedCommit:
     """Plan the transaction for data files that workers wrote, as `described_fragment` tells of them.
 
-    With `replacing`, the canonical schema, they become the whole content; otherwise they are added, and the rows at
-    `removed_addresses` go.
+    With `replacing`, the canonical schema, they become the whole content; otherwise they are added, and rows go: those
+    at `removed_addresses`, or those whose deletion files workers wrote as well.
     """
     from lance import LanceOperation
     from lance.fragment import FragmentMetadata
 
-    described = [json.loads(fragment) for fragment in fragments]
-    written = [FragmentMetadata.from_json(json.dumps(made["fragment"])) for made in described]
-    known = {name: value for made in described for name, value in made["crc32"].items()}
+    written, known = [], {}
+    for fragment in fragments:
+        made = json.loads(fragment)
+        written.append(FragmentMetadata.from_json(json.dumps(made["fragment"])))
+        known.update(made["crc32"])
     files = written_files(target, written)
     if replacing is not None:
         # An overwrite replaces the schema whole; by what it says beside the columns the graph knows the table again.
         schema = replacing.with_metadata(table.schema.metadata)
         staged = _staged(table, "Overwrite", properties, lambda _: LanceOperation.Overwrite(schema, written), files)
+    elif removed:
+        staged = _stage_removed(table, target, removed, written, properties)
+        known.update(removed.checksums)
     elif removed_addresses is None or len(removed_addresses) == 0:
         staged = _staged(table, "Append", properties, lambda _: _append(written), files)
     else:
-        staged = _stage_deleting(table, target, removed_addresses, written, properties)
+        staged = _stage_deleting(table, target, partial(offsets_by_fragment, removed_addresses), written, properties)
     return _with_checksums(store, table, staged, known)
 
 
@@ -332,34 +347,70 @@ def _append(fragments: Sequence[Any]) -> Any:
 def _stage_deleting(
     table: Table,
     target: TableAddress,
-    removed_addresses: pa.Array,
+    offsets: Callable[[], Offsets],
     fragments: Sequence[Any],
     properties: Mapping[str, str],
 ) -> StagedCommit:
     """Plan a change that removes or replaces rows; deletion files are written now if there is a place for them."""
-    name = "Update" if fragments else "Delete"
-    files = written_files(target, fragments)
     if target != table.address:
-        return _staged(
-            table,
-            name,
-            properties,
-            lambda forked: _deleting(*_delete_addresses(forked, removed_addresses), fragments),
-            files,
-        )
-    updated, removed = _delete_addresses(table, removed_addresses)
-    operation = _deleting(updated, removed, fragments)
-    return _staged(table, name, properties, lambda _: operation, (*files, *written_deletions(target, updated)))
+        return _stage_waiting(table, target, offsets, fragments, properties)
+    return _stage_thinned(table, target, delete_rows(table, offsets()), fragments, properties)
 
 
-def _deleting(updated: list[Any], removed: list[int], fragments: Sequence[Any]) -> Any:
+def _stage_removed(
+    table: Table,
+    target: TableAddress,
+    removed: RemovedRows,
+    fragments: Sequence[Any],
+    properties: Mapping[str, str],
+) -> StagedCommit:
+    """Plan a change whose deletion files are written, unless they have to wait for their place."""
+    if removed.waiting is not None:
+        return _stage_waiting(table, target, removed.waiting, fragments, properties)
+    return _stage_thinned(table, target, thinned_fragments(table, removed), fragments, properties)
+
+
+def _stage_waiting(
+    table: Table,
+    target: TableAddress,
+    offsets: Callable[[], Offsets],
+    fragments: Sequence[Any],
+    properties: Mapping[str, str],
+) -> StagedCommit:
+    files = written_files(target, fragments)
+    return _staged(
+        table,
+        _deleting_name(fragments),
+        properties,
+        lambda forked: _deleting(delete_rows(forked, offsets()), fragments),
+        files,
+    )
+
+
+def _stage_thinned(
+    table: Table,
+    target: TableAddress,
+    thinned: ThinnedFragments,
+    fragments: Sequence[Any],
+    properties: Mapping[str, str],
+) -> StagedCommit:
+    operation = _deleting(thinned, fragments)
+    files = (*written_files(target, fragments), *written_deletions(target, thinned.updated))
+    return _staged(table, _deleting_name(fragments), properties, lambda _: operation, files)
+
+
+def _deleting_name(fragments: Sequence[Any]) -> str:
+    return "Update" if fragments else "Delete"
+
+
+def _deleting(thinned: ThinnedFragments, fragments: Sequence[Any]) -> Any:
     from lance import LanceOperation
 
     if not fragments:
-        return LanceOperation.Delete(updated, removed, "id IN (…)")
+        return LanceOperation.Delete(thinned.updated, thinned.emptied, "id IN (…)")
     return LanceOperation.Update(
-        removed_fragment_ids=removed,
-        updated_fragments=updated,
+        removed_fragment_ids=thinned.emptied,
+        updated_fragments=thinned.updated,
         new_fragments=list(fragments),
     )
 
@@ -467,30 +518,3 @@ def with_row_ids(fragments: Sequence[Any], row_ids: pa.Array) -> list[Any]:
             )
         )
     return attached
-
-
-def _delete_addresses(table: Table, addresses: pa.Array) -> tuple[list[Any], list[int]]:
-    """Write deletion files; return the fragments that keep rows and the ids of those that keep none."""
-    updated, removed = [], []
-    for fragment_id, offsets in _offsets_by_fragment(addresses):
-        fragment = table.dataset.get_fragment(fragment_id)
-        with translated(doing=f"writing a deletion file of {table.address.path}", uri=table.address.path):
-            metadata = fragment.delete_rows(offsets)
-        if metadata is None:
-            removed.append(fragment_id)
-        else:
-            updated.append(metadata)
-    return updated, removed
-
-
-def _offsets_by_fragment(addresses: pa.Array) -> Iterator[tuple[int, list[int]]]:
-    # A row address is the fragment id in the upper and the row offset in the lower 32 bits.
-    fragment_ids = pc.shift_right(addresses, pa.scalar(32, pa.uint64()))
-    offsets = pc.bit_wise_and(addresses, pa.scalar(0xFFFFFFFF, pa.uint64()))
-    grouped = (
-        pa.table({"fragment": fragment_ids, "offset": offsets}).group_by("fragment").aggregate([("offset", "list")])
-    )
-    for fragment_id, group in sorted(
-        zip(grouped["fragment"].to_pylist(), grouped["offset_list"].to_pylist(), strict=True)
-    ):
-        yield fragment_id, sorted(group)

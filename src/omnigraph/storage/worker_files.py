@@ -44,7 +44,7 @@ def worker_store(uri: str, operation_id: str) -> GraphStore:
     return found if found is not None else _opened(uri, operation_id)
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=2)  # a graph, and a scratch that does not lie in it
 def _opened(uri: str, operation_id: str) -> GraphStore:
     del operation_id
     return GraphStore.open(uri)

@@ -1,12 +1,11 @@
 """Into which pieces the builds of large indexes are cut."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.catalog.model import TableKey
 from omnigraph.maintenance.optimize import builds
-from omnigraph.maintenance.optimize.builds import PIECE_ROWS, IndexJob, cut
+from omnigraph.maintenance.optimize.builds import PIECE_ROWS, IndexJob, cut, share_slots
 from omnigraph.maintenance.optimize.table_plan import IndexBuild
 from omnigraph.storage.access import TableAccess
 from omnigraph.storage.indexing import IndexOutcome, MergeTask
@@ -31,10 +30,9 @@ def fragments(*rows):
 @given(
     st.lists(st.integers(0, 3 * PIECE_ROWS), min_size=1, max_size=30),
     st.integers(1, 64),
-    st.sampled_from(["BTREE", "INVERTED", "IVF_FLAT", "IVF_PQ"]),
 )
-def test_pieces_share_out_every_fragment_once_and_none_is_empty(rows, slots, lance_type):
-    pieces = cut(build(lance_type), fragments(*rows), slots=slots)
+def test_pieces_share_out_every_fragment_once_and_none_is_empty(rows, slots):
+    pieces = cut(fragments(*rows), slots=slots)
 
     assert [number for piece in pieces for number in piece] == list(range(len(rows)))
     assert all(pieces)
@@ -42,16 +40,22 @@ def test_pieces_share_out_every_fragment_once_and_none_is_empty(rows, slots, lan
 
 
 def test_a_large_table_keeps_every_worker_busy_with_about_the_same():
-    pieces = cut(build("IVF_PQ"), fragments(*[PIECE_ROWS] * 12), slots=4)
+    pieces = cut(fragments(*[PIECE_ROWS] * 12), slots=4)
 
     assert [len(piece) for piece in pieces] == [3, 3, 3, 3]
 
 
-@pytest.mark.parametrize(
-    ("lance_type", "rows"), [("INVERTED", [PIECE_ROWS] * 8), ("BTREE", [PIECE_ROWS, PIECE_ROWS - 1])]
-)
-def test_full_text_and_small_tables_stay_whole(lance_type, rows):
-    assert len(cut(build(lance_type), fragments(*rows), slots=8)) == 1
+def test_indexes_of_small_tables_stay_whole():
+    assert len(cut(fragments(PIECE_ROWS, PIECE_ROWS - 1), slots=8)) == 1
+
+
+def test_large_indexes_are_cut_as_far_as_the_others_leave_slots_and_vectors_always():
+    large = [(build("BTREE"), 4 * PIECE_ROWS), (build("INVERTED"), 4 * PIECE_ROWS), (build("IVF_PQ"), 4 * PIECE_ROWS)]
+    small = [(build("BTREE"), 1_000)] * 40
+
+    assert share_slots(8, [*large, *small])[:3] == [4, 4, 8]
+    assert share_slots(2, [*large, *large])[:3] == [1, 1, 2]
+    assert share_slots(8, []) == []
 
 
 def test_a_piece_that_was_not_built_leaves_nothing_to_commit():

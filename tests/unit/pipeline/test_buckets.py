@@ -7,9 +7,11 @@ from hypothesis import strategies as st
 
 from omnigraph.catalog.model import NodeType
 from omnigraph.errors import EngineUnavailable
-from omnigraph.pipeline.load.bulk.buckets import Buckets, Facet, bucket_name, identity_facet
+from omnigraph.pipeline.load.bulk.buckets import Facet, buckets_for, identity_facet, keep_facets
+from omnigraph.storage.cut_files import read_cuts
 from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.store import GraphStore
+from omnigraph.writes.exchange.cutting import Buckets
 
 PORT = NodeType(name="Port", type_id=1, table_incarnation_id=2, properties=())
 TWO_COLUMNS = Facet(PORT, ("src", "dst"), has_owner=True)
@@ -36,14 +38,14 @@ def keys_of(rows: list[tuple[str | None, str | None]]) -> pa.Table:
 )
 def test_equal_values_of_all_readers_meet_and_no_row_is_lost_or_doubled(store, readers, count):
     scratch = Scratch(store, "operation")
-    buckets = Buckets(count=count, mark=Buckets.for_input(1 << 40, stored_rows=0, slots=1).mark)
+    buckets = Buckets(count=count, mark=buckets_for(1 << 40, stored_rows=0, slots=1).mark)
     for number, rows in enumerate(readers):
-        buckets.keep(scratch, f"reader-{number}", "i", [(TWO_COLUMNS, keys_of(rows))])
+        keep_facets(buckets, scratch, f"reader-{number}", "i", [(TWO_COLUMNS, keys_of(rows))])
 
     found: list[tuple[int, int, str, str, str]] = []
     for bucket in range(count):
         for number in range(len(readers)):
-            tables = scratch.read_tables(bucket_name(f"reader-{number}", bucket))
+            tables = dict(read_cuts(scratch, f"reader-{number}", bucket))
             kept = tables.get(TWO_COLUMNS.relation("i"), TWO_COLUMNS.schema.empty_table()).to_pylist()
             found += [(bucket, number, row["owner"], row["src"], row["dst"]) for row in kept]
 
@@ -72,11 +74,25 @@ def test_equal_values_of_all_readers_meet_and_no_row_is_lost_or_doubled(store, r
     ],
 )
 def test_buckets_follow_what_there_is_to_look_at_and_fill_the_slots(size_bytes, stored_rows, slots, count):
-    assert Buckets.for_input(size_bytes, stored_rows=stored_rows, slots=slots).count == count
+    assert buckets_for(size_bytes, stored_rows=stored_rows, slots=slots).count == count
 
 
 def test_a_worker_that_would_cut_differently_is_refused(store):
     other = Buckets(count=2, mark=1)
 
     with pytest.raises(EngineUnavailable, match="different versions of DuckDB"):
-        other.keep(Scratch(store, "operation"), "x", "i", [(identity_facet(PORT), keys_of([("a", "b")]))])
+        keep_facets(other, Scratch(store, "operation"), "x", "i", [(identity_facet(PORT), keys_of([("a", "b")]))])
+
+
+def test_a_reader_keeps_one_file_however_many_buckets_there_are(tmp_path):
+    scratch = Scratch(GraphStore.open(str(tmp_path)), "operation")
+    buckets = Buckets(count=500, mark=buckets_for(1 << 40, stored_rows=0, slots=1).mark)
+
+    for number in range(3):
+        keys = keys_of([(f"s{number}-{row}", "t") for row in range(800)])
+        keep_facets(buckets, scratch, f"reader-{number}", "i", [(TWO_COLUMNS, keys)])
+
+    assert len([file for file in tmp_path.rglob("*") if file.is_file()]) == 3
+    kept = [rows.num_rows for n in range(3) for b in range(500) for _, rows in read_cuts(scratch, f"reader-{n}", b)]
+    assert sum(kept) == 2_400
+    assert len(kept) > 1_000

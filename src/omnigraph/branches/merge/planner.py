@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
+from tempfile import TemporaryDirectory
 
 from omnigraph.base import ids
 from omnigraph.base.events import EngineChosen, Events, Warned, phase
@@ -18,8 +19,12 @@ from omnigraph.branches.merge.sides import MergeSides
 from omnigraph.catalog.model import TableKey
 from omnigraph.changes.compare import change_bytes
 from omnigraph.engine.choice import EngineChoice, Work
+from omnigraph.engine.interface import Engine
 from omnigraph.engine.opening import close_at_end, open_engine
+from omnigraph.storage.scratch import Scratch
+from omnigraph.storage.store import GraphStore
 from omnigraph.storage.worker_files import shared_with_workers
+from omnigraph.writes.exchange.stages import ScratchPlace
 from omnigraph.writes.holding import hold_if_possible, hold_versions
 
 
@@ -68,20 +73,32 @@ class MergePlanner:
         if engine is context.engine and size_bytes < self.choice.session_min_bytes:
             with phase(self.events, COMPARING):
                 return plan_in_process(sides, routes, show_values=self.show_values)
-        operation_id = ids.new_ulid()
         try:
-            with shared_with_workers(context.store, operation_id):
-                return plan_in_bulk(
-                    sides,
-                    routes,
-                    engine,
-                    operation_id=operation_id,
-                    writes_files=self.writes_files,
-                    show_values=self.show_values,
-                    events=self.events,
-                )
+            return plan_in_bulk(
+                sides,
+                routes,
+                engine,
+                scratch=self._scratch(context.store, engine),
+                writes_files=self.writes_files,
+                show_values=self.show_values,
+                events=self.events,
+            )
         finally:
             close_at_end(engine, self.events)
+
+    def _scratch(self, store: GraphStore, engine: Engine) -> ScratchPlace:
+        """Return where workers keep what they cut, until the merge has ended.
+
+        That is beside the tables, where every worker can read it; but on this machine if all of them are here and the
+        graph is elsewhere, or must not be written to.
+        """
+        operation_id = ids.new_ulid()
+        self.leases.enter_context(shared_with_workers(store, operation_id))
+        if engine.is_here and (not self.writes_files or not store.root.is_local):
+            directory = self.leases.enter_context(TemporaryDirectory(prefix="omnigraph-", ignore_cleanup_errors=True))
+            return ScratchPlace(uri=directory, operation_id=operation_id)
+        self.leases.callback(Scratch(store, operation_id).clear_at_end, self.events)
+        return ScratchPlace(uri=store.uri, operation_id=operation_id)
 
 
 def _routes(sides: MergeSides) -> dict[TableKey, Route]:

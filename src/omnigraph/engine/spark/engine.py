@@ -21,6 +21,8 @@ from omnigraph.engine.spark.session import OpenSession
 from omnigraph.engine.spark.worker import (
     OUTCOME,
     OUTCOME_TYPE,
+    PLACE,
+    TASK,
     LoneReader,
     LoneStatement,
     PartitionRunner,
@@ -36,6 +38,8 @@ from omnigraph.errors import SparkJobFailed
 
 LONE_ROWS_MAX = 4 << 20
 """Rows that a statement reads on one worker: a few hundred megabytes of keys, and a fraction of a shuffle's time."""
+CARRIED_BYTES_MAX = 64 << 10
+"""Tasks that travel with the function that runs them, all of them to every worker; more are sent each to its own."""
 
 _SPREAD_PER_SLOT = 4
 """Groups find their task by a hash; with so many tasks none of them gets most of the groups."""
@@ -68,6 +72,11 @@ class SparkEngine:
             except Exception:  # noqa: BLE001  # not set, or not known to this kind of session
                 context = getattr(self._session, "_sc", None)
                 return int(context.defaultParallelism) if context is not None else 8
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the executor is the driver itself."""
+        return self._is_one_process
 
     def threads_each(self, tasks: int) -> int:
         """Divide one machine among few tasks; on a cluster, take what Spark reserves for a task; over Connect, one."""
@@ -119,8 +128,9 @@ class SparkEngine:
         group = JobGroup(self._session)
         meter = Meter.of(watch, weights, tasks=len(packed))
         with watching(self._session, group, meter, is_one_process=self._is_one_process) as reports:
-            runner = self._baggage.over_batches(TaskRunner(function=function, tasks=packed, reports=reports))
-            outcomes = self._run(lambda: self._places(len(packed)).mapInArrow(runner, OUTCOME_TYPE).toArrow(), group)
+            runner = TaskRunner(function=function, carried=_carried(packed), reports=reports)
+            over = self._baggage.over_batches(runner)
+            outcomes = self._run(lambda: self._tasks(packed).mapInArrow(over, OUTCOME_TYPE).toArrow(), group)
         for outcome in outcomes[OUTCOME].to_pylist():
             yield unpack(outcome)
 
@@ -219,9 +229,9 @@ class SparkEngine:
             if read == relation:
                 return frame
         tasks = tuple(pickle.dumps(task) for task in relation.tasks)
-        reader = self._baggage.over_batches(RelationReader(read=relation.read, tasks=tasks, schema=schema))
+        reader = self._baggage.over_batches(RelationReader(read=relation.read, carried=_carried(tasks), schema=schema))
         # A statement names a relation many times, and without this its workers would read it as many times.
-        frame = self._places(len(tasks)).mapInArrow(reader, _struct(schema)).persist()
+        frame = self._tasks(tasks).mapInArrow(reader, _struct(schema)).persist()
         self._read.append((relation, frame))
         return frame
 
@@ -234,6 +244,16 @@ class SparkEngine:
     def _places(self, count: int) -> Any:
         """Return the numbers below `count`, one per partition, so that every task is one Spark task."""
         return self._session.range(0, count, 1, count)
+
+    def _tasks(self, packed: tuple[bytes, ...]) -> Any:
+        """Return one task per partition: its place and, unless the tasks are carried by their function, itself.
+
+        With thousands of tasks, each worker would otherwise get to know all of them.
+        """
+        if _carried(packed) is not None:
+            return self._places(len(packed))
+        rows = pa.table({PLACE: pa.array(range(len(packed)), pa.int32()), TASK: pa.array(packed, pa.binary())})
+        return self._session.createDataFrame(rows).repartitionById(len(packed), PLACE)
 
     def _run(self, work: Callable[[], Any], group: JobGroup | None = None) -> Any:
         """Run Spark work, cancel it when the caller is interrupted, and translate Spark's failures.
@@ -268,6 +288,10 @@ class SparkEngine:
             f"The Spark job failed: {job_cause(text)}. Nothing was committed; run with --debug to see the stack trace.",
             **details,
         )
+
+
+def _carried(packed: tuple[bytes, ...]) -> tuple[bytes, ...] | None:
+    return packed if sum(map(len, packed)) <= CARRIED_BYTES_MAX else None
 
 
 def _small(relations: Relations) -> SmallRelations | None:

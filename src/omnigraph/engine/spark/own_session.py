@@ -4,10 +4,12 @@ Our statements need settings that the owner of a session did not choose, and vie
 belong to a session, so they have one of theirs: the owner's stays as it is, also while a job of ours runs.
 """
 
+import atexit
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from threading import Thread
 from typing import Any
+from weakref import WeakSet
 
 from omnigraph.engine.spark.private import callers_turn
 
@@ -18,6 +20,8 @@ SETTINGS = {
     # What workers return has the types that are declared for it.
     "spark.sql.execution.arrow.useLargeVarTypes": "false",
 }
+
+_open: WeakSet[Any] = WeakSet()
 
 
 def session_beside(session: Any) -> Any:
@@ -35,9 +39,24 @@ def _cloned_classic(session: Any) -> Any:
 def _cloned_connect(session: Any) -> Any:
     try:
         _ = session.version  # a server knows a session from its first question on
-        return session.cloneSession()
+        own = session.cloneSession()
     except Exception:  # noqa: BLE001  # servers of other makers may not offer it
-        return session.newSession()
+        own = session.newSession()
+    return closed_at_exit(own)
+
+
+def closed_at_exit(session: Any) -> Any:
+    """Have the connection of a Connect session closed while Python still works: later, closing it waits forever."""
+    if not _open:
+        atexit.register(_close_all)
+    _open.add(session)
+    return session
+
+
+def _close_all() -> None:
+    for session in list(_open):
+        with suppress(Exception):
+            session.client.close()
 
 
 def give_settings(session: Any, settings: Mapping[str, str]) -> None:

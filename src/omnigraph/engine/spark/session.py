@@ -20,7 +20,14 @@ from omnigraph.engine.choice import EngineChoice, EngineName
 from omnigraph.engine.spark.class_archive import archive_options
 from omnigraph.engine.spark.interrupts import same_interrupts
 from omnigraph.engine.spark.java import missing_java
-from omnigraph.engine.spark.own_session import SETTINGS, give_settings, let_go, same_active_session, session_beside
+from omnigraph.engine.spark.own_session import (
+    SETTINGS,
+    closed_at_exit,
+    give_settings,
+    let_go,
+    same_active_session,
+    session_beside,
+)
 from omnigraph.engine.spark.private import PrivateSession, callers_turn, known_to_pyspark
 from omnigraph.engine.spark.reach import await_endpoint, unreachable
 from omnigraph.errors import EngineUnavailable
@@ -135,7 +142,7 @@ def _connect(choice: EngineChoice) -> Any:
     _expect_somebody(choice)
     try:
         await_endpoint(choice.session.url, seconds=_ANSWER_SECONDS)
-        session = SparkSession(connection=choice.session.url)
+        session = closed_at_exit(SparkSession(connection=choice.session.url))
         for key, value in choice.conf.items():
             with suppress(PySparkException):  # what a server takes when it starts only
                 session.conf.set(key, value)

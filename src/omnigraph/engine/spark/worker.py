@@ -20,6 +20,7 @@ from omnigraph.errors import OmniError
 
 OUTCOME = "outcome"
 OUTCOME_TYPE = f"{OUTCOME} binary"
+PLACE, TASK = "place", "task"
 _BATCH_ROWS = 1 << 16
 _SIGNED = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.int64()}
 
@@ -29,15 +30,16 @@ class TaskRunner:
     """Runs the tasks whose places arrive; an error that was raised on purpose travels back as it is."""
 
     function: Callable[[Any], Any]
-    tasks: tuple[bytes, ...]
+    carried: tuple[bytes, ...] | None
+    """All tasks, if they are few; otherwise each arrives beside its place."""
     reports: ReportAddress | None = None
     """Where to say how far a task is, if anywhere."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run what Spark put into this partition."""
-        for place in _places(batches):
+        for place, task in _tasks(batches, self.carried):
             with self.reports.reporting(place, at_end=ALL) if self.reports is not None else nullcontext():
-                packed = _packed(self.function, self.tasks[place])
+                packed = _packed(self.function, task)
             yield pa.RecordBatch.from_pydict({OUTCOME: [packed]})
 
 
@@ -46,13 +48,13 @@ class RelationReader:
     """Reads the rows of a relation for the tasks whose places arrive."""
 
     read: Callable[[Any], Iterator[pa.RecordBatch]]
-    tasks: tuple[bytes, ...]
+    carried: tuple[bytes, ...] | None
     schema: pa.Schema
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Read what Spark put into this partition."""
-        for place in _places(batches):
-            for batch in self.read(pickle.loads(self.tasks[place])):  # noqa: S301  # packed by our own driver
+        for _, task in _tasks(batches, self.carried):
+            for batch in self.read(pickle.loads(task)):  # noqa: S301  # packed by our own driver
                 yield batch.cast(self.schema)
 
 
@@ -140,6 +142,12 @@ def _packed(function: Callable[[Any], Any], task: bytes) -> bytes:
         return pickle.dumps((function(pickle.loads(task)), None))  # noqa: S301  # packed by our own driver
     except OmniError as error:
         return pickle.dumps((None, error))
+
+
+def _tasks(batches: Iterator[pa.RecordBatch], carried: tuple[bytes, ...] | None) -> Iterator[tuple[int, bytes]]:
+    for batch in batches:
+        for row, place in enumerate(batch.column(0).to_pylist()):
+            yield place, carried[place] if carried is not None else batch.column(1)[row].as_py()
 
 
 def _places(batches: Iterator[pa.RecordBatch]) -> Iterator[int]:

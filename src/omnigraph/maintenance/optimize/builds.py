@@ -21,13 +21,12 @@ from omnigraph.storage.indexing import (
     TrainTask,
     VectorModel,
     is_trained,
-    may_be_built_in_pieces,
     run_training,
 )
 from omnigraph.storage.layout import FragmentLayout
 
 PIECE_ROWS: Final = 1 << 20
-"""Rows that are worth a task of their own; starting one, and merging what it made, costs less than a tenth of it."""
+"""Rows that are worth a task of their own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,10 +94,21 @@ def job_key(task_key: str) -> str:
     return task_key.rpartition("/")[0]
 
 
-def cut(build: IndexBuild, fragments: Sequence[FragmentLayout], *, slots: int) -> tuple[tuple[int, ...], ...]:
+def share_slots(slots: int, builds: Sequence[tuple[IndexBuild, int]]) -> list[int]:
+    """Say of builds, given with their rows, into how many pieces each may be cut.
+
+    Merging the pieces of an index takes half as long as building it whole, so it pays to cut only as far as the other
+    large ones leave slots idle. Vectors are the exception: merging those is nothing beside building them.
+    """
+    large = sum(rows >= 2 * PIECE_ROWS for build, rows in builds if not is_trained(build.lance_type))
+    share = max(1, slots // max(1, large))
+    return [slots if is_trained(build.lance_type) else share for build, _ in builds]
+
+
+def cut(fragments: Sequence[FragmentLayout], *, slots: int) -> tuple[tuple[int, ...], ...]:
     """Cut the fragments of a table into runs of about equal rows, at most one per slot; small tables stay whole."""
     rows = sum(fragment.live_rows for fragment in fragments)
-    count = min(slots, rows // PIECE_ROWS, len(fragments)) if may_be_built_in_pieces(build.lance_type) else 1
+    count = min(slots, rows // PIECE_ROWS, len(fragments))
     if count < 2:  # one piece is no cut
         return (tuple(fragment.fragment_id for fragment in fragments),)
     pieces: list[list[int]] = [[] for _ in range(count)]

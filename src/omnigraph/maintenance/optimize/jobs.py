@@ -1,11 +1,11 @@
 """Which index builds a table still needs, and on which state of it each is built."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 from omnigraph.errors import OmniError
-from omnigraph.maintenance.optimize.builds import IndexJob, cut
+from omnigraph.maintenance.optimize.builds import IndexJob, cut, share_slots
 from omnigraph.maintenance.optimize.table_plan import IndexBuild, PendingIndex, staying_fragments
 from omnigraph.maintenance.optimize.table_work import TableWork, staying
 from omnigraph.storage.access import TableAccess
@@ -17,18 +17,28 @@ _MORE_ROOM_EACH_TIME = 4
 """Sixteen times as much, as a power of two: writers used up what there was."""
 
 
-def index_jobs(store: GraphStore, work: TableWork, *, slots: int) -> Iterator[IndexJob]:
-    """Yield what can be built at the pin, beside the rewrites."""
-    everything = work.plan.facts.layout.fragments
-    for build in work.to_build:
-        if not _is_foreseen(work, build):
-            fragments = staying(work) if build.holds_addresses else everything
-            yield _job(work, build, TableAccess.to(store, work.pinned), fragments, slots=slots)
+def index_jobs(store: GraphStore, works: Sequence[TableWork], *, slots: int) -> Iterator[IndexJob]:
+    """Yield what can be built at the pins, beside the rewrites."""
+    chosen = [(work, build) for work in works for build in work.to_build if not _is_foreseen(work, build)]
+    slots_each = share_slots(slots, [(build, work.plan.facts.layout.rows) for work, build in chosen])
+    for (work, build), share in zip(chosen, slots_each, strict=True):
+        fragments = staying(work) if build.holds_addresses else work.plan.facts.layout.fragments
+        yield _job(work, build, TableAccess.to(store, work.pinned), fragments, slots=share)
 
 
 @contextmanager
-def foreseen_jobs(store: GraphStore, work: TableWork, *, slots: int) -> Iterator[list[IndexJob]]:
-    """Show the table as its rewrites will leave it for as long as the block lasts, and yield what is built on that."""
+def foreseen_jobs(store: GraphStore, works: Sequence[TableWork], *, slots: int) -> Iterator[list[IndexJob]]:
+    """Show tables as their rewrites will leave them for as long as the block lasts, and yield what is built on that."""
+    chosen = [(work, build) for work in works for build in work.to_build if _is_foreseen(work, build)]
+    shares = share_slots(slots, [(build, work.plan.facts.layout.rows) for work, build in chosen])
+    with ExitStack() as states:
+        yield [
+            job for work in works for job in states.enter_context(_foreseen(store, work, slots=max(shares, default=1)))
+        ]
+
+
+@contextmanager
+def _foreseen(store: GraphStore, work: TableWork, *, slots: int) -> Iterator[list[IndexJob]]:
     builds = [build for build in work.to_build if _is_foreseen(work, build)]
     # What is built already goes by the numbers that the rewrites have; others would make it worthless.
     if not builds or work.error is not None or any(made.awaited for made in work.builds):
@@ -78,6 +88,6 @@ def _job(
         table_key=work.plan.table_key,
         build=build,
         access=access,
-        pieces=cut(build, fragments, slots=slots),
+        pieces=cut(fragments, slots=slots),
         bytes=sum(fragment.bytes for fragment in fragments),
     )

@@ -1,7 +1,6 @@
 """Act, first half: rewrite fragments and build indexes on new files, without a lock and without a commit."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from itertools import chain
 
@@ -47,7 +46,7 @@ def carry_out_tasks(
 
     What a worker did not get to before the deadline stays to be made; what failed its check fails its table.
     """
-    jobs = {job.key: job for work in works for job in index_jobs(store, work, slots=engine.slots)}
+    jobs = {job.key: job for job in index_jobs(store, works, slots=engine.slots)}
     models = train(engine, jobs.values(), not_after_us=not_after_us, events=events)
     tasks: list[tuple[int, OptimizeTask]] = []
     groups: dict[str, tuple[TableWork, RewriteGroup]] = {}
@@ -67,8 +66,7 @@ def carry_out_tasks(
             _take_rewrite(outcome, *groups[outcome.key])
         else:
             built.setdefault(job_key(outcome.key), []).append(outcome)
-    with ExitStack() as states:
-        late = [job for work in works for job in states.enter_context(foreseen_jobs(store, work, slots=engine.slots))]
+    with foreseen_jobs(store, works, slots=engine.slots) as late:
         if late:
             jobs |= {job.key: job for job in late}
             tasks = [sized for job in late for sized in job.sized_tasks(None, not_after_us)]

@@ -19,7 +19,7 @@ from omnigraph.engine.opening import close_at_end, open_engine
 from omnigraph.errors import BranchNotFound, Effect, InvalidTarget
 from omnigraph.manifest.commits import Commit, CommitId, check_actor, check_message
 from omnigraph.manifest.missing import no_such_branch
-from omnigraph.pipeline.load.bulk.buckets import Buckets
+from omnigraph.pipeline.load.bulk.buckets import buckets_for
 from omnigraph.pipeline.load.bulk.pieces import InputPiece
 from omnigraph.pipeline.load.bulk.writer import BulkLoadWriter, load_task, read_pieces, stored_rows
 from omnigraph.pipeline.load.frames import FrameInput, frame_writer
@@ -236,7 +236,7 @@ def _bulk_writer(
     """Have workers read the input."""
     pieces = () if isinstance(found, FrameInput) else _pieces(found, scratch, engine.slots, events)
     size_bytes = None if isinstance(found, FrameInput) else sum(piece.input_bytes for piece in pieces)
-    buckets = Buckets.for_input(size_bytes, stored_rows=stored_rows(capture), slots=engine.slots)
+    buckets = buckets_for(size_bytes, stored_rows=stored_rows(capture), slots=engine.slots)
     task = load_task(capture, scratch.operation_id, mode=mode, max_errors=max_errors, buckets=buckets)
     ir_hash, seen_head = capture.snapshot.schema.ir_hash, capture.snapshot.commit_id
     if isinstance(found, FrameInput):

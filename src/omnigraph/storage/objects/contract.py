@@ -68,6 +68,14 @@ class ControlStore(Protocol):
         """Yield the bytes of an object of any size; raise `FileNotFoundError` if the store says that there is none."""
         ...
 
+    def read_range(self, path: str, start: int, end: int) -> bytes:
+        """Return the bytes from `start` to `end`; raise `FileNotFoundError` if the store says that there is none."""
+        ...
+
+    def read_end(self, path: str, length: int) -> bytes:
+        """Return the last bytes, all if there are fewer; raise `FileNotFoundError` likewise."""
+        ...
+
     def list(self, prefix: str) -> tuple[str, ...]:
         """Return the paths of all objects in the directory `prefix` and below it, sorted.
 

@@ -100,6 +100,24 @@ class LocalObjects:
             while piece := file.read(PIECE_BYTES):
                 yield piece
 
+    def read_range(self, path: str, start: int, end: int) -> bytes:
+        """Return the bytes of a file from `start` to `end`."""
+        with self._translated("Reading", path):
+            if self._file(path).exists():
+                with self._file(path).open("rb") as file:
+                    file.seek(start)
+                    return file.read(end - start)
+        raise FileNotFoundError(path)
+
+    def read_end(self, path: str, length: int) -> bytes:
+        """Return the last bytes of a file."""
+        with self._translated("Reading", path):
+            if self._file(path).exists():
+                with self._file(path).open("rb") as file:
+                    file.seek(-min(length, os.fstat(file.fileno()).st_size), os.SEEK_END)
+                    return file.read()
+        raise FileNotFoundError(path)
+
     def list(self, prefix: str) -> tuple[str, ...]:
         """Return the paths of all files in the directory `prefix` and below it, sorted; none if it is absent."""
         with self._translated("Listing", prefix):

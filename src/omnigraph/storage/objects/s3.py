@@ -99,6 +99,24 @@ class S3Objects:
                 raise FileNotFoundError(path) from exc
             raise self._error(exc, "Reading", path) from exc
 
+    def read_range(self, path: str, start: int, end: int) -> bytes:
+        """Return the bytes of an object from `start` to `end`, by one request."""
+        try:
+            return bytes(obstore.get_range(self._retrying, path, start=start, end=end))
+        except OBSTORE_FAILURES as exc:
+            if is_no_such_key(exc):
+                raise FileNotFoundError(path) from exc
+            raise self._error(exc, "Reading", path) from exc
+
+    def read_end(self, path: str, length: int) -> bytes:
+        """Return the last bytes of an object, by one request."""
+        try:
+            return bytes(obstore.get(self._retrying, path, options={"range": {"suffix": length}}).bytes())
+        except OBSTORE_FAILURES as exc:
+            if is_no_such_key(exc):
+                raise FileNotFoundError(path) from exc
+            raise self._error(exc, "Reading", path) from exc
+
     def list(self, prefix: str) -> tuple[str, ...]:
         """Return the paths of all objects below `prefix`, page after page, sorted."""
         return tuple(self.sizes(prefix))

@@ -1,7 +1,6 @@
 """Plan a merge on an engine: the same decisions as in process, with rows and ids staying on the workers.
 
-What comes back to the driver is counts, the first conflicts, the names of written files and, for every row of the
-target that goes or gets a successor, the eight bytes of its address.
+What comes back to the driver is counts, the first conflicts and the names of written files, however many rows change.
 """
 
 from collections import defaultdict
@@ -9,12 +8,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 
-import pyarrow as pa
-
-from omnigraph.base.events import Events, Phase, phase
-from omnigraph.branches.merge.bulk.merged_state import TAKEN, MergedState
-from omnigraph.branches.merge.bulk.resolving import Resolver
+from omnigraph.base.events import Events, phase
+from omnigraph.branches.merge.bulk.comparing import Compared, read_table
+from omnigraph.branches.merge.bulk.merged_state import MergedState
+from omnigraph.branches.merge.bulk.outcomes import RESOLVED, TAKEN_ROWS
+from omnigraph.branches.merge.bulk.removing import ThinnedTable, remove_rows
+from omnigraph.branches.merge.bulk.resolving import resolve
 from omnigraph.branches.merge.bulk.rows import StateAddress
+from omnigraph.branches.merge.bulk.screening import has_suspects
 from omnigraph.branches.merge.bulk.writing import TakenTable, TakeTask, take_part
 from omnigraph.branches.merge.conflicts import KIND_BY_OUTCOME, ConflictList
 from omnigraph.branches.merge.images import with_images
@@ -26,6 +27,7 @@ from omnigraph.branches.merge.tables import word_conflicts
 from omnigraph.catalog.model import Catalog, EdgeType, EntityType, TableKey
 from omnigraph.engine.interface import Engine, Produced, Relation
 from omnigraph.records.findings import FindingCollector
+from omnigraph.storage.deletions import RemovedRows
 from omnigraph.storage.staging import stage_written
 from omnigraph.storage.worker_files import TablePlace
 from omnigraph.writes.constraints.keys import stored_fragments, stored_keys
@@ -38,19 +40,24 @@ from omnigraph.writes.constraints.set_checks import (
     unique_checks,
 )
 from omnigraph.writes.delta import with_strip
+from omnigraph.writes.exchange.cutting import Buckets
+from omnigraph.writes.exchange.stages import Exchange, ScratchPlace
 from omnigraph.writes.protocol import PreparedTable, WriteIdentity
 
+READING = "reading the branches"
 COMPARING = "comparing the branches"
 MERGING = "merging"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Resolved:
-    """One table of the merge: its resolution, which the engine keeps, and how many entities have which outcome."""
+    """One table of the merge: its resolution, which workers keep, and how many entities have which outcome."""
 
     entity: EntityType
     route: Route
     relation: Relation
+    parts: int
+    """In how many parts workers read the source."""
     counts: Mapping[Outcome, "_Count"]
 
     def counted(self, *outcomes: Outcome) -> "_Count":
@@ -85,22 +92,25 @@ class _Count:
     held: int
 
 
+_COUNTED = ("entities", "images", "held")
+
+
 def plan_in_bulk(
     sides: MergeSides,
     routes: Mapping[TableKey, Route],
     engine: Engine,
     *,
-    operation_id: str,
+    scratch: ScratchPlace,
     writes_files: bool,
     show_values: bool,
     events: Events,
 ) -> MergePlan:
     """Resolve every table on the engine, check the graph that would come out, and have workers write what is taken.
 
-    Without `writes_files`, or with conflicts, nothing is written. Files of a merge that is then refused belong to
-    nobody; cleanup removes them.
+    Without `writes_files`, or with conflicts, nothing is written but in the scratch, which must stay until the plan is
+    carried out. Files of a merge that is then refused belong to nobody; cleanup removes them.
     """
-    return _BulkMerge(sides=sides, engine=engine, operation_id=operation_id, events=events).plan(
+    return _BulkMerge(sides=sides, engine=engine, scratch=scratch, events=events).plan(
         routes, writes_files=writes_files, show_values=show_values
     )
 
@@ -109,26 +119,25 @@ def plan_in_bulk(
 class _BulkMerge:
     sides: MergeSides
     engine: Engine
-    operation_id: str
+    scratch: ScratchPlace
     events: Events
 
     def plan(self, routes: Mapping[TableKey, Route], *, writes_files: bool, show_values: bool) -> MergePlan:
-        with phase(self.events, COMPARING, total=len(routes), unit="tables") as comparing:
-            tables = self._resolve(routes, comparing)
+        exchange, tables = self._resolve(routes)
         conflicts = ConflictList()
         for table in sorted(tables, key=lambda table: (table.entity.kind == "edge", table.entity.name)):
             self._add_conflicts(table, conflicts)
         findings = FindingCollector(limit=max(conflicts.room, 1))
         with phase(self.events, "checking"):
-            self._check(tables, findings)
+            self._check(exchange, routes, tables, findings)
         pointed = {table.entity.table_key for table in tables if table.route is Route.POINTER}
         is_clean = not conflicts and not findings
-        fragments = self._take(tables, pointed, findings, writes_files=writes_files and is_clean)
+        fragments = self._take(exchange, tables, pointed, findings, writes_files=writes_files and is_clean)
         conflicts.add_findings(findings.result())
         if show_values:
             conflicts.kept = with_images(self.sides, conflicts.kept)
         written = [table for table in tables if table.entity.table_key not in pointed]
-        removed = {} if conflicts or not writes_files else self._removed_addresses(written)
+        removed = {} if conflicts or not writes_files else self._remove(exchange, written)
         return MergePlan(
             outcome=self.sides.outcome,
             tables=tuple(sorted((table.table_counts for table in tables), key=lambda counts: counts.table_key)),
@@ -136,6 +145,10 @@ class _BulkMerge:
             conflicts=conflicts,
             stage=partial(_stage, self.sides, fragments, removed),
         )
+
+    @property
+    def _uri(self) -> str:
+        return self.sides.target.context.store.uri
 
     @cached_property
     def _catalog(self) -> Catalog:
@@ -149,39 +162,57 @@ class _BulkMerge:
         fragments = stored_fragments(
             self.sides.target.table(entity.table_key),
             entity,
-            uri=self.sides.target.context.store.uri,
-            operation_id=self.operation_id,
+            uri=self._uri,
+            operation_id=self.scratch.operation_id,
             place=self._place(entity.table_key),
             has_content=False,
         )
         return stored_keys(fragments, entity, has_content=False)
 
-    def _resolve(self, routes: Mapping[TableKey, Route], comparing: Phase) -> list[_Resolved]:
-        """Resolve all tables, and count what comes out in one statement; tables that do not change are left out."""
-        resolver = Resolver(engine=self.engine, sides=self.sides, operation_id=self.operation_id)
-        entities = [self._catalog.type_by_table_key[key] for key in sorted(routes)]
-        relations = {}
-        for number, entity in enumerate(entities):
-            relations[f"resolved{number}"] = resolver.resolve(entity, routes[entity.table_key], self._stored(entity))
-            comparing.advance()
-        queries = [
-            f"SELECT {number} AS number, outcome, count(*) AS entities, count(row_id) AS images, "
-            f"count(target_row) AS held FROM resolved{number} GROUP BY outcome"
-            for number in range(len(entities))
+    def _resolve(self, routes: Mapping[TableKey, Route]) -> tuple[Exchange, list[_Resolved]]:
+        """Resolve all tables; those that do not change are left out."""
+        compared = [
+            Compared(entity=self._catalog.type_by_table_key[key], route=routes[key], bases=len(self.sides.bases))
+            for key in sorted(routes)
         ]
-        counts: dict[int, dict[Outcome, _Count]] = defaultdict(dict)
-        for row in self.engine.sql(relations, " UNION ALL ".join(queries)).to_pylist():
-            counted = _Count(entities=row["entities"], images=row["images"], held=row["held"])
-            counts[row["number"]][Outcome(row["outcome"])] = counted
-        return [
-            _Resolved(
-                entity=entity,
-                route=routes[entity.table_key],
-                relation=relations[f"resolved{number}"],
-                counts=counts[number],
+        read = {
+            table.number: read_table(
+                self.sides,
+                table,
+                self._stored(table.entity),
+                operation_id=self.scratch.operation_id,
+                slots=self.engine.slots,
             )
-            for number, entity in enumerate(entities)
-            if number in counts
+            for table in compared
+        }
+        found = [reading for table in read.values() for reading in table.readings]
+        rows = sum(sum(reading.rows_by_task) for reading in found)
+        buckets = Buckets.for_rows(rows, slots=self.engine.slots)
+        exchange = Exchange(engine=self.engine, place=self.scratch, buckets=buckets)
+        with phase(self.events, READING, total=rows, unit="rows") as reading:
+            exchange.read(found, watch=reading.reach)
+        with phase(self.events, COMPARING, total=len(routes), unit="tables") as comparing:
+            counted = resolve(exchange, self._catalog, compared)
+            for _ in compared:
+                comparing.advance()
+        counts: dict[int, dict[Outcome, _Count]] = defaultdict(dict)
+        for row in counted.group_by(["place", "outcome"]).aggregate([(name, "sum") for name in _COUNTED]).to_pylist():
+            count = _Count(**{name: row[f"{name}_sum"] for name in _COUNTED})
+            counts[row["place"]][Outcome(row["outcome"])] = count
+        return exchange, [
+            _Resolved(
+                entity=table.entity,
+                route=table.route,
+                relation=exchange.produced(
+                    f"{table.number}_resolved",
+                    RESOLVED,
+                    rows=sum(count.entities for count in counts[place].values()),
+                ),
+                parts=read[table.number].parts,
+                counts=counts[place],
+            )
+            for place, table in enumerate(compared)
+            if place in counts
         ]
 
     def _add_conflicts(self, table: _Resolved, conflicts: ConflictList) -> None:
@@ -193,19 +224,29 @@ class _BulkMerge:
         rows = self.engine.sql({"resolved": table.relation}, query) if conflicts.room else None
         conflicts.add(word_conflicts(table.entity, rows.to_pylist() if rows is not None else []), total=total)
 
-    def _check(self, tables: list[_Resolved], findings: FindingCollector) -> None:
+    def _check(
+        self,
+        exchange: Exchange,
+        routes: Mapping[TableKey, Route],
+        tables: list[_Resolved],
+        findings: FindingCollector,
+    ) -> None:
         resolved = {table.entity.table_key: table for table in tables}
         state = MergedState({key: table.relation for key, table in resolved.items()}, self._stored)
-        checks = list(self._checks(state, resolved, findings.limit))
+        taken = [table.entity for table in tables if table.brings_rows]
+        is_suspicious = has_suspects(exchange, self._catalog, frozenset(routes), taken, self._stored)
+        checks = list(self._checks(state, resolved, findings.limit, is_suspicious=is_suspicious))
         run_checks(self.engine, state.relations, state, checks, findings)
 
-    def _checks(self, state: MergedState, resolved: Mapping[TableKey, _Resolved], limit: int) -> Iterator[Check]:
+    def _checks(
+        self, state: MergedState, resolved: Mapping[TableKey, _Resolved], limit: int, *, is_suspicious: bool
+    ) -> Iterator[Check]:
         def loses(entity: EntityType) -> bool:
             table = resolved.get(entity.table_key)
             return table is not None and table.counted(Outcome.DELETE).held > 0
 
         for table in resolved.values():
-            if table.brings_rows:
+            if table.brings_rows and is_suspicious:
                 yield from unique_checks(state, table.entity, limit)
                 if isinstance(table.entity, EdgeType):
                     yield from endpoint_checks(state, self._catalog, table.entity, limit)
@@ -215,69 +256,78 @@ class _BulkMerge:
                 yield cardinality_check(state, self._catalog, edge, limit)
 
     def _take(
-        self, tables: list[_Resolved], pointed: set[TableKey], findings: FindingCollector, *, writes_files: bool
+        self,
+        exchange: Exchange,
+        tables: list[_Resolved],
+        pointed: set[TableKey],
+        findings: FindingCollector,
+        *,
+        writes_files: bool,
     ) -> dict[TableKey, list[str]]:
         """Have workers check and write the rows that come from the source: one job for all tables."""
-        taken = [table for table in tables if table.brings_rows]
+        taken = tuple(
+            TakenTable(
+                entity=table.entity,
+                source=StateAddress.of(self.sides.source_state(table.entity)),
+                place=self._place(table.entity.table_key),
+                parts=table.parts,
+                is_written=writes_files and table.entity.table_key not in pointed,
+            )
+            for table in tables
+            if table.brings_rows
+        )
         fragments: dict[TableKey, list[str]] = defaultdict(list)
         if not taken:
             return fragments
         task = TakeTask(
-            uri=self.sides.target.context.store.uri,
-            operation_id=self.operation_id,
+            uri=self._uri,
+            operation_id=self.scratch.operation_id,
             findings_limit=findings.limit,
-            tables=tuple(
-                TakenTable(
-                    entity=table.entity,
-                    source=StateAddress.of(self.sides.source_state(table.entity)),
-                    place=self._place(table.entity.table_key),
-                    is_written=writes_files and table.entity.table_key not in pointed,
-                )
-                for table in taken
-            ),
+            shelf=exchange.listed(TAKEN_ROWS, [table.relation for table in taken]),
+            tables=taken,
         )
-        queries = [
-            f"SELECT part * {len(taken)} + {number} AS part, row_id, row_address, target_row FROM taken{number} "
-            f"WHERE {TAKEN}"
-            for number in range(len(taken))
-        ]
-        relations = {f"taken{number}": table.relation for number, table in enumerate(taken)}
-        total = sum(table.counted(Outcome.TAKE, Outcome.DELETE_VS_UPDATE).images for table in taken)
+        parts = [(number, part) for number, table in enumerate(taken) for part in range(table.parts)]
+        total = sum(table.counted(Outcome.TAKE, Outcome.DELETE_VS_UPDATE).images for table in tables)
+        share = -(-total // len(parts))
         with phase(self.events, MERGING, total=total, unit="rows") as merging:
-            parts = self.engine.map_groups(
-                relations,
-                " UNION ALL ".join(queries),
-                by="part",
-                function=partial(take_part, task),
-                watch=merging.reach,
+            outcomes = self.engine.map(
+                partial(take_part, task),
+                parts,
+                weights=[share] * len(parts),
+                watch=lambda done: merging.reach(min(done, total)),
             )
-            for part in parts:
+            for part in outcomes:
                 fragments[part.table_key].extend(part.fragments)
                 findings.include(part.findings)
         return fragments
 
-    def _removed_addresses(self, tables: list[_Resolved]) -> dict[TableKey, pa.Array]:
-        """Fetch where the target has the rows that go or get a successor; without conflicts that is all of them."""
-        query = "SELECT target_address FROM resolved WHERE target_address IS NOT NULL"
-        removed = {table.entity.table_key: pa.array([], pa.uint64()) for table in tables}
-        for table in tables:
-            if table.counted(*Outcome).held:
-                found = self.engine.sql({"resolved": table.relation}, query)["target_address"]
-                removed[table.entity.table_key] = found.combine_chunks().cast(pa.uint64())
-        return removed
+    def _remove(self, exchange: Exchange, tables: list[_Resolved]) -> dict[TableKey, RemovedRows]:
+        """Have the target's rows deleted that go or get a successor; without conflicts that is all of them."""
+        thinned = [
+            ThinnedTable(
+                entity=table.entity,
+                place=self._place(table.entity.table_key),
+                rows_by_fragment=self.sides.target.table(table.entity.table_key).rows_by_fragment(),
+            )
+            for table in tables
+            if table.counted(*Outcome).held
+        ]
+        removed = remove_rows(self.engine, exchange, thinned, uri=self._uri, operation_id=self.scratch.operation_id)
+        nothing = {table.entity.table_key: RemovedRows() for table in tables}
+        return nothing | {table.entity.table_key: rows for table, rows in zip(thinned, removed, strict=True)}
 
 
 def _stage(
     sides: MergeSides,
     fragments: Mapping[TableKey, list[str]],
-    removed: Mapping[TableKey, pa.Array],
+    removed: Mapping[TableKey, RemovedRows],
     identity: WriteIdentity,
 ) -> tuple[PreparedTable, ...]:
     """Plan one transaction per table over the files that workers wrote."""
     capture = sides.target
     prepared = []
     for key in sorted(removed):
-        if not fragments.get(key) and len(removed[key]) == 0:
+        if not fragments.get(key) and not removed[key]:
             continue
         table, target = capture.table(key), capture.target(key)
         staged = stage_written(
@@ -285,7 +335,7 @@ def _stage(
             table,
             target,
             sorted(fragments.get(key, [])),
-            removed_addresses=removed[key],
+            removed=removed[key],
             properties=identity.transaction_properties,
         )
         prepared.append(

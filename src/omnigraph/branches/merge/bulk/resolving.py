@@ -1,95 +1,90 @@
 """What becomes of every entity of one table, as SQL: the truth table over the changes of both sides.
 
-The same rules as for small merges (`resolution.py`, `edges.py`), with digests in the place of images. What comes out
-stays with the engine: `(id, outcome, part, row_id, row_address, key columns…, target_row, target_address)`, for edges
-also `target_src`; the source's row is null where it has none, and the target's likewise.
+The same rules as for small merges (`resolution.py`, `edges.py`), with digests in the place of images. Workers cut the
+rows of all sides by id and resolve bucket by bucket. What comes out stays in the scratch (`outcomes.py`).
+
+Edges take more stages, because equal ones may have different ids: what was added and what was removed is cut by digest,
+matched there, and the pairs are cut by id again. Stages that have nothing to look at are left out.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
-from omnigraph.branches.merge.bulk.rows import LOCATION_FIELDS, unshared
+import pyarrow as pa
+
+from omnigraph.branches.merge.bulk.comparing import SIDES, Compared, Side
+from omnigraph.branches.merge.bulk.outcomes import CARRIED_ROWS, carried_columns, settled
 from omnigraph.branches.merge.edges import pairs_statement
-from omnigraph.branches.merge.resolution import agreement_expression, outcome_expression
-from omnigraph.branches.merge.routes import Route
-from omnigraph.branches.merge.sides import MergeSides
-from omnigraph.catalog.model import EdgeType, EntityType
-from omnigraph.changes.compare import TableState, changes_statement
-from omnigraph.engine.interface import Engine, Produced, Relation
-from omnigraph.writes.constraints.keys import key_fields
+from omnigraph.branches.merge.resolution import outcome_expression
+from omnigraph.catalog.model import Catalog, EdgeType, TableKey
+from omnigraph.changes.compare import changes_statement
+from omnigraph.writes.exchange.stages import Exchange, Kept, Query, Step
+
+_CHANGES, _DIGESTS, _PAIRED, _TWINS, _TWINNED, _DECIDED = "changes", "digests", "paired", "twins", "twinned", "decided"
+_IDS = pa.schema([("id", pa.string())])
+_PAIRS = pa.schema([("left_id", pa.string()), ("right_id", pa.string())])
+_NO_CHANGES = (
+    "SELECT CAST('' AS VARCHAR) AS id, CAST('' AS VARCHAR) AS op, CAST('' AS BLOB) AS was, CAST('' AS BLOB) AS digest "
+    "WHERE false"
+)
+
+
+def resolve(exchange: Exchange, catalog: Catalog, tables: list[Compared]) -> pa.Table:
+    """Resolve all tables, whose rows are read; return how many entities of each have which outcome."""
+    places = {compared.entity.table_key: place for place, compared in enumerate(tables)}
+    nodes = [compared for compared in tables if not isinstance(compared.entity, EdgeType)]
+    edges = [compared for compared in tables if isinstance(compared.entity, EdgeType)]
+    finishing = _Finishing(catalog=catalog, places=places)
+    steps = [_resolved_nodes(compared, finishing) for compared in nodes]
+    answers = exchange.run([CARRIED_ROWS], [*steps, *map(_changes_step, edges)])
+    counts = [answers["counts"]] if nodes else []
+    if edges:
+        counts.append(_resolve_edges(exchange, edges, finishing, answers["ops"]))
+    return pa.concat_tables(counts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Resolver:
-    """Resolves the tables of one merge on one engine."""
+class _Finishing:
+    catalog: Catalog
+    places: Mapping[TableKey, int]
 
-    engine: Engine
-    sides: MergeSides
-    operation_id: str
-
-    def resolve(self, entity: EntityType, chosen: Route, stored: Produced) -> Relation:
-        """Resolve one table against every base; `stored` are the key columns of the target's rows."""
-        building = _Building(carried=_carried(entity))
-        building.relations["stored"] = stored
-        resolutions = [
-            self._against(building, number, base, entity, chosen)
-            for number, base in enumerate(self.sides.base_states(entity))
-        ]
-        return self.engine.keep(building.relations, building.statement(_located(entity, resolutions)))
-
-    def _against(self, building: "_Building", number: int, base: TableState, entity: EntityType, chosen: Route) -> str:
-        """Resolve against one base; edges are matched by what they say before entities are compared."""
-        source, target = f"source{number}", f"target{number}"
-        self._add_changes(building, source, base, self.sides.source_state(entity), building.carried)
-        if chosen is Route.THREE_WAY:
-            self._add_changes(building, target, base, self.sides.target_state(entity), [])
-        else:
-            building.step(target, f"SELECT id, op, was, digest FROM {source} WHERE false")
-        if isinstance(entity, EdgeType):
-            return building.step(f"resolved{number}", _edges(building, source, target))
-        return building.step(f"resolved{number}", _resolved(source, target, building.carried))
-
-    def _add_changes(
-        self, building: "_Building", name: str, base: TableState, side: TableState, carried: list[str]
-    ) -> None:
-        """Find what a side did since a base: `(id, op, was, digest)` and what is carried along of its rows."""
-        rows_of = partial(
-            unshared,
-            uri=self.sides.target.context.store.uri,
-            operation_id=self.operation_id,
-            slots=self.engine.slots,
-        )
-        before, after = f"{name}_before", f"{name}_after"
-        rows = {before: rows_of(base, side), after: rows_of(side, base, has_keys=bool(carried))}
-        listed = [f"{before}.digest AS was", f"{after}.digest AS digest", *(f"{after}.{column}" for column in carried)]
-        query = changes_statement(before=before, after=after, columns=", ".join(listed))
-        if isinstance(side.entity, EdgeType):
-            # The rules for relationships look at the changes again and again.
-            building.relations[name] = self.engine.keep(rows, query)
-        else:
-            building.relations.update(rows)
-            building.step(name, query)
+    def queries(self, compared: Compared, resolutions: list[str]) -> tuple[Query, ...]:
+        return settled(compared.entity, self.catalog, resolutions, place=self.places[compared.entity.table_key])
 
 
-@dataclass(slots=True, kw_only=True)
-class _Building:
-    """One statement in the making: its relations, its named steps, and the columns that all of them carry along."""
-
-    carried: list[str]
-    relations: dict[str, Relation] = field(default_factory=dict)
-    steps: dict[str, str] = field(default_factory=dict)
-
-    def step(self, name: str, text: str) -> str:
-        self.steps[name] = text
-        return name
-
-    def statement(self, select: str) -> str:
-        return f"WITH {', '.join(f'{name} AS ({text})' for name, text in self.steps.items())} {select}"
+def _named(compared: Compared, *whats: str) -> dict[str, str]:
+    """Return the relations of both sides against all bases, by what a statement calls them."""
+    return {
+        compared.relation(side, base, what).removeprefix(f"{compared.number}_"): compared.relation(side, base, what)
+        for base in range(compared.bases)
+        for side in compared.compared_sides()
+        for what in whats
+    }
 
 
-def _carried(entity: EntityType) -> list[str]:
-    return [name for name, _ in LOCATION_FIELDS] + [name for name, _ in key_fields(entity) if name != "id"]
+def _changes(compared: Compared, side: Side, base: int) -> Query:
+    """Find what a side did since a base: `(id, op, was, digest)` and what is carried along of its rows."""
+    name = f"{side}{base}"
+    if side not in compared.compared_sides():
+        return Query(name=name, text=_NO_CHANGES)
+    before, after = f"{name}_before", f"{name}_after"
+    carried = carried_columns(compared.entity) if side == "source" else []
+    listed = [f"{before}.digest AS was", f"{after}.digest AS digest", *(f"{after}.{column}" for column in carried)]
+    return Query(name=name, text=changes_statement(before=before, after=after, columns=", ".join(listed)))
+
+
+def _resolved_nodes(compared: Compared, finishing: _Finishing) -> Step:
+    queries, resolutions = [], []
+    for base in range(compared.bases):
+        queries += [_changes(compared, side, base) for side in SIDES]
+        text = _resolved(f"source{base}", f"target{base}", carried_columns(compared.entity))
+        queries.append(Query(name=f"decided{base}", text=text))
+        resolutions.append(f"decided{base}")
+    return Step(
+        relations={**_named(compared, "before", "after"), "stored": f"{compared.number}_stored"},
+        queries=(*queries, *finishing.queries(compared, resolutions)),
+    )
 
 
 def _resolved(source: str, target: str, carried: list[str]) -> str:
@@ -102,61 +97,184 @@ def _resolved(source: str, target: str, carried: list[str]) -> str:
     """
 
 
-def _edges(building: _Building, source: str, target: str) -> str:
-    """Leave out what changes no relationship, resolve the rest, and carry it out on the edges that the target has."""
-    replaced = building.step(f"{source}_replaced", _replaced(source))
-    stand_ins = building.step(f"{target}_replaced", _replaced(target))
-    ours = building.step(f"{source}_changed", _without_pairs(source, replaced))
-    theirs = building.step(f"{target}_changed", _without_pairs(target, stand_ins))
-    twins = building.step(
-        f"{source}_twins", pairs_statement(left=_added_only_in(ours, theirs), right=_added_only_in(theirs, ours))
+def _changes_step(compared: Compared) -> Step:
+    """Find the changes of an edge table and, cut by digest, what was added and removed."""
+    queries = []
+    for base in range(compared.bases):
+        for side in SIDES:
+            name, changes = f"{side}{base}", _changes(compared, side, base)
+            kept = Kept(relation=compared.relation(side, base), shelf=_CHANGES)
+            queries.append(Query(name=name, text=changes.text, keeps=(kept,)))
+            for what, digest, op in (("removed", "was", "delete"), ("added", "digest", "insert")):
+                kept = Kept(relation=compared.relation(side, base, what), shelf=_DIGESTS, by=("digest",))
+                text = f"SELECT id, {digest} AS digest FROM {name} WHERE op = '{op}'"
+                queries.append(Query(name=f"{name}_{what}", text=text, keeps=(kept,)))
+            counted = f"SELECT '{compared.number}' AS edge, {base} AS base, '{side}' AS side, op, count(*) AS changes"
+            queries.append(Query(name="ops", text=f"{counted} FROM {name} GROUP BY op", is_answer=True))
+        queries += _only_added(compared, base, f"source{base}", f"target{base}")
+    return Step(relations=_named(compared, "before", "after"), queries=tuple(queries))
+
+
+def _only_added(compared: Compared, base: int, ours: str, theirs: str) -> Iterator[Query]:
+    """Cut what only one side added by digest, to find what is the same under different ids."""
+    for side, mine, others in (("source", ours, theirs), ("target", theirs, ours)):
+        relation = f"{compared.number}_{side}{base}_only"
+        yield Query(
+            name=f"{side}{base}_only",
+            text=(
+                f"SELECT a.id, a.digest FROM {mine} a "
+                f"ANTI JOIN (SELECT id FROM {others} WHERE op = 'insert') b ON a.id = b.id WHERE a.op = 'insert'"
+            ),
+            keeps=(Kept(relation=relation, shelf=_TWINS, by=("digest",)),),
+        )
+
+
+def _resolve_edges(exchange: Exchange, edges: list[Compared], finishing: _Finishing, ops: pa.Table) -> pa.Table:
+    counted: defaultdict[tuple[str, int, str, str], int] = defaultdict(int)
+    for row in ops.to_pylist():
+        counted[row["edge"], row["base"], row["side"], row["op"]] += row["changes"]
+    replaced = {
+        compared.relation(side, base)
+        for compared in edges
+        for base in range(compared.bases)
+        for side in SIDES
+        if counted[compared.number, base, side, "delete"] and counted[compared.number, base, side, "insert"]
+    }
+    has_twins = any(
+        all(counted[compared.number, base, side, "insert"] for side in SIDES)
+        for compared in edges
+        for base in range(compared.bases)
     )
-    changed = building.step(f"{source}_new", f"SELECT c.* FROM {ours} c ANTI JOIN {twins} w ON c.id = w.left_id")
-    decided = building.step(f"{source}_decided", _resolved(changed, theirs, building.carried))
-    nothing = ", ".join(f"NULL AS {name}" for name in building.carried)
-    return f"""
-        SELECT r.* FROM {decided} r
-        ANTI JOIN {stand_ins} i ON r.id = i.left_id AND r.outcome = 'delete'
-        UNION ALL
-        SELECT i.right_id AS id, 'delete' AS outcome, {nothing} FROM {stand_ins} i
-        SEMI JOIN {decided} r ON r.id = i.left_id AND r.outcome IN ('take', 'delete')
-    """
+    for compared in edges:
+        exchange.declare(
+            {f"{compared.relation(side, n)}_paired": _IDS for n in range(compared.bases) for side in SIDES}
+        )
+        exchange.declare({f"{compared.number}_target{base}_stand_ins": _PAIRS for base in range(compared.bases)})
+        exchange.declare({f"{compared.number}_source{base}_twins": _PAIRS for base in range(compared.bases)})
+    if replaced:
+        exchange.run([_DIGESTS], [step for compared in edges for step in _pairs_steps(compared, replaced)])
+        exchange.forget(_TWINS)
+        exchange.run([_CHANGES, _PAIRED], [_unpaired_step(compared) for compared in edges])
+    if has_twins:
+        exchange.run([_TWINS], [step for compared in edges for step in _twins_steps(compared)])
+    has_stand_ins = any("_target" in relation for relation in replaced)
+    shelves = [_CHANGES, _PAIRED, _TWINNED, CARRIED_ROWS]
+    if not has_stand_ins:
+        return exchange.run(shelves, [_decided_step(compared, finishing) for compared in edges])["counts"]
+    exchange.run(shelves, [_decided_step(compared, None) for compared in edges])
+    return exchange.run([_DECIDED, CARRIED_ROWS], [_settled_step(compared, finishing) for compared in edges])["counts"]
 
 
-def _replaced(changes: str) -> str:
+def _pairs_steps(compared: Compared, replaced: set[str]) -> Iterator[Step]:
     """Pair the edges that a side removed with equal ones that it added."""
-    return pairs_statement(
-        left=f"(SELECT id, was AS digest FROM {changes} WHERE op = 'delete')",
-        right=f"(SELECT id, digest FROM {changes} WHERE op = 'insert')",
+    for base in range(compared.bases):
+        for side in SIDES:
+            relation = compared.relation(side, base)
+            if relation not in replaced:
+                continue
+            stand_ins = Kept(relation=f"{relation}_stand_ins", shelf=_PAIRED, by=("left_id",))
+            paired = Kept(relation=f"{relation}_paired", shelf=_PAIRED, by=("id",))
+            yield Step(
+                relations={"removed": f"{relation}_removed", "added": f"{relation}_added"},
+                queries=(
+                    Query(
+                        name="pairs",
+                        text=pairs_statement(left="removed", right="added"),
+                        keeps=(stand_ins,) if side == "target" else (),
+                    ),
+                    Query(
+                        name="paired",
+                        text="SELECT left_id AS id FROM pairs UNION ALL SELECT right_id FROM pairs",
+                        keeps=(paired,),
+                    ),
+                ),
+            )
+
+
+def _without_pairs(compared: Compared) -> Iterator[Query]:
+    """Leave out of the changes what changes no relationship."""
+    for base in range(compared.bases):
+        for side in SIDES:
+            name = f"{side}{base}"
+            text = f"SELECT c.* FROM {name} c ANTI JOIN {name}_paired p ON c.id = p.id"
+            yield Query(name=f"{name}_changed", text=text)
+
+
+def _changed_relations(compared: Compared) -> dict[str, str]:
+    return {
+        f"{side}{base}{what}": f"{compared.relation(side, base)}{what}"
+        for base in range(compared.bases)
+        for side in SIDES
+        for what in ("", "_paired")
+    }
+
+
+def _unpaired_step(compared: Compared) -> Step:
+    queries = list(_without_pairs(compared))
+    for base in range(compared.bases):
+        queries += _only_added(compared, base, f"source{base}_changed", f"target{base}_changed")
+    return Step(relations=_changed_relations(compared), queries=tuple(queries))
+
+
+def _twins_steps(compared: Compared) -> Iterator[Step]:
+    """Find what the source added and the target has added too."""
+    for base in range(compared.bases):
+        twins = Kept(relation=f"{compared.number}_source{base}_twins", shelf=_TWINNED, by=("left_id",))
+        yield Step(
+            relations={
+                "ours": f"{compared.number}_source{base}_only",
+                "theirs": f"{compared.number}_target{base}_only",
+            },
+            queries=(Query(name="twins", text=pairs_statement(left="ours", right="theirs"), keeps=(twins,)),),
+        )
+
+
+def _decided_step(compared: Compared, finishing: _Finishing | None) -> Step:
+    """Resolve what is left; without `finishing`, what was resolved for base edges must still reach their stand-ins."""
+    carried, queries = carried_columns(compared.entity), list(_without_pairs(compared))
+    relations = {**_changed_relations(compared), "stored": f"{compared.number}_stored"}
+    for base in range(compared.bases):
+        relations[f"twins{base}"] = f"{compared.number}_source{base}_twins"
+        relations[f"stand_ins{base}"] = f"{compared.number}_target{base}_stand_ins"
+        new = f"SELECT c.* FROM source{base}_changed c ANTI JOIN twins{base} w ON c.id = w.left_id"
+        queries.append(Query(name=f"new{base}", text=new))
+        decided = _resolved(f"new{base}", f"target{base}_changed", carried)
+        queries.append(Query(name=f"decided{base}", text=decided))
+        if finishing is None:
+            queries += _on_stand_ins(compared, base)
+    if finishing is not None:
+        queries += finishing.queries(compared, [f"decided{base}" for base in range(compared.bases)])
+    return Step(relations=relations, queries=tuple(queries))
+
+
+def _on_stand_ins(compared: Compared, base: int) -> Iterator[Query]:
+    """Carry out on the edges that the target has what was resolved for the equal ones that they stand for."""
+    decided, stand_ins = f"decided{base}", f"stand_ins{base}"
+    yield Query(
+        name=f"kept{base}",
+        text=f"SELECT r.* FROM {decided} r ANTI JOIN {stand_ins} i ON r.id = i.left_id AND r.outcome = 'delete'",
+        keeps=(Kept(relation=f"{compared.number}_kept{base}", shelf=_DECIDED),),
+    )
+    yield Query(
+        name=f"gone{base}",
+        text=(
+            f"SELECT i.right_id AS id FROM {stand_ins} i "
+            f"SEMI JOIN {decided} r ON r.id = i.left_id AND r.outcome IN ('take', 'delete')"
+        ),
+        keeps=(Kept(relation=f"{compared.number}_gone{base}", shelf=_DECIDED, by=("id",)),),
     )
 
 
-def _without_pairs(changes: str, pairs: str) -> str:
-    both = f"(SELECT left_id AS id FROM {pairs} UNION ALL SELECT right_id FROM {pairs})"
-    return f"SELECT c.* FROM {changes} c ANTI JOIN {both} p ON c.id = p.id"
-
-
-def _added_only_in(changes: str, others: str) -> str:
-    return (
-        f"(SELECT a.id, a.digest FROM {changes} a "
-        f"ANTI JOIN (SELECT id FROM {others} WHERE op = 'insert') b ON a.id = b.id WHERE a.op = 'insert')"
-    )
-
-
-def _located(entity: EntityType, resolutions: Sequence[str]) -> str:
-    """Put the resolutions against all bases together, with the target's rows of the same ids."""
-    carried = _carried(entity)
-    found = resolutions[0]
-    if len(resolutions) > 1:
-        listed = ", ".join(["id", "outcome", *carried])
-        union = " UNION ALL ".join(f"SELECT {listed} FROM {name}" for name in resolutions)
-        # An entity has one image in the source, whichever base it was compared with.
-        merged = ", ".join(f"max({name}) AS {name}" for name in carried)
-        agreed = f"{agreement_expression(len(resolutions))} AS outcome"
-        found = f"(SELECT id, {agreed}, {merged} FROM ({union}) GROUP BY id)"
-    sources = ", t.src AS target_src" if isinstance(entity, EdgeType) else ""
-    return f"""
-        SELECT r.id, r.outcome, {", ".join(f"r.{name}" for name in carried)},
-            t.row_id AS target_row, t.row_address AS target_address{sources}
-        FROM {found} r LEFT JOIN stored t ON r.id = t.id
-    """
+def _settled_step(compared: Compared, finishing: _Finishing) -> Step:
+    carried = carried_columns(compared.entity)
+    nothing = ", ".join(f"NULL AS {name}" for name in carried)
+    relations, queries = {"stored": f"{compared.number}_stored"}, []
+    for base in range(compared.bases):
+        relations |= {f"{what}{base}": f"{compared.number}_{what}{base}" for what in ("kept", "gone")}
+        text = (
+            f"SELECT id, outcome, {', '.join(carried)} FROM kept{base} UNION ALL "
+            f"SELECT id, 'delete' AS outcome, {nothing} FROM gone{base}"
+        )
+        queries.append(Query(name=f"decided{base}", text=text))
+    resolutions = [f"decided{base}" for base in range(compared.bases)]
+    return Step(relations=relations, queries=(*queries, *finishing.queries(compared, resolutions)))

@@ -54,6 +54,8 @@ class RowsTask:
     columns: tuple[str, ...]
     has_keys: bool
     part: int = 0
+    rows: int = 0
+    """How many rows its fragments have; it yields at most so many."""
     whole: tuple[int, ...] = ()
     thinned: tuple[tuple[int, int], ...] = ()
     """Fragments of this state, each with the one of the other state over the same files."""
@@ -80,12 +82,14 @@ def unshared(
         has_keys=has_keys,
     )
     shared = overlap(state.table, other.table)
+    rows_of = state.table.rows_by_fragment()
     parts = _parts(state.table, [*shared.left_only, *(mine for mine, _ in shared.thinned)], slots)
     theirs = dict(shared.thinned)
     tasks = [
         replace(
             task,
             part=number,
+            rows=sum(rows_of[fragment] for fragment in part),
             whole=tuple(fragment for fragment in part if fragment not in theirs),
             thinned=tuple((fragment, theirs[fragment]) for fragment in part if fragment in theirs),
         )

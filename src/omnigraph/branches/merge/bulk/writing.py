@@ -10,6 +10,7 @@ from itertools import chain
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.branches.merge.bulk.merged_state import number_of
 from omnigraph.branches.merge.bulk.rows import StateAddress
 from omnigraph.branches.merge.values import check_values
 from omnigraph.catalog.model import EntityType, TableKey
@@ -17,6 +18,7 @@ from omnigraph.records.findings import FindingCollector, Findings
 from omnigraph.records.tables import content_schema
 from omnigraph.storage.row_changes import chosen_by_fragment, scan_chosen
 from omnigraph.storage.worker_files import TablePlace, worker_store
+from omnigraph.writes.exchange.stages import Shelf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,8 +28,15 @@ class TakenTable:
     entity: EntityType
     source: StateAddress
     place: TablePlace
+    parts: int
+    """A part is what one worker read of the source."""
     is_written: bool
     """Whether files are written; otherwise rows are only checked."""
+
+    @property
+    def relation(self) -> str:
+        """What its rows are called."""
+        return f"{number_of(self.entity)}_taken"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +46,7 @@ class TakeTask:
     uri: str
     operation_id: str
     tables: tuple[TakenTable, ...]
+    shelf: Shelf
     findings_limit: int
 
 
@@ -45,17 +55,20 @@ class PartTaken:
     """What became of one part: the files that hold its rows, and the rules that they break."""
 
     table_key: TableKey
-    entities: int
     fragments: tuple[str, ...]
     findings: Findings
 
 
-def take_part(task: TakeTask, part: int, rows: pa.Table) -> PartTaken:
-    """Take over rows of one table, given by `row_id` and `row_address` in the source and `target_row`, if there is one.
+def take_part(task: TakeTask, place: tuple[int, int]) -> PartTaken:
+    """Take over one part of the rows of one table.
 
-    What replaces a row of the target comes first and keeps that row's id, so that history shows an update.
+    They are given by `row_id` and `row_address` in the source and `target_row`, if there is one. What replaces a row of
+    the target comes first and keeps that row's id, so that history shows an update.
     """
-    table = task.tables[part % len(task.tables)]
+    table, part = task.tables[place[0]], place[1]
+    rows = task.shelf.rows(table.relation, part)
+    if not rows.num_rows:
+        return PartTaken(table_key=table.entity.table_key, fragments=(), findings=Findings())
     store = worker_store(task.uri, task.operation_id)
     rows = rows.sort_by("row_address").combine_chunks()
     is_update = pc.is_valid(rows["target_row"])
@@ -69,9 +82,7 @@ def take_part(task: TakeTask, part: int, rows: pa.Table) -> PartTaken:
         for _ in images:
             pass
         fragments = ()
-    return PartTaken(
-        table_key=table.entity.table_key, entities=rows.num_rows, fragments=fragments, findings=findings.result()
-    )
+    return PartTaken(table_key=table.entity.table_key, fragments=fragments, findings=findings.result())
 
 
 def _images(task: TakeTask, taken: TakenTable, rows: pa.Table) -> Iterator[pa.RecordBatch]:

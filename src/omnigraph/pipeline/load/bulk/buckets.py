@@ -1,12 +1,10 @@
 """Key columns cut by their values: rows that a check must see together are in one bucket, whoever read them.
 
 A facet is what rows are brought together by, for instance the source of an edge. Every reader cuts each facet of its
-rows into the same number of buckets and keeps a file per bucket; a check then runs bucket by bucket on any worker.
+rows into the same number of buckets and keeps one file of them; a check then runs bucket by bucket on any worker.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from functools import cache
+from collections.abc import Iterable
 from typing import Literal
 
 import pyarrow as pa
@@ -14,11 +12,11 @@ import pyarrow.compute as pc
 
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import EntityType
-from omnigraph.engine.local import worker_engine
-from omnigraph.errors import EngineUnavailable
 from omnigraph.pipeline.load.writer import LoadMode
+from omnigraph.storage.cut_files import write_cuts
 from omnigraph.storage.scratch import Scratch
 from omnigraph.writes.constraints.keys import member_columns
+from omnigraph.writes.exchange.cutting import Buckets
 
 Side = Literal["i", "s", "m"]
 """Incoming, stored, or incoming and missed among what is stored."""
@@ -27,9 +25,8 @@ _BUCKET_INPUT_BYTES = 512 << 20
 """Input whose keys one bucket holds: a check of them needs a few hundred megabytes."""
 _STORED_ROW_BYTES = 100
 """The input that a stored row once was, at a guess."""
-_BUCKETS_MAX = 4096
 _FRAME_BYTES = 8 << 30
-"""What a frame is taken to hold: more makes larger buckets, less makes needlessly many files."""
+"""What a frame is taken to hold: more makes larger buckets, less makes needlessly many of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,61 +81,22 @@ def incoming_facets(entity: EntityType, mode: LoadMode, *, has_ids: bool) -> lis
     return list(dict.fromkeys([*facets, *unique_facets(entity, mode)]))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Buckets:
-    """How many buckets there are, and proof that everyone cuts alike."""
+def buckets_for(size_bytes: int | None, *, stored_rows: int, slots: int) -> Buckets:
+    """Choose buckets of bounded size for so much input; a frame's size is not known.
 
-    count: int
-    mark: int
-
-    @classmethod
-    def for_input(cls, size_bytes: int | None, *, stored_rows: int, slots: int) -> "Buckets":
-        """Choose buckets of bounded size, equally many for every slot if they are many; a frame's size is not known.
-
-        Few keys stay together: to cut them would take longer than to look at them on one worker.
-        """
-        size_bytes = (_FRAME_BYTES if size_bytes is None else size_bytes) + stored_rows * _STORED_ROW_BYTES
-        count = max(-(-size_bytes // _BUCKET_INPUT_BYTES), 1)
-        if count > slots:
-            count = min(-(-count // slots) * slots, _BUCKETS_MAX)
-        return cls(count=count, mark=_mark() if count > 1 else 0)
-
-    def keep(self, scratch: Scratch, name: str, side: Side, keys: Iterable[tuple[Facet, pa.Table]]) -> None:
-        """Cut facets and keep a file per bucket."""
-        if self.count > 1 and self.mark != _mark():
-            raise EngineUnavailable(
-                "Workers and driver run different versions of DuckDB, so they would cut the keys of a load "
-                "differently. Give the executors the environment of the driver. Nothing was loaded.",
-                engine="spark",
-                missing="one version of DuckDB on all machines",
-            )
-        tables: dict[int, dict[str, pa.Table]] = defaultdict(dict)
-        for facet, rows in keys:
-            for bucket, part in self._cut(facet.rows(rows), facet.columns):
-                tables[bucket][facet.relation(side)] = part
-        for bucket in range(self.count):
-            scratch.write_tables(bucket_name(name, bucket), tables[bucket])
-
-    def _cut(self, rows: pa.Table, by: tuple[str, ...]) -> Iterator[tuple[int, pa.Table]]:
-        if self.count == 1:
-            yield 0, rows
-            return
-        statement = f"SELECT *, CAST(hash({', '.join(by)}) % {self.count} AS SMALLINT) AS bucket FROM rows"  # noqa: S608
-        numbered = worker_engine(1).sql({"rows": rows}, statement)
-        numbered = numbered.take(pc.sort_indices(numbered["bucket"])).combine_chunks()
-        start = 0
-        for counted in numbered["bucket"].value_counts().to_pylist():
-            part = numbered.slice(start, counted["counts"]).drop_columns(["bucket"])
-            yield counted["values"], part
-            start += counted["counts"]
+    Few keys stay together: to cut them would take longer than to look at them on one worker.
+    """
+    size_bytes = (_FRAME_BYTES if size_bytes is None else size_bytes) + stored_rows * _STORED_ROW_BYTES
+    return Buckets.of(max(-(-size_bytes // _BUCKET_INPUT_BYTES), 1), slots=slots)
 
 
-def bucket_name(name: str, bucket: int) -> str:
-    """Name the file of one bucket."""
-    return f"{name}-b{bucket}"
-
-
-@cache
-def _mark() -> int:
-    """Return how this process's DuckDB hashes; not every version does it alike."""
-    return int(worker_engine(1).sql({}, "SELECT hash('omnigraph', 'mark') AS mark")["mark"][0].as_py())
+def keep_facets(
+    buckets: Buckets, scratch: Scratch, name: str, side: Side, keys: Iterable[tuple[Facet, pa.Table]]
+) -> None:
+    """Cut facets and keep them in one file."""
+    cuts = (
+        (bucket, facet.relation(side), part)
+        for facet, rows in keys
+        for bucket, part in buckets.cut(facet.rows(rows), facet.columns)
+    )
+    write_cuts(scratch, name, cuts)

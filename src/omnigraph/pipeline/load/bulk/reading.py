@@ -9,7 +9,7 @@ import pyarrow as pa
 from omnigraph.base import ids
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Catalog, EdgeType, EntityType, TableKey
-from omnigraph.pipeline.load.bulk.buckets import Buckets, Facet, incoming_facets
+from omnigraph.pipeline.load.bulk.buckets import Facet, incoming_facets, keep_facets
 from omnigraph.pipeline.load.bulk.keys import incoming_keys
 from omnigraph.pipeline.load.bulk.lookups import LookedUp, can_look_up, look_up
 from omnigraph.pipeline.load.bulk.pieces import InputPiece, PlacedPiece
@@ -20,6 +20,7 @@ from omnigraph.records.parse import ParsedChunk
 from omnigraph.records.tables import content_schema
 from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.worker_files import TablePlace, worker_store
+from omnigraph.writes.exchange.cutting import Buckets
 
 _PART_BYTES = 192 << 20
 """More than a piece that was cut to size; a file that nobody can cut is kept in parts of about so much."""
@@ -65,14 +66,6 @@ class LoadTask:
 
     def _folder(self, ordinal: int) -> str:
         return self.folder_by_piece[ordinal]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PieceTask:
-    """One piece of one load."""
-
-    load: LoadTask
-    piece: InputPiece
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,12 +117,11 @@ class KeptPieces:
         return cls(load=replace(load, folder_by_piece=folders), pieces=tuple(pieces), outcomes=tuple(in_order))
 
 
-def read_piece(task: PieceTask) -> PieceOutcome:
+def read_piece(load: LoadTask, piece: InputPiece) -> PieceOutcome:
     """Parse one piece against the schema; write what a load of this mode can write without looking at the graph."""
-    load = task.load
     scratch = Scratch(worker_store(load.uri, load.operation_id), load.operation_id)
-    chunks = task.piece.parse(load.catalog, scratch, max_errors=load.max_errors)
-    return keep_piece(load, scratch, task.piece.ordinal, chunks, folder=new_folder())
+    chunks = piece.parse(load.catalog, scratch, max_errors=load.max_errors)
+    return keep_piece(load, scratch, piece.ordinal, chunks, folder=new_folder())
 
 
 def new_folder() -> str:
@@ -236,10 +228,10 @@ class _Keeper:
             asked = incoming_facets(entity, self._load.mode, has_ids=kept.ids_given > 0)
             facets += [(facet, keys) for facet in asked]
         name = self._load.facets_name(self._ordinal, self._parts_kept)
-        self._load.buckets.keep(self._scratch, name, "i", facets)
+        keep_facets(self._load.buckets, self._scratch, name, "i", facets)
         if missing:
             name = self._load.missing_name(self._ordinal, self._parts_kept)
-            self._load.buckets.keep(self._scratch, name, "m", missing)
+            keep_facets(self._load.buckets, self._scratch, name, "m", missing)
         self._parts.clear()
         self._bytes = 0
         self._parts_kept += 1

@@ -12,14 +12,16 @@ from omnigraph.base import ids
 from omnigraph.base.events import Events, Phase, phase
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import TableKey
-from omnigraph.engine.interface import Engine, Relations
+from omnigraph.engine.interface import Engine
 from omnigraph.engine.local import worker_engine
-from omnigraph.pipeline.load.bulk.buckets import Buckets, Facet, bucket_name
+from omnigraph.pipeline.load.bulk.buckets import Facet, keep_facets
 from omnigraph.pipeline.load.bulk.reading import LoadTask
 from omnigraph.pipeline.load.bulk.screening import Screening
 from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.worker_files import worker_store
 from omnigraph.writes.constraints.keys import StoredFragments, read_stored_keys, stored_schema
+from omnigraph.writes.exchange.cutting import Buckets
+from omnigraph.writes.exchange.stages import gather, list_files
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,31 +39,26 @@ def keep_stored(task: StoredTask) -> str:
     found = task.fragments
     scratch = Scratch(worker_store(found.uri, found.operation_id), found.operation_id)
     keys = pa.Table.from_batches(read_stored_keys(found), stored_schema(found.entity, has_content=False))
-    task.buckets.keep(scratch, task.name, "s", [(facet, keys) for facet in task.facets])
+    keep_facets(task.buckets, scratch, task.name, "s", [(facet, keys) for facet in task.facets])
     return task.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BucketTask:
-    """One bucket of all relations of a statement, and the names of what holds them."""
+class BucketsTask:
+    """What is the same for all buckets: the statement, its relations, and which file names those that hold them."""
 
-    load: LoadTask
-    bucket: int
-    kept: tuple[str, ...]
+    uri: str
+    operation_id: str
+    kept: str
     schema_by_relation: Mapping[str, pa.Schema]
     statement: str
     threads: int
 
 
-def count_suspects(task: BucketTask) -> int:
+def count_suspects(task: BucketsTask, bucket: int) -> int:
     """Run the statement over one bucket."""
-    scratch = Scratch(worker_store(task.load.uri, task.load.operation_id), task.load.operation_id)
-    parts = {name: [schema.empty_table()] for name, schema in task.schema_by_relation.items()}
-    for name in task.kept:
-        for relation, rows in scratch.read_tables(bucket_name(name, task.bucket)).items():
-            if relation in parts:
-                parts[relation].append(rows)
-    relations: Relations = {name: pa.concat_tables(found) for name, found in parts.items()}
+    scratch = Scratch(worker_store(task.uri, task.operation_id), task.operation_id)
+    relations = gather(scratch, [task.kept], bucket, task.schema_by_relation)
     return int(worker_engine(task.threads).sql(relations, task.statement)["suspects"][0].as_py())
 
 
@@ -84,22 +81,26 @@ def count_all_suspects(
     stored_rows = [task.fragments.rows for task in tasks]
     with phase(events, "reading stored keys", total=sum(stored_rows), unit="rows") as reading:
         kept = (*incoming, *engine.map(keep_stored, tasks, weights=stored_rows, watch=reading.reach))
-    buckets = [
-        BucketTask(
-            load=load,
-            bucket=bucket,
-            kept=kept,
-            schema_by_relation=screening.schema_by_relation,
-            statement=screening.statement,
-            threads=engine.threads_each(load.buckets.count),
-        )
-        for bucket in range(load.buckets.count)
-    ]
+    scratch = Scratch(worker_store(load.uri, load.operation_id), load.operation_id)
+    task = BucketsTask(
+        uri=load.uri,
+        operation_id=load.operation_id,
+        kept=list_files(scratch, "kept", kept),
+        schema_by_relation=screening.schema_by_relation,
+        statement=screening.statement,
+        threads=engine.threads_each(load.buckets.count),
+    )
     rows = incoming_rows + sum(stored_rows)
-    share = -(-rows // max(1, len(buckets)))
+    share = -(-rows // load.buckets.count)
     with phase(events, "checking", total=rows, unit="rows") as checking:
-        watch = partial(_reach_at_most, checking, rows)
-        return sum(engine.map(count_suspects, buckets, weights=[share] * len(buckets), watch=watch))
+        return sum(
+            engine.map(
+                partial(count_suspects, task),
+                range(load.buckets.count),
+                weights=[share] * load.buckets.count,
+                watch=partial(_reach_at_most, checking, rows),
+            )
+        )
 
 
 def _reach_at_most(checking: Phase, rows: int, done: int) -> None:

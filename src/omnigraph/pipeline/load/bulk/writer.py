@@ -7,6 +7,7 @@ append or an overwrite stay good when the head moves, because they belong to the
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from functools import partial
 
 import pyarrow as pa
 
@@ -17,7 +18,6 @@ from omnigraph.catalog.model import EntityType, TableKey
 from omnigraph.engine.interface import Engine, Produced
 from omnigraph.errors import ReadSetConflict
 from omnigraph.manifest.commits import CommitKind
-from omnigraph.pipeline.load.bulk.buckets import Buckets
 from omnigraph.pipeline.load.bulk.checks import LoadCheck
 from omnigraph.pipeline.load.bulk.keys import KeyFile, incoming_schema, read_keys
 from omnigraph.pipeline.load.bulk.lookups import asked_tables
@@ -26,7 +26,6 @@ from omnigraph.pipeline.load.bulk.reading import (
     KeptPieces,
     LoadTask,
     PieceOutcome,
-    PieceTask,
     looks_for_meaning,
     read_piece,
 )
@@ -43,6 +42,7 @@ from omnigraph.storage.worker_files import TablePlace
 from omnigraph.writes.authority import Capture
 from omnigraph.writes.constraints.keys import StoredFragments, stored_fragments, stored_keys
 from omnigraph.writes.delta import with_strip
+from omnigraph.writes.exchange.cutting import Buckets
 from omnigraph.writes.protocol import PreparedTable, PreparedWrite, WriteIdentity
 from omnigraph.writes.sidecar import SidecarKind
 
@@ -75,10 +75,10 @@ def load_task(capture: Capture, operation_id: str, *, mode: LoadMode, max_errors
 
 def read_pieces(engine: Engine, load: LoadTask, pieces: Sequence[InputPiece], events: Events) -> KeptPieces:
     """Have workers read all pieces."""
-    tasks = [PieceTask(load=load, piece=piece) for piece in pieces]
     weights = [piece.stored_bytes for piece in pieces]
     with phase(events, READING_INPUT, total=sum(weights), unit="bytes") as reading:
-        return KeptPieces.of(load, pieces, engine.map(read_piece, tasks, weights=weights, watch=reading.reach))
+        outcomes = engine.map(partial(read_piece, load), pieces, weights=weights, watch=reading.reach)
+        return KeptPieces.of(load, pieces, outcomes)
 
 
 def placed(kept: KeptPieces) -> Places:
