@@ -13,6 +13,12 @@ KEEP_EVERY = {
     # Spark in processes of its own: a start of Java each.
     "tests/contract/test_spark_places.py": 0,
     "tests/contract/test_bulk_failures.py": 0,
+    "tests/cli/test_spark_sql.py::test_statements_are_read_from_standard_input": 0,
+    "tests/cli/test_spark_sql.py::test_somebody_at_a_terminal": 0,
+    "tests/cli/test_spark_sql.py": 4,
+    "tests/contract/test_spark_frames.py::test_a_cleanup_elsewhere": 0,
+    "tests/contract/test_spark_frames.py::test_a_typed_filter": 8,
+    "tests/contract/test_spark_frames.py": 2,
     "tests/contract/test_spark_cluster.py": 0,
     "tests/contract/test_spark_settings.py": 0,
     "tests/contract/test_spark_errors.py::test_our": 4,

@@ -42,10 +42,12 @@ if TYPE_CHECKING:
     from omnigraph.pipeline.load.run import LoadResult
     from omnigraph.pipeline.load.writer import LoadMode
     from omnigraph.query.lint import LintReport
+    from omnigraph.reads.conditions import Where
     from omnigraph.reads.snapshot import Snapshot
     from omnigraph.reads.sql import SqlResult
     from omnigraph.records.arrow_rows import ArrowRows
     from omnigraph.spark.frames import GraphFrames
+    from omnigraph.spark.views import RegisteredViews
     from omnigraph.writes.batch import WriteBatch
     from omnigraph.writes.recovery.audit import RecoveryRecord
     from omnigraph.writes.recovery.sweep import SweepResult
@@ -204,7 +206,7 @@ class Graph:
         from omnigraph.reads.snapshot import Snapshot
 
         located = self._locate(address, branch=branch, commit=commit, version=version, at=at)
-        return Snapshot(self._context, located.snapshot, is_held=True)
+        return Snapshot(self._context, located.snapshot, is_held=True, spark_frames=self._spark_frame)
 
     def snapshot_at(self, address: str) -> "Snapshot":
         """Pin the snapshot that a written address means; the same as `snapshot`."""
@@ -362,10 +364,6 @@ class Graph:
         The frame is computed once, on the workers of its session, and its rows never pass through this process.
         Everything else is as in `load`.
         """
-        from omnigraph.pipeline.load.run import run_load
-        from omnigraph.pipeline.load.tables import ColumnMap
-
-        self._refuse_read_only()
         if not (hasattr(frame, "mapInArrow") and hasattr(frame, "sparkSession")):
             return self.load_table(
                 frame,
@@ -379,11 +377,42 @@ class Graph:
                 max_errors=max_errors,
                 events=events,
             )
-        from omnigraph.spark.loading import frame_input
+        return self.load_dataframes(
+            {type: frame},
+            mode=mode,
+            maps={type: map or {}},
+            branch=branch,
+            from_branch=from_branch,
+            actor=actor,
+            message=message,
+            max_errors=max_errors,
+            events=events,
+        )
 
-        environment = self._context.store.settings.environment
-        columns = ColumnMap(property_by_column=map or {})
-        given = frame_input(frame, type, columns, worker_environment=environment)
+    def load_dataframes(
+        self,
+        frames: Mapping[str, Any],
+        *,
+        mode: "LoadMode",
+        maps: Mapping[str, Mapping[str, str | None]] | None = None,
+        branch: str = MAIN_BRANCH,
+        from_branch: str | None = None,
+        actor: str | None = None,
+        message: str | None = None,
+        max_errors: int = 20,
+        events: Events = ignore_events,
+    ) -> "LoadResult":
+        """Load Spark data frames of several types, such as nodes and the edges between them, as one commit.
+
+        `frames` and `maps`, which renames columns, go by type. All else is as in `load_dataframe`.
+        """
+        from omnigraph.pipeline.load.run import run_load
+        from omnigraph.pipeline.load.tables import ColumnMap
+        from omnigraph.spark.loading import frames_input
+
+        self._refuse_read_only()
+        columns = {name: ColumnMap(property_by_column=names) for name, names in (maps or {}).items()}
+        given = frames_input(frames, columns, worker_environment=self._context.store.settings.environment)
         return run_load(
             self._context,
             lambda: given,
@@ -487,11 +516,34 @@ class Graph:
             events=events,
         )
 
-    def frames(self, spark: Any, *, snapshot: str = MAIN_BRANCH) -> "GraphFrames":
-        """Return all nodes and all edges of one snapshot as two Spark data frames, as graph algorithms take them."""
+    def frames(self, spark: Any, *, snapshot: str = MAIN_BRANCH, properties: bool = False) -> "GraphFrames":
+        """Return all nodes and all edges of one snapshot as two Spark data frames, as graph algorithms take them.
+
+        With `properties` they have all properties as columns; one that types have with different types is a column
+        `Type_property` for each of them.
+        """
         from omnigraph.spark.frames import graph_frames
 
-        return graph_frames(spark, self.uri, self.snapshot_at(snapshot))
+        return graph_frames(spark, self._context.store, self.snapshot_at(snapshot), with_properties=properties)
+
+    def register_views(
+        self,
+        spark: Any,
+        *,
+        prefix: str = "og",
+        snapshot: str | None = None,
+        branch: str | None = None,
+        commit: str | None = None,
+    ) -> "RegisteredViews":
+        """Make a temporary view of every type for SQL on a Spark session, called like `og_Person`; return the names.
+
+        All of them read one snapshot, by default the head of `main`, until they are made anew. Views that are called
+        so are replaced. An empty `prefix` gives plain type names.
+        """
+        from omnigraph.spark.views import register_views
+
+        pinned = self.snapshot(snapshot, branch=branch, commit=commit)
+        return register_views(spark, self._context.store, pinned, prefix=prefix)
 
     def write(
         self,
@@ -747,6 +799,30 @@ class Graph:
 
     def __exit__(self, *_: object) -> None:
         """Nothing to release: handles are plain reads, and locks are held only inside a write."""
+
+    def _spark_frame(
+        self,
+        spark: Any,
+        snapshot: "Snapshot",
+        name: str,
+        *,
+        columns: Sequence[str] | None,
+        where: "Where",
+        partition_bytes: int | None,
+    ) -> Any:
+        from omnigraph.spark.frames import type_frame
+        from omnigraph.spark.registration import register
+
+        register(spark)
+        return type_frame(
+            spark,
+            self._context.store,
+            snapshot,
+            name,
+            columns=columns,
+            where=where,
+            partition_bytes=partition_bytes,
+        )
 
     def _locate(
         self,

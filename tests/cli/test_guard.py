@@ -16,6 +16,7 @@ ACCEPTED = {
     "load": {*DATA_READ, "--as"},
     "export": DATA_READ,
     "snapshot": DATA_READ,
+    "spark-sql": {"--store", "--profile"},
     "commit list": DATA_READ,
     "commit show": DATA_READ,
     "commit changes": DATA_READ,
@@ -46,9 +47,22 @@ ACCEPTED = {
     "completion": set(),
     "version": set(),
 }
-BULK = {"load", "export", "embed", "branch merge", "optimize", "cleanup", "verify"}
+BULK = {"load", "export", "embed", "branch merge", "optimize", "cleanup", "verify", "spark-sql"}
 CLASS_PHRASE = dict.fromkeys(
-    ("init", "lint", "check", "optimize", "repair", "health", "verify", "cleanup", "recover", "embed", "schema plan"),
+    (
+        "init",
+        "lint",
+        "check",
+        "optimize",
+        "repair",
+        "health",
+        "verify",
+        "cleanup",
+        "recover",
+        "embed",
+        "schema plan",
+        "spark-sql",
+    ),
     "direct (storage-native)",
 ) | dict.fromkeys(
     (

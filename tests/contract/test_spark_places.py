@@ -17,7 +17,7 @@ from omnigraph.base import clock
 from omnigraph.graph import Graph
 from omnigraph.pipeline.load.once import StreamBatch
 from omnigraph.storage.bucket import Bucket
-from support import frame_shapes, harbor, library
+from support import frame_pins, frame_shapes, harbor, library
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -74,6 +74,34 @@ def test_no_answer_on_connect_depends_on_what_was_asked_before(connect_server, e
     )
 
     assert done.stdout.splitlines()[-1:] == ["wrong: []"], done.stderr[-3000:]
+
+
+def test_frames_and_views_on_connect_stay_at_their_snapshot_when_their_plans_are_gone(
+    connect_server, environment, tmp_path
+):
+    graph = omnigraph.init(str(tmp_path / "people.omni"), PEOPLE_SCHEMA)
+    graph.load(harbor.lines({"type": "Person", "data": person} for person in frame_shapes.PEOPLE), mode="append")
+
+    done = subprocess.run(
+        [sys.executable, frame_pins.__file__, graph.uri, connect_server],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr[-3000:]
+    said = json.loads(done.stdout.splitlines()[-1])
+    assert said["before"] == said["after"]
+    assert said["before"] == {
+        "columns": 100,
+        "nothing": 100,
+        "vertices": 100,
+        "edges": 0,
+        "made from one": 50,
+        "a view": 100,
+    }
+    assert said["views"] == ["og_Event", "og_Person", "og_Knows"]
 
 
 def load_command(graph, data, *flags):

@@ -121,7 +121,7 @@ def test_no_answer_depends_on_what_was_asked_before(spark: Any, local_root: str)
     graph = omnigraph.init(local_root, "node Person { name: String @key  age: I32? }")
     graph.load(harbor.lines({"type": "Person", "data": person} for person in frame_shapes.PEOPLE), mode="append")
 
-    assert frame_shapes.wrong_shapes(spark, graph.uri) == []
+    assert frame_shapes.wrong_shapes(spark, frame_shapes.read_frame(spark, graph.uri)) == []
 
 
 def test_the_past_is_read_by_the_names_that_other_formats_have(spark: Any, graph: Graph) -> None:

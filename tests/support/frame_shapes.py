@@ -116,9 +116,9 @@ def read_frame(spark: Any, uri: str) -> Any:
     return reader.option("columns", "id,name,age").load()
 
 
-def wrong_shapes(spark: Any, uri: str) -> list[str]:
+def wrong_shapes(spark: Any, people: Any) -> list[str]:
     """Ask one frame in all shapes, one after the other; return those that differ from a plain frame."""
-    people, plain = read_frame(spark, uri), plain_frame(spark)
+    plain = plain_frame(spark)
     return [name for name, ask in SHAPES.items() if ask(spark, people) != ask(spark, plain)]
 
 
@@ -129,4 +129,4 @@ if __name__ == "__main__":
 
     session = SparkSession.builder.remote(sys.argv[2]).getOrCreate()
     register(session)
-    print("wrong:", wrong_shapes(session, sys.argv[1]))
+    print("wrong:", wrong_shapes(session, read_frame(session, sys.argv[1])))

@@ -66,6 +66,14 @@ def defer_module(name: str) -> None:
     _hiding.deferred.add(name)
 
 
+def skip_arrow_manual() -> None:
+    """Keep Arrow from putting the manual of its functions together while it loads: nobody asks a program for it."""
+    manual = _Deferred("pyarrow.vendored.docscrape")
+    # All that Arrow asks of it today; whatever else it may ask one day, it gets from the module itself.
+    manual.NumpyDocString = lambda _: {"Parameters": ()}  # type: ignore[attr-defined]
+    sys.modules.setdefault(manual.__name__, manual)
+
+
 def reveal_module(name: str) -> None:
     """Let imports of a package succeed again."""
     _hiding.hidden.discard(name)

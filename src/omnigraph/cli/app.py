@@ -97,8 +97,8 @@ def _build_group(name: str) -> WordGroup:
 
 
 def _load_command(row: Capability) -> click.Command:
-    module = import_module(f"omnigraph.cli.commands.{row.group or row.name}")
-    command = getattr(module, row.words.replace(" ", "_"))
+    module = import_module(f"omnigraph.cli.commands.{(row.group or row.name).replace('-', '_')}")
+    command = getattr(module, row.words.replace(" ", "_").replace("-", "_"))
     if not isinstance(command, click.Command):
         raise errors.Internal(f"`{row.words}` has a row in the capability table but no command.")
     return command

@@ -89,6 +89,12 @@ CAPABILITIES = (
     Capability(words="load", command_class=CommandClass.ANY, accepts=_WRITE, is_bulk=True),
     Capability(words="export", command_class=CommandClass.ANY, accepts=_READ, is_bulk=True),
     Capability(words="snapshot", command_class=CommandClass.ANY, accepts=_READ),
+    Capability(
+        words="spark-sql",
+        command_class=CommandClass.DIRECT,
+        accepts=frozenset({AddressFlag.STORE, AddressFlag.PROFILE}),
+        is_bulk=True,
+    ),
     Capability(words="commit list", command_class=CommandClass.ANY, accepts=_READ),
     Capability(words="commit show", command_class=CommandClass.ANY, accepts=_READ),
     Capability(words="commit changes", command_class=CommandClass.ANY, accepts=_READ),

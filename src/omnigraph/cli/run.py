@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from omnigraph.base.hidden_modules import defer_module, hide_module
+from omnigraph.base.hidden_modules import defer_module, hide_module, skip_arrow_manual
 from omnigraph.cli.app import COMPLETION_VARIABLE, PROGRAM, build_app
 from omnigraph.cli.failures import report_failure, report_unprinted
 from omnigraph.cli.invocation import Invocation
@@ -24,6 +24,7 @@ def run_line(argv: Sequence[str] | None) -> int:
     if argv is None:
         hide_module("pandas")
         defer_module("numpy")
+        skip_arrow_manual()
         take_over_streams()
     arguments = list(sys.argv[1:] if argv is None else argv)
     invocation = Invocation(argv=arguments, environ=os.environ)

@@ -6,8 +6,9 @@ from omnigraph import errors
 from omnigraph.base.plain_text import is_unicode, plain_text
 
 _VARIABLES = ("OMNIGRAPH_", "AWS_", "SPARK_")
-# What these flags compare with is the content of records and the headers of files, which may hold anything.
-_DATA_FLAGS = ("--select", "--map")
+# What these flags compare with is the content of records and the headers of files, which may hold anything, and a
+# statement may have several lines.
+_DATA_FLAGS = ("--select", "--map", "-e", "--execute")
 
 
 def check_words(words: Sequence[str], environ: Mapping[str, str]) -> None:
@@ -33,7 +34,7 @@ def _with_flags(words: Sequence[str]) -> Iterator[tuple[str | None, str]]:
             yield flag, value
         else:
             yield before, word
-        before = word if word.startswith("--") else None
+        before = word if word.startswith("--") or word in _DATA_FLAGS else None
 
 
 def _usage(flag: str | None) -> Callable[[str], errors.Usage]:

@@ -75,16 +75,21 @@ def _starting(choice: EngineChoice) -> str:
     return "connecting to Spark" if is_remote else "starting Spark"
 
 
-def _spark(choice: EngineChoice, decision: Decision, worker_environment: Mapping[str, str]) -> Engine:
+def require_pyspark(asked_for: str) -> None:
+    """Raise `EngineUnavailable` where PySpark is not installed; `asked_for` says who needs it."""
     from importlib.util import find_spec
 
     if find_spec("pyspark") is None:
         missing = "PySpark, which is not installed"
         raise EngineUnavailable(
-            f"{decision.reason}: this needs {missing}. Install omnigraph[spark], or use --engine local.",
+            f"{asked_for}: this needs {missing}. Install omnigraph[spark], or use --engine local.",
             engine=EngineName.SPARK.value,
             missing=missing,
         )
+
+
+def _spark(choice: EngineChoice, decision: Decision, worker_environment: Mapping[str, str]) -> Engine:
+    require_pyspark(decision.reason)
     from omnigraph.engine.spark.engine import SparkEngine
     from omnigraph.engine.spark.session import open_session
 

@@ -5,12 +5,14 @@ whatever is committed between them.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from omnigraph.base.showing import html_table
 from omnigraph.catalog.model import Catalog, TableKey
 from omnigraph.catalog.type_names import bare_name, each_name, keys_named, no_such_type, nodes_first, only_one
+from omnigraph.errors import Internal
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
+from omnigraph.reads.conditions import Where
 from omnigraph.reads.table import SnapshotTable
 from omnigraph.storage.locks import HeldVersions
 from omnigraph.writes.context import GraphContext
@@ -23,6 +25,23 @@ if TYPE_CHECKING:
 __all__ = ["Snapshot", "SnapshotTable"]
 
 
+class SparkFrames(Protocol):
+    """Makes Spark frames of a snapshot; given by who knows Spark, which nothing here does."""
+
+    def __call__(
+        self,
+        spark: Any,
+        snapshot: "Snapshot",
+        name: str,
+        *,
+        columns: Sequence[str] | None,
+        where: Where,
+        partition_bytes: int | None,
+    ) -> Any:
+        """Make the frame of one type."""
+        ...
+
+
 class Snapshot:
     """One graph version, ready to be read.
 
@@ -31,9 +50,17 @@ class Snapshot:
     may find its version gone, and raises `HistoricalVersionReclaimed`.
     """
 
-    def __init__(self, context: GraphContext, pinned: GraphSnapshot, *, is_held: bool = False) -> None:
+    def __init__(
+        self,
+        context: GraphContext,
+        pinned: GraphSnapshot,
+        *,
+        is_held: bool = False,
+        spark_frames: SparkFrames | None = None,
+    ) -> None:
         self._context = context
         self._pinned = pinned
+        self._spark_frames = spark_frames
         self._held = HeldVersions(context.store.objects, pinned_versions(pinned.pins.values())) if is_held else None
         self.catalog: Catalog = context.schemas.catalog(pinned.schema)
         pinned.check_against(self.catalog)
@@ -96,6 +123,26 @@ class Snapshot:
         pin = self._pinned.pins[table_key]
         table = self._context.store.tables.open(pin.address, pin.version)
         return SnapshotTable(self._context, table, pin, self.catalog.type_by_table_key[table_key], self._held)
+
+    def to_spark(
+        self,
+        spark: Any,
+        name: str,
+        *,
+        columns: Sequence[str] | None = None,
+        where: Where = (),
+        partition_bytes: int | None = None,
+    ) -> Any:
+        """Return a type's rows as a Spark data frame, of a classic or a Connect session.
+
+        Workers read `columns`, or all of them, and the rows that `where` lets through: a list of `(column, operator,
+        value)`, a list of such lists, or SQL text, with Lance's indexes. Every action on the frame, and on frames made
+        from it, reads this snapshot, which is kept from cleanup meanwhile. `partition_bytes` is about what one task
+        reads; without it there are enough tasks to keep a cluster busy.
+        """
+        if self._spark_frames is None:
+            raise Internal("this snapshot was made without a way to Spark")
+        return self._spark_frames(spark, self, name, columns=columns, where=where, partition_bytes=partition_bytes)
 
     def sql(self, query: str, *, params: "Parameters" = None, frames: Mapping[str, Any] | None = None) -> "SqlResult":
         """Ask a question in SQL, over tables that are called like their types; edges have `src` and `dst`.

@@ -7,8 +7,8 @@ people = spark.read.format("omnigraph").option("graph", uri).option("type", "Per
 """
 
 from omnigraph.spark.each_batch import each_batch
-from omnigraph.spark.frames import GraphFrames, graph_frames
+from omnigraph.spark.frames import GraphFrames, graph_frames, type_frame
 from omnigraph.spark.registration import register
 from omnigraph.spark.source import OmniGraphSource
 
-__all__ = ["GraphFrames", "OmniGraphSource", "each_batch", "graph_frames", "register"]
+__all__ = ["GraphFrames", "OmniGraphSource", "each_batch", "graph_frames", "register", "type_frame"]

@@ -5,15 +5,19 @@ instead of the past, `main` be written instead of a branch. Here every name is k
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import partial
 
-from omnigraph.base.plain_text import plain_text
+from omnigraph.base.plain_text import MESSAGE_BYTES_MAX, plain_text
 from omnigraph.errors import Usage
+from omnigraph.storage.settings import STORAGE_OPTIONS
 
 ADDRESS = ("graph", "type", "branch")
-READ = (*ADDRESS, "commit", "version", "timestampAsOf", "snapshot", "columns", "where", "readChangeFeed")
+STATE = ("commit", "version", "timestampAsOf", "snapshot")
+PINNED = "pinned"
+"""A selection that was made already, as `to_spark` writes it; no word for people."""
+READ = (*ADDRESS, *STATE, "columns", "where", "partitionBytes", "readChangeFeed", PINNED, *STORAGE_OPTIONS)
 CHANGES = (
     *ADDRESS,
     "readChangeFeed",
@@ -35,6 +39,7 @@ WRITE = (*STREAM, "batchId")
 _MEANINGS = {
     # What `load(path)`, `save(path)` and a table's LOCATION become.
     "path": "graph",
+    "location": "graph",
     "versionAsOf": "version",
     "as-of-version": "version",
     "as-of-timestamp": "timestampAsOf",
@@ -44,28 +49,48 @@ _MEANINGS = {
 }
 """How Delta and Iceberg call what has another name here."""
 
-_SPARKS_OWN = frozenset({"checkpointlocation", "queryname"})
-"""What Spark itself leaves among the options of a stream."""
+_STORAGE_PREFIX = "storage."
+"""May stand before the name of a storage option."""
+
+_PINNED_BYTES_MAX = 16 << 20
+"""A filter may name many values."""
+
+_SPARKS_OWN = frozenset(
+    {"checkpointlocation", "queryname"}
+    | {"provider", "owner", "external", "is_managed_location", "table_type", "collation", "transient_lastddltime"}
+)
+"""What Spark itself leaves among the options of a stream, and of a table of its catalog."""
+_SPARKS_COPIES = "option."
+"""Before every option of a `CREATE TABLE`, which is there under its own name, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """The options of one read or write, by the names that are used here."""
 
-    values: Mapping[str, str]
+    values: Mapping[str, str] = field(repr=False)
+    """Not shown: credentials may be among them."""
 
     @classmethod
     def of(cls, given: Mapping[str, str], known: tuple[str, ...]) -> "Options":
         """Read options, whose names Spark compares without regard to case; refuse what is unknown or said twice."""
         by_folded = {name.lower(): name for name in known}
         by_folded |= {other.lower(): ours for other, ours in _MEANINGS.items() if ours in known}
+        by_folded |= {f"{_STORAGE_PREFIX}{name}": name for name in STORAGE_OPTIONS if name in known}
         values: dict[str, str] = {}
         said_as: dict[str, str] = {}
         for name, value in given.items():
-            if name.lower() in _SPARKS_OWN:
+            if name.lower() in _SPARKS_OWN or name.lower().startswith(_SPARKS_COPIES):
                 continue
-            plain_text(value, what=f"The option {name}", refusal=partial(Usage, flag=name))
             ours = by_folded.get(name.lower())
+            is_shown = ours is not None and ours not in STORAGE_OPTIONS
+            plain_text(
+                value,
+                what=f"The option {name}",
+                refusal=partial(Usage, flag=name),
+                bytes_max=_PINNED_BYTES_MAX if ours == PINNED else MESSAGE_BYTES_MAX,
+                is_shown=is_shown,
+            )
             if ours is None:
                 raise _unknown(name, [*known, *(other for other, means in _MEANINGS.items() if means in known)])
             if ours in values and values[ours] != value:
@@ -93,6 +118,15 @@ class Options:
             raise Usage(f'The option "{name}" is {value!r}; it is a whole number.', flag=name)
         return int(value)
 
+    def is_given(self, name: str) -> bool:
+        """Whether an option is there at all, be it empty."""
+        return name in self.values
+
+    @property
+    def storage(self) -> dict[str, str]:
+        """How to reach the store, as far as the options say it; may hold credentials."""
+        return {name: value for name in STORAGE_OPTIONS if (value := self.get(name)) is not None}
+
     def only_one_of(self, *names: str) -> str | None:
         """Return which of several options is given; refuse two of them."""
         given = [name for name in names if self.get(name) is not None]
@@ -104,5 +138,6 @@ class Options:
 def _unknown(name: str, known: list[str]) -> Usage:
     by_folded = {other.lower(): other for other in known}
     near = get_close_matches(name.lower(), list(by_folded), n=1, cutoff=0.6)
-    hint = f'did you mean "{by_folded[near[0]]}"?' if near else f"it takes {', '.join(known)}."
+    listed = ", ".join(other for other in known if other not in (PINNED, *STORAGE_OPTIONS))
+    hint = f'did you mean "{by_folded[near[0]]}"?' if near else f"it takes {listed}."
     return Usage(f'The omnigraph source has no option "{name}"; {hint}', flag=name)

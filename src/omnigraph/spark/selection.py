@@ -1,84 +1,173 @@
 """What a data frame reads: one type of one graph version, chosen once and carried to every worker."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pyarrow as pa
 
+from omnigraph.base.units import parse_bytes
+from omnigraph.catalog.model import TableIdentity
+from omnigraph.catalog.type_names import each_name
 from omnigraph.engine.local import LocalEngine
-from omnigraph.errors import Usage
+from omnigraph.errors import InvalidTarget, Usage
 from omnigraph.manifest.commits import MAIN_BRANCH
+from omnigraph.manifest.snapshot import TablePin
+from omnigraph.reads.conditions import Where, filter_of
+from omnigraph.reads.reclaimed import telling_reclaimed
 from omnigraph.reads.snapshot import Snapshot, SnapshotTable
-from omnigraph.spark.options import READ, Options
+from omnigraph.spark.options import PINNED, READ, STATE, Options
+from omnigraph.spark.partitions import FragmentPart, divide
 from omnigraph.storage.filter_text import read_filter
 from omnigraph.storage.layout import read_layout
 from omnigraph.storage.store import GraphStore
-from omnigraph.storage.tables import Table, TableAddress
+from omnigraph.storage.tables import Table
+from omnigraph.writes.comparisons import no_such_property
 from omnigraph.writes.context import GraphContext
 
-PARTITION_ROWS = 1 << 20
+_BATCH_ROWS = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeSelection:
-    """A table state by its address: small, and without credentials, which workers take from their environment."""
+    """A table state by its pin, and what is wanted of it: small, plain data, which travels with the plan of a frame."""
 
     uri: str
-    type_name: str
-    address: TableAddress
-    version: int
+    pin: TablePin
     columns: tuple[str, ...]
     where: str | None
     """A filter as Lance takes it."""
+    partition_bytes: int | None = None
+    storage: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """How to reach the store, over what the environment of a worker says; may hold credentials."""
 
     @classmethod
-    def of(cls, options: Mapping[str, str]) -> "TypeSelection":
-        """Choose by the options of a reader; the head of a branch is pinned here and now."""
+    def of(cls, options: Mapping[str, str], columns: Sequence[str] | None = None) -> "TypeSelection":
+        """Choose by the options of a reader; the head of a branch is pinned here and now.
+
+        `columns` is what somebody chose by giving the frame a schema.
+        """
         asked = Options.of(options, READ)
+        if asked.get(PINNED) is not None:
+            return cls._carried(asked)
         uri, type_name = asked.required("graph"), asked.required("type")
-        context = GraphContext.over(GraphStore.open(uri), LocalEngine())
-        table = _snapshot(context, asked).table(type_name)
-        named = tuple(name.strip() for name in (asked.get("columns") or "").split(",") if name.strip())
-        schema = table.schema
-        unknown = [name for name in named if name not in schema.names]
-        if unknown:
-            raise Usage(f"{table.entity.name} has no column {unknown[0]!r}; it has {', '.join(schema.names)}.")
-        return cls(
-            uri=uri,
-            type_name=table.entity.name,
-            address=table.pin.address,
-            version=table.pin.version,
-            columns=named or tuple(schema.names),
-            where=_filter(asked.get("where"), table),
+        context = GraphContext.over(GraphStore.open(uri, asked.storage), LocalEngine())
+        return cls.from_table(
+            _snapshot(context, asked).table(type_name),
+            uri=context.store.uri,
+            columns=columns if columns is not None else _named_columns(asked),
+            where=asked.get("where") or (),
+            partition_bytes=_partition_bytes(asked),
+            storage=asked.storage,
         )
 
-    def open(self) -> Table:
-        """Open the table state in this process."""
-        return GraphStore.open(self.uri).tables.open(self.address, self.version)
+    @classmethod
+    def from_table(
+        cls,
+        table: SnapshotTable,
+        *,
+        uri: str,
+        columns: Sequence[str] | None,
+        where: Where,
+        partition_bytes: int | None,
+        storage: Mapping[str, str],
+    ) -> "TypeSelection":
+        """Choose of an open table: None is all columns, a text is a condition in the SQL that Lance understands."""
+        names = tuple(table.schema.names)
+        wanted = names if columns is None else each_name(columns)
+        for name in wanted:
+            if name not in names:
+                raise no_such_property(table.entity, name)
+        if partition_bytes is not None and partition_bytes < 1:
+            raise InvalidTarget(f"The size of a partition is a number of bytes above 0, not {partition_bytes}.")
+        return cls(
+            uri=uri,
+            pin=table.pin,
+            columns=tuple(wanted),
+            where=_filter(where, table) if isinstance(where, str) else filter_of(table.entity, where),
+            partition_bytes=partition_bytes,
+            storage=storage,
+        )
+
+    def options(self) -> dict[str, str]:
+        """Spell the selection as options of the source, which mean the same rows wherever and whenever they are read.
+
+        Ready to travel: the text has no credentials in it; `storage` goes as options of its own.
+        """
+        text = json.dumps(
+            {
+                "pin": asdict(self.pin),
+                "columns": self.columns,
+                "where": self.where,
+                "partition_bytes": self.partition_bytes,
+            }
+        )
+        return {"graph": self.uri, "type": self.pin.table_key, PINNED: text, **self.storage}
+
+    @classmethod
+    def _carried(cls, asked: Options) -> "TypeSelection":
+        """Read what `options` spelled."""
+        for name in (*STATE, "branch", "columns", "where", "partitionBytes"):
+            asked.only_one_of(PINNED, name)
+        try:
+            known: dict[str, Any] = json.loads(asked.required(PINNED))
+            pin: dict[str, Any] = known["pin"]
+            return cls(
+                uri=asked.required("graph"),
+                pin=TablePin(**{**pin, "identity": TableIdentity(**pin["identity"])}),
+                columns=tuple(known["columns"]),
+                where=known["where"],
+                partition_bytes=known["partition_bytes"],
+                storage=asked.storage,
+            )
+        except (ValueError, KeyError, TypeError) as error:
+            raise Usage(f'The option "{PINNED}" is written by to_spark; leave it as it is, or leave it out.') from error
 
     def spark_schema(self) -> pa.Schema:
         """Return the columns in types that Spark has."""
-        return _spark_schema(self.open().scan(self.columns).schema)
+        return _spark_schema(self._open().scan(self.columns).schema) if self.columns else pa.schema([])
 
-    def partitions(self) -> list[tuple[int, ...]]:
-        """Divide the fragments into groups of useful size."""
-        groups: list[tuple[int, ...]] = []
-        rows = PARTITION_ROWS
-        for fragment in read_layout(self.open()).fragments:
-            if rows + fragment.live_rows > PARTITION_ROWS:
-                groups.append(())
-                rows = 0
-            groups[-1] = (*groups[-1], fragment.fragment_id)
-            rows += fragment.live_rows
-        return groups
+    def parts(self) -> list[FragmentPart]:
+        """Divide the table among tasks.
 
-    def read(self, fragment_ids: tuple[int, ...]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of some fragments that the filter lets through, in Spark's types."""
-        rows = self.open().scan(self.columns, where=self.where, fragment_ids=fragment_ids)
-        schema = _spark_schema(rows.schema)
-        for batch in rows:
-            yield batch.cast(schema)
+        With a filter fragments stay whole: it would be asked once for each part of one.
+        """
+        layout = read_layout(self._open())
+        return divide(layout.fragments, partition_bytes=self.partition_bytes, may_cut=self.where is None)
+
+    def read(self, part: FragmentPart) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of one part that the filter lets through, in Spark's types."""
+        if not self.columns and self.where is None:
+            yield from _rows_without_columns(part.rows)
+            return
+        with self._telling_reclaimed():
+            rows = self._open().scan(
+                self.columns,
+                where=self.where,
+                fragment_ids=part.fragment_ids,
+                offset=part.first_row,
+                limit=part.rows if part.first_row is not None else None,
+                with_row_ids=not self.columns,
+            )
+            schema = _spark_schema(pa.schema([rows.schema.field(name) for name in self.columns]))
+            for batch in rows:
+                if self.columns:
+                    yield batch.cast(schema)
+                else:
+                    yield from _rows_without_columns(batch.num_rows)
+
+    def _open(self) -> Table:
+        """Open the table state in this process."""
+        return GraphStore.open(self.uri, self.storage).tables.open(self.pin.address, self.pin.version)
+
+    @contextmanager
+    def _telling_reclaimed(self) -> Iterator[None]:
+        context = GraphContext.over(GraphStore.open(self.uri, self.storage), LocalEngine())
+        with telling_reclaimed(context, [self.pin]):
+            yield
 
 
 def spark_type(kind: pa.DataType) -> pa.DataType:
@@ -100,10 +189,30 @@ def _spark_schema(schema: pa.Schema) -> pa.Schema:
     return pa.schema([pa.field(field.name, spark_type(field.type), field.nullable) for field in schema])
 
 
-def _filter(text: str | None, table: SnapshotTable) -> str | None:
-    """Read the filter, and let Lance look at it before any worker does."""
-    if text is None:
+def _rows_without_columns(rows: int) -> Iterator[pa.RecordBatch]:
+    """Yield so many rows of nothing, for those who count."""
+    counted = pa.RecordBatch.from_arrays([pa.nulls(min(rows, _BATCH_ROWS))], names=["nothing"])
+    for start in range(0, rows, _BATCH_ROWS):
+        yield counted.slice(0, min(_BATCH_ROWS, rows - start)).select([])
+
+
+def _named_columns(asked: Options) -> tuple[str, ...] | None:
+    """Return the columns that are asked for: all without the option, none if it is empty."""
+    if not asked.is_given("columns"):
         return None
+    return tuple(name.strip() for name in asked.values["columns"].split(",") if name.strip())
+
+
+def _partition_bytes(asked: Options) -> int | None:
+    text = asked.get("partitionBytes")
+    try:
+        return parse_bytes(text) if text is not None else None
+    except ValueError as error:
+        raise Usage(f'The option "partitionBytes": {error}.', flag="partitionBytes") from error
+
+
+def _filter(text: str, table: SnapshotTable) -> str:
+    """Read the filter, and let Lance look at it before any worker does."""
     where = read_filter(text, table.schema.names, what=table.entity.name)
     try:
         table.scanner(filter=where, columns=["id"], limit=1).to_reader().close()
@@ -117,7 +226,7 @@ def _snapshot(context: GraphContext, asked: Options) -> Snapshot:
     """Find the state that is asked for: a commit, an address, or a branch at a version, at a time or at its head."""
     addresses = context.addresses
     branch = asked.get("branch") or MAIN_BRANCH
-    match asked.only_one_of("commit", "snapshot", "version", "timestampAsOf"):
+    match asked.only_one_of(*STATE):
         case "commit" | "snapshot" as name:
             asked.only_one_of(name, "branch")
             found = addresses.resolve(asked.required(name))

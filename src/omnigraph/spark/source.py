@@ -1,6 +1,6 @@
 """The Spark data source `omnigraph`: one type of one snapshot as a data frame, and frames as rows of a type."""
 
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -17,11 +17,15 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from omnigraph.errors import Usage
 from omnigraph.spark.feed import FeedOptions, asks_for_changes
 from omnigraph.spark.feed_reader import ChangesReader, ChangesStream
-from omnigraph.spark.options import CHANGES_EITHER, CHANGES_FRAME, CHANGES_STREAM, STREAM, WRITE, Options
+from omnigraph.spark.options import CHANGES_EITHER, CHANGES_FRAME, CHANGES_STREAM, READ, STREAM, WRITE, Options
+from omnigraph.spark.partitions import FragmentPart
 from omnigraph.spark.selection import TypeSelection
 from omnigraph.spark.streaming import BatchNaming, BatchWriter, StreamSink
+from omnigraph.spark.tables import is_new_table, remembered, remembering
 from omnigraph.spark.telling import sentence_first
 from omnigraph.spark.writing import FrameWriter, WriteOptions
+
+_NOTHING = FragmentPart(fragment_ids=(), rows=0)
 
 
 @sentence_first("schema", "reader", "writer", "streamWriter")  # not `streamReader`: behind it, Spark fails by itself
@@ -52,14 +56,18 @@ class OmniGraphSource(DataSource):
             context = asked.context()
             if asked.start is not None:
                 self._between = asked.between(context)
-            return from_arrow_schema(asked.schema(context))
-        return from_arrow_schema(self._selection().spark_schema())
+            return self._kept_by_tables(from_arrow_schema(asked.schema(context)), CHANGES_EITHER)
+        return self._kept_by_tables(from_arrow_schema(self._selection().spark_schema()), READ)
 
     def reader(self, schema: Any) -> DataSourceReader:
-        """Return what plans and reads."""
-        if asks_for_changes(self.options):
-            return self._changes(schema)
-        return TypeReader(self._selection())
+        """Return what plans and reads; a schema that somebody gave chooses columns by their names."""
+        options = self.options or remembered(schema)
+        if asks_for_changes(options):
+            return self._changes(schema, options)
+        if self._chosen is None:
+            self._chosen = TypeSelection.of(options, schema.names)
+            refuse_other_types(self._chosen, schema)
+        return TypeReader(self._chosen, may_be_null=tuple(field.nullable for field in schema))
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: N802 — Spark's name
         """Return what follows a branch."""
@@ -88,9 +96,12 @@ class OmniGraphSource(DataSource):
         asked = Options.of(self.options, STREAM)
         return StreamSink(WriteOptions.of(asked, overwrite=overwrite), schema.names, BatchNaming.of(asked))
 
-    def _changes(self, schema: Any) -> DataSourceReader:
+    def _kept_by_tables(self, columns: Any, known: tuple[str, ...]) -> Any:
+        return remembering(columns, Options.of(self.options, known)) if is_new_table(self.options) else columns
+
+    def _changes(self, schema: Any, options: Mapping[str, str]) -> DataSourceReader:
         """Choose the commits once, as the snapshot is chosen."""
-        asked = FeedOptions.of(Options.of(self.options, CHANGES_FRAME))
+        asked = FeedOptions.of(Options.of(options, CHANGES_FRAME))
         return ChangesReader(asked, schema, *(self._between or asked.between(asked.context())))
 
     def _selection(self) -> TypeSelection:
@@ -101,26 +112,49 @@ class OmniGraphSource(DataSource):
 
 
 class FragmentsPartition(InputPartition):
-    """The fragments that one task reads."""
+    """What one task reads."""
 
-    def __init__(self, fragment_ids: tuple[int, ...]) -> None:
-        super().__init__(fragment_ids)
-        self.fragment_ids = fragment_ids
+    def __init__(self, part: FragmentPart) -> None:
+        super().__init__(part)
+        self.part = part
 
 
 @sentence_first("partitions", "read")
 class TypeReader(DataSourceReader):
     """Plans partitions by fragments and reads them with Lance."""
 
-    def __init__(self, selection: TypeSelection) -> None:
+    def __init__(self, selection: TypeSelection, *, may_be_null: tuple[bool, ...]) -> None:
         self._selection = selection
+        self._may_be_null = may_be_null
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Return one partition per group of fragments, and one without any for an empty table."""
-        return [FragmentsPartition(fragment_ids) for fragment_ids in self._selection.partitions() or [()]]
+        """Return one partition per part of the table, and one with nothing to read for an empty table."""
+        return [FragmentsPartition(part) for part in self._selection.parts() or [_NOTHING]]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read one partition, in a worker."""
         assert isinstance(partition, FragmentsPartition)
-        if partition.fragment_ids:
-            yield from self._selection.read(partition.fragment_ids)
+        if partition.part.rows:
+            for batch in self._selection.read(partition.part):
+                yield self._as_expected(batch)
+
+    def _as_expected(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Spell columns that are never null as Spark has them in its schema; it compares the two."""
+        if not batch.num_columns:
+            return batch
+        fields = [
+            field.with_nullable(may_be_null) for field, may_be_null in zip(batch.schema, self._may_be_null, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(batch.columns, schema=pa.schema(fields))
+
+
+def refuse_other_types(chosen: TypeSelection, schema: Any) -> None:
+    """Refuse a schema that gives columns other types than they have: what was read would be something else."""
+    for known, given in zip(from_arrow_schema(chosen.spark_schema()), schema, strict=True):
+        stored, said = known.dataType.simpleString(), given.dataType.simpleString()
+        if stored != said or (known.nullable and not given.nullable):
+            optional = "" if stored != said else " and may be null"
+            raise Usage(
+                f"The schema says that {chosen.pin.type_name}.{known.name} is {said}, and it is {stored}{optional}; "
+                "leave the schema out, or correct it."
+            )

@@ -25,8 +25,9 @@ _REGION = ("aws_region", "region", "aws_default_region")
 _ENDPOINT = ("aws_endpoint_url_s3", "aws_endpoint_url", "aws_endpoint", "endpoint")
 _ALLOW_HTTP = ("aws_allow_http", "allow_http")
 _FORCE_PATH_STYLE = ("aws_s3_force_path_style",)
-_CREDENTIALS = (*_ACCESS_KEY_ID, *_SECRET_ACCESS_KEY, *_SESSION_TOKEN)
-_KNOWN = (*_CREDENTIALS, *_REGION, *_ENDPOINT, *_ALLOW_HTTP, *_FORCE_PATH_STYLE)
+CREDENTIAL_OPTIONS = (*_ACCESS_KEY_ID, *_SECRET_ACCESS_KEY, *_SESSION_TOKEN)
+STORAGE_OPTIONS = (*CREDENTIAL_OPTIONS, *_REGION, *_ENDPOINT, *_ALLOW_HTTP, *_FORCE_PATH_STYLE)
+"""All names of storage options."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +96,11 @@ class StoreSettings:
             return None
         return {**self.s3.options(), "allow_http": _spell(self.s3.allow_http)}
 
+    def storage_options(self, *, with_credentials: bool) -> dict[str, str]:
+        """Spell the settings as storage options, which resolve to them anywhere; with credentials, never print them."""
+        named = {name.lower(): value for name, value in self.environment.items()}
+        return {name: value for name, value in named.items() if with_credentials or name not in CREDENTIAL_OPTIONS}
+
     @property
     def environment(self) -> dict[str, str]:
         """The same settings as environment variables, for workers in other processes; holds credentials."""
@@ -116,14 +122,16 @@ class _Sources:
         self._root = root
         self._options = {name.lower(): str(value) for name, value in options.items()}
         self._environ = {
-            name: environ[name.upper()] for name in _KNOWN if name.startswith("aws_") and environ.get(name.upper())
+            name: environ[name.upper()]
+            for name in STORAGE_OPTIONS
+            if name.startswith("aws_") and environ.get(name.upper())
         }
         for name, value in (*self._options.items(), *self._environ.items()):
             plain_text(value, what=f"The setting {name}", refusal=self._refusal, is_shown=False)
-        unknown = sorted(self._options.keys() - set(_KNOWN))
+        unknown = sorted(self._options.keys() - set(STORAGE_OPTIONS))
         if unknown:
             raise self._refusal(
-                f"Unknown storage options: {', '.join(unknown)}. Known are {', '.join(sorted(_KNOWN))}."
+                f"Unknown storage options: {', '.join(unknown)}. Known are {', '.join(sorted(STORAGE_OPTIONS))}."
             )
 
     def s3_settings(self) -> S3Settings:
@@ -141,7 +149,7 @@ class _Sources:
         )
 
     def _credentials(self) -> Credentials | None:
-        is_explicit = any(self._options.get(name) for name in _CREDENTIALS)
+        is_explicit = any(self._options.get(name) for name in CREDENTIAL_OPTIONS)
         source = self._options if is_explicit else self._environ
         access_key_id, secret = _first(source, _ACCESS_KEY_ID), _first(source, _SECRET_ACCESS_KEY)
         token = _first(source, _SESSION_TOKEN)

@@ -13,6 +13,7 @@ def mistakes(graph: Graph) -> None:
     graph.snapshot(version="3")  # mistake: arg-type
     graph.snapshot(7)  # mistake: arg-type
     graph.snapshot().table("Sailor").to_arrow(limit="5")  # mistake: arg-type
+    graph.snapshot().to_spark(None, "Sailor", where=[("age", "==", 1)])  # mistake: list-item
     graph.sql("select 1", "main")  # mistake: call-arg
     with graph.write() as batch:
         batch.delete("Sailor", ["Di"])  # mistake: call-arg

@@ -49,12 +49,13 @@ def are_few(kept: KeptPieces) -> bool:
 
 
 def read_few(kept: KeptPieces, places: Places, store: GraphStore) -> dict[TableKey, pa.Table]:
-    """Return the rows that wait, by type, numbered through over all pieces as rows of one file."""
+    """Return the rows that wait, by type, numbered through over all pieces of a file."""
     parts: dict[TableKey, list[pa.Table]] = defaultdict(list)
     scratch = Scratch(store, kept.load.operation_id)
     for outcome in kept.outcomes:
         before = places.lines_before(outcome.ordinal)
-        for key, rows in _waiting(kept.load, scratch, outcome, before, file_index=0).items():
+        index = places.file_index(outcome.ordinal)
+        for key, rows in _waiting(kept.load, scratch, outcome, before, file_index=index).items():
             parts[key].append(rows)
     return {key: pa.concat_tables(parts[key]) for key in sorted(parts)}
 
@@ -97,8 +98,10 @@ def put_together(engine: Engine, kept: KeptPieces, events: Events) -> KeptPieces
 def _tasks(kept: KeptPieces) -> Iterator[HeldTask]:
     group: list[PieceOutcome] = []
     size = 0
+    file_by_ordinal = {piece.ordinal: piece.file.index for piece in kept.pieces}
     for outcome in kept.outcomes:
-        if group and (size + outcome.held_bytes > _TOGETHER_BYTES or not outcome.held_bytes):
+        is_of_another = bool(group) and file_by_ordinal[group[0].ordinal] != file_by_ordinal[outcome.ordinal]
+        if group and (is_of_another or size + outcome.held_bytes > _TOGETHER_BYTES or not outcome.held_bytes):
             yield _task(kept.load, group)
             group, size = [], 0
         if outcome.held_bytes:

@@ -4,7 +4,7 @@ A partition may be computed twice, and with other rows the second time. Each att
 in the scratch, and only the outcome that comes back says which folder counts.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
@@ -29,7 +29,6 @@ PIECE_BYTES = 64 << 20
 """What a worker holds in memory, and what becomes one data file; an Arrow batch counts with its buffers."""
 
 FRAME_NAME = "<frame>"
-_FRAME = InputFile(index=0, name=FRAME_NAME, path=FRAME_NAME, size_bytes=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,15 +39,25 @@ class FrameTask:
     rows: RowsOfType | RecordLines
     sets_aside: bool = False
     """Whether bad records are written down and left out (`set_aside.py`), instead of rejecting the load."""
+    first_ordinal: int = 0
+    """Where the pieces of the frame begin among those of all frames of the load."""
 
     @classmethod
-    def of(cls, load: LoadTask, type_name: str | None, columns: ColumnMap, names: Sequence[str]) -> "FrameTask":
+    def of(
+        cls,
+        load: LoadTask,
+        type_name: str | None,
+        columns: ColumnMap,
+        names: Sequence[str],
+        *,
+        frame_name: str = FRAME_NAME,
+    ) -> "FrameTask":
         """Find the type, and refuse a frame whose columns it does not have; without one, rows are whole records."""
         rows: RowsOfType | RecordLines
         if type_name is None:
-            rows = RecordLines(catalog=load.catalog, name=FRAME_NAME)
+            rows = RecordLines(catalog=load.catalog, name=frame_name)
         else:
-            rows = RowsOfType(entity=find_entity(load.catalog, type_name), columns=columns, name=FRAME_NAME)
+            rows = RowsOfType(entity=find_entity(load.catalog, type_name), columns=columns, name=frame_name)
         rows.check_columns(names, max_errors=load.max_errors)
         return cls(load=load, rows=rows)
 
@@ -66,14 +75,30 @@ class PartitionPiece:
     """A part of a partition; rows are numbered in the order of partitions."""
 
     ordinal: int
-    file: InputFile = _FRAME
+    file: InputFile
 
 
 def kept_frame(load: LoadTask, partitions: Sequence[PartitionKept]) -> KeptPieces:
     """Put the partitions of a frame together, as a load goes on with them."""
-    outcomes = [outcome for kept in partitions for outcome in kept.outcomes]
-    ordinals = sorted(outcome.ordinal for outcome in outcomes)
-    return KeptPieces.of(load, [PartitionPiece(ordinal=ordinal) for ordinal in ordinals], outcomes)
+    return kept_frames(load, {FRAME_NAME: partitions})
+
+
+def kept_frames(load: LoadTask, partitions_by_frame: Mapping[str, Sequence[PartitionKept]]) -> KeptPieces:
+    """Put the partitions of several frames together, each under the name that errors call it by."""
+    outcomes: list[PieceOutcome] = []
+    pieces: list[PartitionPiece] = []
+    for index, (name, partitions) in enumerate(partitions_by_frame.items()):
+        file = InputFile(index=index, name=name, path=name, size_bytes=None)
+        kept = [outcome for partition in partitions for outcome in partition.outcomes]
+        outcomes += kept
+        pieces += [PartitionPiece(ordinal=outcome.ordinal, file=file) for outcome in kept]
+    return KeptPieces.of(load, sorted(pieces, key=lambda piece: piece.ordinal), outcomes)
+
+
+def first_ordinal_behind(partitions: Sequence[PartitionKept]) -> int:
+    """Return where the pieces of a next frame may begin; 0 behind a frame without rows."""
+    used = [outcome.ordinal // PIECES_PER_PARTITION + 1 for kept in partitions for outcome in kept.outcomes]
+    return max(used, default=0) * PIECES_PER_PARTITION
 
 
 def keep_partition(task: FrameTask, partition: int, batches: Iterable[pa.RecordBatch]) -> PartitionKept:
@@ -81,15 +106,16 @@ def keep_partition(task: FrameTask, partition: int, batches: Iterable[pa.RecordB
 
     A failure leaves nothing in the scratch.
     """
-    if partition >= PARTITIONS_MAX:
-        raise Usage(f"The frame has more than {PARTITIONS_MAX} partitions; coalesce it to fewer.")
+    first = task.first_ordinal + partition * PIECES_PER_PARTITION
+    if first >= PARTITIONS_MAX * PIECES_PER_PARTITION:
+        raise Usage(f"The frames of a load have more than {PARTITIONS_MAX} partitions; coalesce them to fewer.")
     folder = new_folder()
     scratch = Scratch(worker_store(task.load.uri, task.load.operation_id), task.load.operation_id)
     sieve = Sieve(task.rows, partition=partition) if task.sets_aside else None
     try:
         if sieve is not None:
             batches = sieve.sound(batches)
-        outcomes = tuple(_keep_each(task, scratch, folder, partition * PIECES_PER_PARTITION, batches))
+        outcomes = tuple(_keep_each(task, scratch, folder, first, batches))
         set_aside = sieve.keep(scratch, f"{folder}bad") if sieve is not None else None
     except BaseException:
         scratch.clear(folder)

@@ -166,6 +166,10 @@ class Places:
         """Return how many lines of its file stand before a piece."""
         return self._lines_before[piece]
 
+    def file_index(self, piece: int) -> int:
+        """Return which file a piece is a part of."""
+        return self._file_by_piece[piece].index
+
     def spell(self, piece: int, line: int) -> str:
         """Spell a place as reports show it."""
         return f"{self._file_by_piece[piece].name}:{self._lines_before[piece] + line}"
