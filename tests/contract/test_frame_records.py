@@ -248,10 +248,40 @@ def test_bad_records_may_go_to_a_bucket(s3_root: str) -> None:
         assert [json.loads(line)["record"] for line in found] == ["{", "["]
 
 
-def test_what_is_wrong_with_records_together_still_rejects_them(graph: Graph, tmp_path: Path) -> None:
+def test_what_only_this_graph_refuses_is_set_aside_too_and_what_hangs_on_it(graph: Graph, tmp_path: Path) -> None:
+    out = str(tmp_path / "bad.jsonl")
+    write(graph, records(port("a", depth=1)))
+    batch = StreamBatch(query_id="q", batch_id=7)
+    frame = records(
+        port("a", depth=2), port("b"), port("b", depth=9), route("a", "nowhere"), route("a", "b", id="r"), "{"
+    )
+
+    done = write(graph, frame, mode="append", bad_records=out, batch=batch)
+    again = write(graph, frame, mode="append", bad_records=out, batch=batch)
+
+    assert done is not None
+    assert again is None
+    assert stored(graph, "Port", "id", "depth") == [("a", 1), ("b", None)]
+    assert stored(graph, "Route", "id") == [("r",)]
+    found = [(bad["codes"], json.loads(bad["record"])["data"].get("code")) for bad in lines_of(out)[1:]]
+    assert sorted(found, key=str) == [
+        (["duplicate_id"], "b"),
+        (["key_conflict"], "a"),
+        (["orphan_edge"], None),
+    ]
+    assert lines_of(out)[0]["codes"] == ["invalid_json"]
+
+
+def test_what_no_record_stands_for_and_what_many_records_break_still_rejects_them(
+    graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     out = tmp_path / "bad.jsonl"
+    write(graph, records(port("a"), port("b"), route("a", "b")))
 
     with pytest.raises(ConstraintViolation, match="not found"):
-        write(graph, records(port("a"), route("a", "nowhere")), bad_records=str(out))
+        write(graph, records(port("a")), mode="overwrite", bad_records=str(out))
+    monkeypatch.setattr(partitions, "PIECE_BYTES", 1)
+    with pytest.raises(ConstraintViolation, match="not found"):
+        write(graph, records(port("c"), route("c", "nowhere")), bad_records=str(out))
 
-    assert len(graph.commits()) == 1
+    assert len(graph.commits()) == 2

@@ -12,6 +12,7 @@ from omnigraph.base import faults, ids
 from omnigraph.base.events import Events
 from omnigraph.base.values import dataclass
 from omnigraph.engine.interface import Engine, Watch
+from omnigraph.errors import ConstraintViolation, KeyConflict
 from omnigraph.manifest.commits import Commit, check_actor, check_message
 from omnigraph.pipeline.load.bulk.buckets import buckets_for
 from omnigraph.pipeline.load.bulk.held import are_few, put_together, read_few
@@ -25,10 +26,11 @@ from omnigraph.pipeline.load.bulk.partitions import (
     kept_frames,
 )
 from omnigraph.pipeline.load.bulk.reading import KeptPieces, LoadTask
-from omnigraph.pipeline.load.bulk.set_aside import write_down
+from omnigraph.pipeline.load.bulk.set_aside import SetAside, write_down
 from omnigraph.pipeline.load.bulk.writer import BulkLoadWriter, file_names, load_task, placed, stored_rows
 from omnigraph.pipeline.load.newest import check_newest_by
 from omnigraph.pipeline.load.once import OnceWriter, StreamBatch
+from omnigraph.pipeline.load.refused import without_refused
 from omnigraph.pipeline.load.tables import ColumnMap
 from omnigraph.pipeline.load.writer import IncomingTable, LoadMode, LoadWriter
 from omnigraph.storage.scratch import Scratch
@@ -37,6 +39,8 @@ from omnigraph.storage.worker_files import shared_with_workers
 from omnigraph.writes.authority import capture_branch
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.protocol import run_write
+
+_REFUSED_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,16 +183,14 @@ class FrameLoad:
         """Check what the partitions hold together and publish it as one commit, or raise; nothing stays behind.
 
         A batch of a stream that is there already changes nothing. What was set aside goes to the file or object
-        `bad_records` first: a batch that comes again after a crash writes the same there once more.
+        `bad_records` before anything is published: a batch that comes again after a crash replaces it.
         """
         load = self.task.load
         with ExitStack() as ending:
             ending.callback(Scratch(context.store, load.operation_id).clear_at_end, events)
             ending.enter_context(shared_with_workers(context.store, load.operation_id))
-            if bad_records is not None:
-                set_aside = (kept.set_aside for kept in partitions if kept.set_aside is not None)
-                write_down(Scratch(context.store, load.operation_id), set_aside, bad_records)
-                faults.reach("stream.after_bad_records")
+            if batch is not None and batch.is_on(context.log, context.manifest.load(self.branch).head):
+                return None  # what it set aside was written down by who published it, and may be judged otherwise now
             writer = frame_writer(
                 context.store,
                 context.engine,
@@ -199,11 +201,43 @@ class FrameLoad:
                 actor_id=self.actor_id,
                 events=events,
             )
-            if not writer.has_records:
-                return None
-            return run_write(
-                context, OnceWriter.around(writer, batch) if batch else writer, events, message=self.message
-            )
+            if bad_records is not None:
+                set_aside = [kept.set_aside for kept in partitions if kept.set_aside is not None]
+                return self._publish_sound(context, writer, set_aside, bad_records, events, batch)
+            return self._publish(context, writer, events, batch)
+
+    def _publish(
+        self, context: GraphContext, writer: LoadWriter | BulkLoadWriter, events: Events, batch: StreamBatch | None
+    ) -> Commit | None:
+        if not writer.has_records:
+            return None
+        return run_write(context, OnceWriter.around(writer, batch) if batch else writer, events, message=self.message)
+
+    def _publish_sound(
+        self,
+        context: GraphContext,
+        writer: LoadWriter | BulkLoadWriter,
+        set_aside: Sequence[SetAside],
+        bad_records: str,
+        events: Events,
+        batch: StreamBatch | None,
+    ) -> Commit | None:
+        """Publish what the graph takes. Of few records those that it refuses are set aside, too."""
+        scratch = Scratch(context.store, self.task.load.operation_id)
+        refused: list[bytes] = []
+        if isinstance(writer, LoadWriter):
+            writer = replace(writer, max_errors=_REFUSED_AT_ONCE)
+        while True:
+            write_down(scratch, set_aside, refused, bad_records)
+            faults.reach("stream.after_bad_records")
+            try:
+                return self._publish(context, writer, events, batch)
+            except (ConstraintViolation, KeyConflict) as error:
+                rest = without_refused(writer, error) if isinstance(writer, LoadWriter) else None
+                if rest is None:
+                    raise
+                writer = rest[0]
+                refused += rest[1]
 
     def clear(self, store: GraphStore) -> None:
         """Remove what the partitions have kept."""

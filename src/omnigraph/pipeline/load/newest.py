@@ -59,9 +59,10 @@ def newest_values(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def newest_rows(rows: pa.Table, newest_by: str) -> pa.Table:
     """Return the record of every id that counts."""
-    keys = pa.table({"id": rows["id"], "newest": newest_values(rows[newest_by]), POSITION: rows[POSITION]})
-    order = pc.sort_indices(
-        keys, sort_keys=[("newest", "ascending"), (POSITION, "ascending")], null_placement="at_start"
+    values = newest_values(rows[newest_by])
+    keys = pa.table(
+        {"id": rows["id"], "known": pc.is_valid(values), "newest": values, POSITION: rows[POSITION]},
     )
-    last = keys.take(order).group_by("id", use_threads=False).aggregate([(POSITION, "last")])[f"{POSITION}_last"]
+    order = [(name, "ascending") for name in ("known", "newest", POSITION)]
+    last = keys.sort_by(order).group_by("id", use_threads=False).aggregate([(POSITION, "last")])[f"{POSITION}_last"]
     return rows.filter(pc.is_in(rows[POSITION], value_set=last.combine_chunks()))

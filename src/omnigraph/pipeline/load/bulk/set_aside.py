@@ -1,7 +1,7 @@
 """Bad records, set aside: who reads them writes them down with the reason, and the others are loaded.
 
-That is for what is wrong with a record by itself. What is wrong with records together, or with one in this graph,
-still rejects the load: nobody can say which of two equal keys is the bad one.
+That is for what is wrong with a record by itself. What only a graph refuses is found when all records are together
+(`refused.py`).
 """
 
 import json
@@ -85,28 +85,29 @@ class Sieve:
         return json.dumps(document, ensure_ascii=False, default=_spelled).encode(errors="backslashreplace") + b"\n"
 
 
-def write_down(scratch: Scratch, kept: Iterable[SetAside], out: str) -> None:
-    """Put what was set aside into one file or object, which replaces what an earlier attempt left there."""
+def write_down(scratch: Scratch, kept: Iterable[SetAside], more: Sequence[bytes], out: str) -> None:
+    """Put what was set aside, and more lines, into one file or object, which replaces what an earlier attempt left."""
     names = [found.name for found in kept]
-    if not names:
+    if not names and not more:
         return
     if is_bucket_uri(out):
         from omnigraph.storage.bucket import Bucket  # imports the client, which local files do not need
 
         with TemporaryFile() as file:
-            _join(scratch, names, file)
+            _join(scratch, names, more, file)
             file.seek(0)
             Bucket(out).write(out, file)
         return
     path = Path(out)
     path.parent.mkdir(parents=True, exist_ok=True)
     with appearing_file(path) as output:
-        _join(scratch, names, output)
+        _join(scratch, names, more, output)
 
 
-def _join(scratch: Scratch, names: Iterable[str], out: IO[bytes]) -> None:
+def _join(scratch: Scratch, names: Iterable[str], more: Sequence[bytes], out: IO[bytes]) -> None:
     for name in names:
         out.write(scratch.read(name))
+    out.writelines(more)
 
 
 def _spelled(value: Any) -> str:
