@@ -43,7 +43,9 @@ Caused by: java.net.ConnectException: Connection refused: node-3/10.0.0.7:7077
     ("printed", "cause"),
     [
         (
-            aborted("10.0.0.7 executor 1", NO_PYTHON, NO_PYTHON),
+            aborted(
+                "10.0.0.7 executor 1", NO_PYTHON, NO_PYTHON, "java.io.IOException: error=2, No such file or directory"
+            ),
             'Cannot run program "./environment/bin/python": error=2, No such file or directory on 10.0.0.7',
         ),
         (aborted("node-3 executor 2", "java.lang.OutOfMemoryError: Java heap space"), "Java heap space on node-3"),

@@ -38,7 +38,21 @@ def job_cause(text: str) -> str:
     first = lines[0].lstrip(": ") if lines else "no reason"
     if place and (told := text[place.end() :].partition("\n")[0].lstrip(": ")):
         first = told
-    return _JAVA_CLASS.sub("", telling[0] if telling else first).strip().rstrip(".") + where
+    return (_fullest(telling) if telling else _message(first)) + where
+
+
+def _fullest(causes: list[str]) -> str:
+    """Return the deepest cause as the exceptions around it say it, where they repeat it and add to what."""
+    said = _message(causes[0])
+    for around in causes[1:]:
+        if said not in around:
+            break
+        said = _message(around)
+    return said
+
+
+def _message(line: str) -> str:
+    return _JAVA_CLASS.sub("", line).strip().rstrip(".")
 
 
 def _raised_by_python(text: str) -> str | None:
