@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 HIDDEN = """
 import importlib.util, sys
@@ -74,3 +75,25 @@ def test_a_deferred_numpy_is_loaded_by_whoever_uses_it_and_not_by_arrow() -> Non
     done = subprocess.run([sys.executable, "-c", DEFERRED], capture_output=True, text=True, check=False)
 
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, str([10] * 8), "")
+
+
+REPLACING = """
+import sys
+from omnigraph.base.hidden_modules import defer_module, hide_module
+defer_module("numpy")
+hide_module("pandas")
+import omnigraph
+graph = omnigraph.init(sys.argv[1], "node Port { code: String @key  tons: I32? }")
+for tons in (1, 2):
+    with graph.write() as batch:
+        batch.upsert("Port", [{"code": "a", "tons": tons}, {"code": "b", "tons": 1}])
+assert graph.snapshot().table("Port").to_arrow(["code", "tons"]).to_pylist()[-1] == {"code": "a", "tons": 2}
+"""
+
+
+def test_rows_are_replaced_without_numpy(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", REPLACING, str(tmp_path / "graph.omni")], capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 0, done.stderr

@@ -18,6 +18,8 @@ from omnigraph.storage.file_references import written_deletions
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.tables import Table, TableStore
 
+_NUMBERS_AT_ONCE = 1 << 16
+
 Offsets = Iterable[tuple[int, pa.Array]]
 """Fragments, each with the offsets of the rows that go from it."""
 
@@ -67,7 +69,7 @@ def delete_rows(table: Table, offsets: Offsets) -> ThinnedFragments:
     for fragment_id, gone in offsets:
         fragment = table.dataset.get_fragment(fragment_id)
         with translated(doing=f"writing a deletion file of {table.address.path}", uri=table.address.path):
-            metadata = fragment.delete_rows(gone.to_numpy(zero_copy_only=False))
+            metadata = fragment.delete_rows(_numbers(gone))
         if metadata is None:
             thinned.emptied.append(fragment_id)
         else:
@@ -98,6 +100,12 @@ def thinned_fragments(table: Table, removed: RemovedRows) -> ThinnedFragments:
         ],
         emptied=list(removed.emptied),
     )
+
+
+def _numbers(offsets: pa.Array) -> Iterator[int]:
+    """Yield numbers a few at a time, without numpy, which a command does without."""
+    for start in range(0, len(offsets), _NUMBERS_AT_ONCE):
+        yield from offsets.slice(start, _NUMBERS_AT_ONCE).to_pylist()
 
 
 def _described(store: TableStore, table: Table, metadata: Any) -> str:
