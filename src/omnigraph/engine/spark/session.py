@@ -4,6 +4,7 @@ Order: the caller's active session, a remote, a master, `local[*]`. Only a sessi
 it is ours alone.
 """
 
+import gc
 import os
 import sys
 import warnings
@@ -114,6 +115,8 @@ def callers_session() -> Any:
 
 def _stop_all_but(wanted: tuple[object, ...] | None) -> None:
     """End private sessions that nobody needs any more."""
+    if any(key != wanted and private.holders for key, private in _private.items()):
+        gc.collect()  # engines of verbs that are over may only wait for it
     for key, private in list(_private.items()):
         if not private.is_alive() or (key != wanted and not private.holders):
             del _private[key]
