@@ -35,6 +35,17 @@ def asks_for_changes(options: Mapping[str, str]) -> bool:
     return said == "true"
 
 
+def refuse_forgotten_type(options: Mapping[str, str]) -> None:
+    """Refuse a frame of which nothing is said but its graph: a stream reads changes then, a frame wants a type."""
+    given = {name.lower() for name, value in options.items() if value}
+    if not given & {"type", "readchangefeed", *(name.lower() for name in _SAID_OF_CHANGES)}:
+        raise Usage(
+            'The omnigraph source needs .option("type", …), or .option("readChangeFeed", "true") for changes of all '
+            "types.",
+            flag="type",
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedOptions:
     """What `.option(…)` says to a reader of changes."""
