@@ -30,8 +30,8 @@ ROWS = (0, 1_000_000)
 MEBIBYTES = (10, 100, 300)
 APPENDED = 100
 REPEAT = 5
-EDGE_BYTES = 93
-"""What an edge takes in the generated input."""
+EDGE_BYTES = 113
+"""What an edge takes in the generated input, its share of nodes included."""
 WITHIN = 1.3
 
 
@@ -63,8 +63,8 @@ def append_seconds(uri: str, first: int) -> tuple[float, float, int]:
     """
     from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    spark = builder.config("spark.pyspark.python", sys.executable).getOrCreate()
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     from omnigraph.spark import register
 

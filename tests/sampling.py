@@ -31,6 +31,7 @@ KEEP_EVERY = {
     "tests/contract/test_optimize_on_spark.py": 5,
     "tests/contract/test_embed.py": 3,
     "tests/contract/test_optimize_beside_writers.py": 0,
+    "tests/contract/test_optimize_foreseen.py::test_a_write_meanwhile": 7,
     "tests/merge/test_bulk.py": 4,
     "tests/merge/test_rules.py": 3,
     # A killed process or more per case, and stores that fail at every request in turn.

@@ -207,3 +207,24 @@ def test_absurd_clocks_make_no_stack_trace(art, year: int) -> None:
     assert ran.returncode == 0, ran.stderr
     assert "Traceback" not in ran.stderr
     assert "defect in omnigraph" not in ran.stderr
+
+
+@pytest.mark.parametrize(("line", "code"), [(("version",), 0), (("snapshot", "--nonsense"), 2)])
+def test_the_program_ends_at_once_but_not_before_others_had_their_say(line, code, tmp_path):
+    """It takes no module apart, which Python would; what was registered for the end runs, and all output is out."""
+    script = (
+        "import atexit, sys\n"
+        "from omnigraph.cli.main import program\n"
+        "class Loud:\n"
+        "    def __del__(self): print('taken apart', flush=True)\n"
+        "loud = Loud()\n"
+        "atexit.register(lambda: print('said at the end'))\n"
+        f"sys.argv = ['omnigraph', *{line!r}]\n"
+        "program()\n"
+    )
+
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert done.returncode == code, done.stderr
+    assert done.stdout.splitlines()[-1] == "said at the end"
+    assert bool(done.stderr) is bool(code)

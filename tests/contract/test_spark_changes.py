@@ -11,14 +11,21 @@ from pathlib import Path
 from typing import Any
 
 import lance
+import pyarrow as pa
 import pytest
 
+import omnigraph
 from omnigraph.base import clock
+from omnigraph.base.events import ignore_events
 from omnigraph.errors import OmniError
 from omnigraph.graph import Graph
-from omnigraph.spark import OmniGraphSource
+from omnigraph.spark import OmniGraphSource, writing
+from omnigraph.spark.options import WRITE, Options
+from omnigraph.spark.writing import WriteOptions
+from omnigraph.storage.bucket import Bucket
 from support import harbor
 from support.changes_child import follow_changes
+from support.s3_process import client_environment
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -241,6 +248,29 @@ def test_what_cleanup_took_and_a_checkpoint_of_another_stream_are_told(
         stream(spark, graph, tmp_path, types="Sailor")
     fresh = stream(spark, graph, tmp_path / "fresh", types="Sailor")
     assert sorted(row["id"] for _, row in fresh) == ["Ana", "Bo", "Cy", "Di", "Eli"]
+
+
+@pytest.mark.s3
+def test_credentials_are_options_of_changes_and_of_writes_too(
+    s3_root: str, s3_server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = {name.lower(): value for name, value in client_environment(s3_server).items()}
+    for name in storage:
+        monkeypatch.delenv(name.upper())
+    monkeypatch.setattr(writing, "partition_number", lambda: 0)
+    graph = omnigraph.init(s3_root, harbor.SCHEMA, storage_options=storage)
+    given = {"graph": s3_root, "loadMode": "append", "badRecordsPath": f"{s3_root}-bad", **storage}
+    options = WriteOptions.of(Options.of(given, WRITE), overwrite=False)
+    load = options.begin(["value"])
+    lines = pa.table({"value": [json.dumps(harbor.sailor("Ana")), "{"]})
+
+    kept = options.keep(load.task, iter(lines.to_batches()))
+    load.commit(options.context(), [kept], ignore_events, bad_records=options.bad_records("q"))
+
+    assert [row["id"] for row in read(graph, startingVersion="earliest", **storage)] == ["Ana"]
+    bad = f"{s3_root}-bad/q.jsonl"
+    assert b"invalid_json" in Bucket(bad, storage).open(bad).read()
+    assert storage["aws_secret_access_key"] not in repr(options) + repr(kept) + repr(load)
 
 
 def test_a_hundred_commits_come_once_each_though_the_reader_is_killed_among_them(

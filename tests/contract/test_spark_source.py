@@ -196,4 +196,4 @@ def test_frames_name_vertices_by_type_so_that_equal_keys_stay_apart(spark: Any, 
 
 def test_a_reader_without_a_type_is_told_what_is_missing(spark: Any, graph: Graph) -> None:
     with pytest.raises(Exception, match=r'needs \.option\("type"'):
-        frame(spark, graph)
+        frame(spark, graph).collect()

@@ -1,1 +1,1 @@
-"""Text in, checked syntax trees out: the schema language and what it shares with the query language."""
+"""Text in, syntax trees and canonical layout out: the schema language, the query language and what they share."""

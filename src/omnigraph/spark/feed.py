@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import field
 from datetime import timedelta
 
 import pyarrow as pa
@@ -34,6 +35,17 @@ def asks_for_changes(options: Mapping[str, str]) -> bool:
     return said == "true"
 
 
+def refuse_forgotten_type(options: Mapping[str, str]) -> None:
+    """Refuse a frame of which nothing is said but its graph: a stream reads changes then, a frame wants a type."""
+    given = {name.lower() for name, value in options.items() if value}
+    if not given & {"type", "readchangefeed", *(name.lower() for name in _SAID_OF_CHANGES)}:
+        raise Usage(
+            'The omnigraph source needs .option("type", …), or .option("readChangeFeed", "true") for changes of all '
+            "types.",
+            flag="type",
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedOptions:
     """What `.option(…)` says to a reader of changes."""
@@ -48,6 +60,8 @@ class FeedOptions:
     """An option and its value; None is the state of the branch first, then what changes."""
     end: tuple[str, str] | None
     commits_max: int
+    storage: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """How to reach the store, over what the environment of a worker says; may hold credentials."""
 
     @classmethod
     def of(cls, options: Options) -> "FeedOptions":
@@ -66,11 +80,12 @@ class FeedOptions:
             start=_chosen(options, _STARTS),
             end=_chosen(options, _ENDS),
             commits_max=COMMITS_DEFAULT if commits_max is None else commits_max,
+            storage=options.storage,
         )
 
     def context(self) -> GraphContext:
         """Open the graph in this process."""
-        return GraphContext.over(GraphStore.open(self.uri), LocalEngine())
+        return GraphContext.over(GraphStore.open(self.uri, self.storage), LocalEngine())
 
     def feed(self, context: GraphContext) -> Feed:
         """Look at the head of the branch."""

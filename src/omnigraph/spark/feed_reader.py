@@ -5,6 +5,7 @@ the changes themselves.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from itertools import pairwise
 from typing import Any
 
@@ -24,6 +25,8 @@ from omnigraph.spark.feed import FeedOptions, advising_readers
 from omnigraph.spark.feed_rows import fitted, records_of, rows_of, type_schema
 from omnigraph.spark.offsets import Beginning, Offset, stretch
 from omnigraph.spark.telling import sentence_first
+from omnigraph.storage.store import GraphStore
+from omnigraph.storage.worker_files import shared_with_workers
 from omnigraph.writes.context import GraphContext
 
 _IDLE_SECONDS = 0.2
@@ -89,10 +92,20 @@ class _ChangesReader:
                     column=field.name,
                 )
 
+    @contextmanager
+    def _reaching_store(self, parts: Sequence[ChangePart]) -> Iterator[None]:
+        """Let a worker find the store by what the options say of it, if they say anything."""
+        with ExitStack() as held:
+            for part in parts[:1] if self._options.storage else ():
+                held.enter_context(
+                    shared_with_workers(GraphStore.open(part.uri, self._options.storage), part.operation_id)
+                )
+            yield
+
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the changes of one partition, in a worker."""
         assert isinstance(partition, ChangesPartition)
-        with advising_readers():
+        with advising_readers(), self._reaching_store(partition.parts):
             for part in partition.parts:
                 for chunk in carry_out(part):
                     is_typed = self._options.type_name is not None

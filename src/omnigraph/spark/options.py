@@ -20,6 +20,7 @@ PINNED = "pinned"
 READ = (*ADDRESS, *STATE, "columns", "where", "partitionBytes", "readChangeFeed", PINNED, *STORAGE_OPTIONS)
 CHANGES = (
     *ADDRESS,
+    *STORAGE_OPTIONS,
     "readChangeFeed",
     "types",
     "excludeTypes",
@@ -32,7 +33,7 @@ CHANGES_FRAME = (*CHANGES, "endingVersion", "endingTimestamp")
 CHANGES_STREAM = (*CHANGES, "maxCommitsPerBatch")
 CHANGES_EITHER = (*CHANGES_FRAME, "maxCommitsPerBatch")
 """While columns are asked for, nobody knows whether the rows are read as a frame or as a stream."""
-SINK = (*ADDRESS, "loadMode", "actor", "message", "maxErrors", "newestBy", "badRecordsPath")
+SINK = (*ADDRESS, *STORAGE_OPTIONS, "loadMode", "actor", "message", "maxErrors", "newestBy", "badRecordsPath")
 STREAM = (*SINK, "queryId", "batchIdentity")
 WRITE = (*STREAM, "batchId")
 

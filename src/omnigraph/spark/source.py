@@ -15,7 +15,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from omnigraph.errors import Usage
-from omnigraph.spark.feed import FeedOptions, asks_for_changes
+from omnigraph.spark.feed import FeedOptions, asks_for_changes, refuse_forgotten_type
 from omnigraph.spark.feed_reader import ChangesReader, ChangesStream
 from omnigraph.spark.options import CHANGES_EITHER, CHANGES_FRAME, CHANGES_STREAM, READ, STREAM, WRITE, Options
 from omnigraph.spark.partitions import FragmentPart
@@ -62,6 +62,7 @@ class OmniGraphSource(DataSource):
     def reader(self, schema: Any) -> DataSourceReader:
         """Return what plans and reads; a schema that somebody gave chooses columns by their names."""
         options = self.options or remembered(schema)
+        refuse_forgotten_type(options)
         if asks_for_changes(options):
             return self._changes(schema, options)
         if self._chosen is None:

@@ -14,12 +14,11 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from omnigraph.base.events import ignore_events
 from omnigraph.engine.local import worker_engine
 from omnigraph.errors import Usage
-from omnigraph.pipeline.load.bulk.partitions import keep_partition
 from omnigraph.pipeline.load.frames import FrameLoad
 from omnigraph.pipeline.load.once import StreamBatch
 from omnigraph.spark.options import Options
 from omnigraph.spark.telling import sentence_first
-from omnigraph.spark.writing import PartitionMessage, WriteOptions, kept_partitions, naming_records, partition_number
+from omnigraph.spark.writing import PartitionMessage, WriteOptions, kept_partitions, naming_records
 
 _SUM_SPACE = 1 << 64
 _ROW_SUM = "SELECT CAST(sum(CAST(md5_number_lower(CAST(rows AS VARCHAR)) AS HUGEINT)) AS VARCHAR) AS total FROM rows"
@@ -67,7 +66,7 @@ class _Batches:
         query_id = self._naming.query_id or _query_of_task()
         content = RowSum()
         rows = content.over(iterator) if self._naming.counts_content else iterator
-        kept = keep_partition(self._load.task, partition_number(), rows)
+        kept = self._options.keep(self._load.task, rows)
         return BatchMessage(kept=kept, load=self._load, query_id=query_id, content=content.total)
 
     def _commit(self, messages: list[WriterCommitMessage | None], batch_id: int) -> None:

@@ -4,9 +4,9 @@ Spark calls back in processes of its own, without a session: one plans, many wri
 they share travels with the writer and with the messages of the partitions.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from typing import Any, get_args
 from urllib.parse import quote
 
@@ -18,12 +18,13 @@ from omnigraph.base.events import ignore_events
 from omnigraph.engine.local import LocalEngine
 from omnigraph.errors import OmniError, Usage
 from omnigraph.manifest.commits import MAIN_BRANCH
-from omnigraph.pipeline.load.bulk.partitions import PartitionKept, keep_partition
+from omnigraph.pipeline.load.bulk.partitions import FrameTask, PartitionKept, keep_partition
 from omnigraph.pipeline.load.frames import FrameLoad
 from omnigraph.pipeline.load.writer import LoadMode
 from omnigraph.spark.options import Options
 from omnigraph.spark.telling import sentence_first
 from omnigraph.storage.store import GraphStore
+from omnigraph.storage.worker_files import shared_with_workers
 from omnigraph.writes.context import GraphContext
 
 _MAX_ERRORS = 20
@@ -44,6 +45,8 @@ class WriteOptions:
     newest_by: str | None
     bad_records_path: str | None
     """Where records that cannot be loaded are written down; None lets them reject the load."""
+    storage: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """How to reach the store, over what the environment of a worker says; may hold credentials."""
 
     @classmethod
     def of(cls, options: Options, *, overwrite: bool) -> "WriteOptions":
@@ -59,11 +62,20 @@ class WriteOptions:
             max_errors=_MAX_ERRORS if max_errors is None else max_errors,
             newest_by=options.get("newestBy"),
             bad_records_path=options.get("badRecordsPath"),
+            storage=options.storage,
         )
 
     def context(self) -> GraphContext:
-        """Open the graph in this process, with what its environment says about the store."""
-        return GraphContext.over(GraphStore.open(self.uri), LocalEngine())
+        """Open the graph in this process, with what the options and its environment say about the store."""
+        return GraphContext.over(GraphStore.open(self.uri, self.storage), LocalEngine())
+
+    def keep(self, task: FrameTask, batches: Iterator[pa.RecordBatch]) -> PartitionKept:
+        """Check and keep the rows of the partition that this worker has."""
+        with ExitStack() as held:
+            if self.storage:
+                store = GraphStore.open(task.load.uri, self.storage)
+                held.enter_context(shared_with_workers(store, task.load.operation_id))
+            return keep_partition(task, partition_number(), batches)
 
     def begin(self, names: list[str]) -> FrameLoad:
         """Begin a load of a frame with these columns."""
@@ -123,7 +135,7 @@ class FrameWriter(DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> PartitionMessage:
         """Check and keep the rows of one partition, in a worker."""
-        return PartitionMessage(keep_partition(self._load.task, partition_number(), iterator))
+        return PartitionMessage(self._options.keep(self._load.task, iterator))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Publish what the workers have kept."""

@@ -55,7 +55,8 @@ class RemovalPlace:
     @cached_property
     def _decision(self) -> Decision:
         """Take Spark only where somebody asked for it: no data is moved, so that no size of it calls for a cluster."""
-        if self._choice.engine is EngineName.AUTO and self._choice.session is None:
+        session = self._choice.session
+        if self._choice.engine is EngineName.AUTO and (session is None or session.is_ambient):
             return Decision(engine=EngineName.LOCAL, reason="removing versions moves no data")
         return self._choice.decide(Work.CLEANUP, None)
 

@@ -96,7 +96,8 @@ def write_down(scratch: Scratch, kept: Iterable[SetAside], more: Sequence[bytes]
         with TemporaryFile() as file:
             _join(scratch, names, more, file)
             file.seek(0)
-            Bucket(out).write(out, file)
+            # Reached as the graph's own bucket is, if the graph is in one.
+            Bucket(out, scratch.store.settings.storage_options(with_credentials=True)).write(out, file)
         return
     path = Path(out)
     path.parent.mkdir(parents=True, exist_ok=True)
