@@ -161,4 +161,5 @@ def test_a_session_that_we_start_is_nobody_elses_and_serves_two_verbs(graph: Gra
         "sum": 45,
     }
     assert found["verb_in_callers_session"] == ["spark", True]
+    assert found["pool"] == ["nightly", True], "of a fair scheduler, the pool of the calling thread"
     assert found["javas_at_end"] == 1, "ours has ended when the caller's is used"

@@ -39,6 +39,7 @@ def private(uri: str, data: str) -> dict[str, Any]:
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master("local[2]").appName("mine").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.scheduler.mode", "FAIR")
     spark = builder.config("spark.driver.memory", "600m").getOrCreate()
     names = ("spark.driver.memory", "spark.sql.codegen.wholeStage", "spark.sql.autoBroadcastJoinThreshold")
     found["callers"] = {
@@ -46,8 +47,12 @@ def private(uri: str, data: str) -> dict[str, Any]:
         **{name: spark.conf.get(name) for name in names},
         "sum": spark.range(10).groupBy().sum("id").collect()[0][0],
     }
+    context = spark.sparkContext
+    context.setLocalProperty("spark.scheduler.pool", "nightly")
     engine = graph.load(data, mode="merge", engine="spark").engine
     found["verb_in_callers_session"] = [engine, SparkSession.getActiveSession() is spark]
+    pool = context._jsc.sc().getPoolForName("nightly")
+    found["pool"] = [context.getLocalProperty("spark.scheduler.pool"), pool.isDefined()]
     found["javas_at_end"] = javas()
     return found
 
