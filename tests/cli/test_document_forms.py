@@ -46,8 +46,12 @@ LINES = {
     "health": ("health", "art.omni"),
     "verify": ("verify", "art.omni"),
     "recover": ("recover", "art.omni", "--list"),
+    "lint": ("lint", "art.omni", "--query", "art.gq"),
 }
-_WITHOUT_A_DOCUMENT_OF_A_GRAPH = {row.words for row in CAPABILITIES if row.command_class is CommandClass.LOCAL}
+_WITHOUT_A_DOCUMENT_OF_A_GRAPH = {
+    *(row.words for row in CAPABILITIES if row.command_class is CommandClass.LOCAL),
+    "spark-sql",  # rows as somebody asked for them
+}
 
 
 def test_every_command_with_a_document_is_walked():

@@ -16,8 +16,8 @@ def test_answers_come_as_a_table_as_json_and_as_csv(run, shown_art):
     question = "select name, born from Artist\norder by name"
 
     table = run("spark-sql", shown_art, "-e", question)
-    document = run("spark-sql", shown_art, "--json", "-e", question)
-    spelled = run("spark-sql", shown_art, "--format", "csv", "-e", question)
+    document = run("spark-sql", "--store", shown_art, "--json", "-e", question)
+    spelled = run("spark-sql", "--uri", shown_art, "--format", "csv", "-e", question)
 
     assert (table.code, table.out.splitlines()) == (0, ["name  born", "Ines  1907", "Rémy  null", "2 rows"])
     (answer,) = document.document["results"]

@@ -3,6 +3,7 @@
 from typing import Final, NoReturn
 
 from omnigraph.base.nearest import listed, nearest
+from omnigraph.base.units import counted
 from omnigraph.catalog.model import INTEGERS, NUMBERS, EdgeType, EntityType, NodeType, PropertyType, Scalar
 from omnigraph.language.query.spelling import spell_expression
 from omnigraph.language.query.syntax import (
@@ -239,7 +240,7 @@ def _query_problem(query: Expression, field: PropertyType) -> str | None:
     if isinstance(query, NodeReference | Aggregate):
         return type_of(query)
     if isinstance(query, Constant) and isinstance(query.value, tuple) and is_vector_value(query):
-        return None if len(query.value) == field.dimension else f"a vector of {len(query.value)} numbers"
+        return None if len(query.value) == field.dimension else f"a vector of {counted(len(query.value), 'number')}"
     if query.type.scalar is Scalar.VECTOR:
         return None if query.type.dimension == field.dimension else str(query.type)
     return None if is_text(query.type) else f"{query.type}; write a vector or a text"

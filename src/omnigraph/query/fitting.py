@@ -7,6 +7,7 @@ from enum import Enum
 from typing import NoReturn
 
 from omnigraph.base.nearest import nearest
+from omnigraph.base.units import counted
 from omnigraph.catalog.model import PropertyType, Scalar
 from omnigraph.catalog.values import ValueRefusedError, nearest_float32, stored_value
 from omnigraph.language.query.spelling import spell_expression
@@ -115,11 +116,15 @@ def _misfit(value: Constant, declared: PropertyType, expected: PropertyType, use
     return _unstorable(value, declared) if use is Use.ASSIGNMENT else None
 
 
+def _numbers(declared: PropertyType) -> str:
+    return counted(declared.dimension or 0, "number")
+
+
 def _vector_misfit(value: Constant, declared: PropertyType) -> str | None:
     if not is_vector_value(value) or not isinstance(value.value, tuple):
-        return f"; write a list of {declared.dimension} numbers"
+        return f"; write a list of {_numbers(declared)}"
     if len(value.value) != declared.dimension:
-        return f" of {len(value.value)}; write {declared.dimension} numbers"
+        return f" of {len(value.value)}; write {_numbers(declared)}"
     try:
         for number in value.value:
             nearest_float32(float(number))

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from omnigraph.base.nearest import nearest
 from omnigraph.base.plain_text import is_unicode
-from omnigraph.base.units import shorten
+from omnigraph.base.units import counted, shorten
 from omnigraph.catalog.model import FLOATS, INTEGERS, PropertyType, Scalar
 from omnigraph.catalog.values import ValueRefusedError, nearest_float32, stored_value
 from omnigraph.errors import ParamError
@@ -57,7 +57,7 @@ def _list(parameter: Parameter, value: object) -> tuple[str | int | float | bool
         _refuse(parameter, f"got {_shown(value)}, which is no array")
     declared = parameter.type
     if declared.dimension is not None and len(value) != declared.dimension:
-        _refuse(parameter, f"got an array of {len(value)} numbers instead of {declared.dimension}")
+        _refuse(parameter, f"got an array of {counted(len(value), 'number')} instead of {declared.dimension}")
     # A vector holds single floats, and no array holds null.
     item = PropertyType(scalar=Scalar.F32 if declared.scalar is Scalar.VECTOR else declared.scalar)
     return tuple(_single(parameter, each, item) for each in value)
