@@ -5,11 +5,12 @@ numbers, and Lance's binding offers no way to set them; they are put into the me
 """
 
 from collections.abc import Iterator, Sequence
-from functools import cache
 from itertools import count
 from typing import Any
 
 import pyarrow as pa
+
+from omnigraph.storage.proto_messages import built_once
 
 _NO_PARENT = -1
 
@@ -41,7 +42,7 @@ def numbered_schema(schema: pa.Schema, field_ids: Sequence[int]) -> Any:
     return rebuild(metadata, *(field.SerializeToString() for field in fields))
 
 
-@cache
+@built_once
 def _field_message() -> Any:
     """Declare the two numbers of Lance's field message; whatever else it holds travels along as unknown fields."""
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory

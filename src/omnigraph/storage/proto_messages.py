@@ -4,10 +4,12 @@ The protobuf runtime keeps everything else as unknown fields, so that releases w
 imported when the first message is read: most commands read none.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
-from functools import cache
-from typing import Any, NamedTuple
+from threading import Lock
+from typing import Any, NamedTuple, TypeVar
+
+Built = TypeVar("Built")
 
 
 class TYPES(StrEnum):
@@ -59,6 +61,24 @@ class Message:
             raise Undecodable(str(error)) from error
 
 
+def built_once(build: Callable[[], Built]) -> Callable[[], Built]:
+    """Return what gives `build()`, called once however many threads ask at a time.
+
+    Two pools of the same messages, one of which is thrown away while the other thread reads with it, crash the process.
+    """
+    lock = Lock()
+    built: list[Built] = []
+
+    def get() -> Built:
+        if not built:
+            with lock:
+                if not built:
+                    built.append(build())
+        return built[0]
+
+    return get
+
+
 def declare_messages(package: str, messages: Mapping[str, Sequence[Field]]) -> dict[str, Message]:
     """Declare messages under a package name of our own, so that no other copy in the process clashes."""
     declared = _Package(package, messages)
@@ -69,13 +89,19 @@ class _Package:
     def __init__(self, name: str, messages: Mapping[str, Sequence[Field]]) -> None:
         self._name = name
         self._messages = messages
-        self.message_class = cache(self._message_class)
-        self._pool = cache(self._build_pool)
+        self._classes = built_once(self._build_classes)
 
-    def _message_class(self, name: str) -> Any:
+    def message_class(self, name: str) -> Any:
+        return self._classes()[name]
+
+    def _build_classes(self) -> dict[str, Any]:
         from google.protobuf import message_factory
 
-        return message_factory.GetMessageClass(self._pool().FindMessageTypeByName(f"{self._name}.{name}"))
+        pool = self._build_pool()
+        return {
+            name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{self._name}.{name}"))
+            for name in self._messages
+        }
 
     def _build_pool(self) -> Any:
         from google.protobuf import descriptor_pb2, descriptor_pool
