@@ -188,7 +188,7 @@ def test_a_frame_reads_the_changes_between_two_commits(spark: Any, graph: Graph)
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, r'needs .option\("type", …\) for the rows of a type'),
+        ({}, r'needs .option\("type", …\), or .option\("readChangeFeed"'),
         ({"startingVersion": "soon"}, "is 'soon'; it is a graph version, latest or earliest"),
         ({"startingVersion": "99"}, "has no graph version 99"),
         ({"startingVersion": "3", "endingVersion": "1"}, "begin with graph version 3 and end with 1"),
