@@ -13,9 +13,7 @@ KEEP_EVERY = {
     # Spark in processes of its own: a start of Java each.
     "tests/contract/test_spark_places.py": 0,
     "tests/contract/test_bulk_failures.py": 0,
-    "tests/cli/test_spark_sql.py::test_statements_are_read_from_standard_input": 0,
-    "tests/cli/test_spark_sql.py::test_somebody_at_a_terminal": 0,
-    "tests/cli/test_spark_sql.py": 4,
+    "tests/cli/test_spark_sql.py": 0,
     "tests/contract/test_spark_frames.py::test_a_cleanup_elsewhere": 0,
     "tests/contract/test_spark_frames.py::test_a_typed_filter": 8,
     "tests/contract/test_spark_frames.py": 2,
@@ -38,7 +36,6 @@ KEEP_EVERY = {
     "tests/merge/test_bulk.py::test_random_branches": 0,
     "tests/merge/test_bulk.py": 4,
     "tests/contract/test_spark_guest.py::test_a_session_that_we_start": 0,
-    "tests/cli/test_spark_sql.py": 0,
     "tests/merge/test_rules.py": 3,
     # A killed process or more per case, and stores that fail at every request in turn.
     "tests/crash/test_store_faults.py": 0,
