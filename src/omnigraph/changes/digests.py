@@ -9,6 +9,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from omnigraph.base.grouping import grouped
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Property
 from omnigraph.changes.filled import with_filled
@@ -60,8 +61,9 @@ def produced_digests(
         columns=columns,
         filled=filled,
     )
+    groups = grouped(rows.fragment_ids, table.rows_by_fragment().__getitem__, enough=_TASK_ROWS)
     tasks = [
-        *(replace(task, fragment_ids=group) for group in _groups(table, rows)),
+        *(replace(task, fragment_ids=group) for group in groups),
         *(replace(task, row_ids=tuple(row_ids.to_pylist())) for row_ids in _chunks(rows.row_ids)),
     ]
     return Produced(schema=DIGESTS_SCHEMA, read=read_digests, tasks=tuple(tasks))
@@ -90,21 +92,6 @@ def digested(rows: pa.Table | pa.RecordBatch, columns: tuple[str, ...], filled: 
     table = with_filled(pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows, filled)
     digests = row_digests(table, (*columns, *(declared.name for declared in filled))).cast(pa.binary())
     return pa.Table.from_arrays([table["id"], table[ROW_ID].cast(pa.int64()), digests], schema=DIGESTS_SCHEMA)
-
-
-def _groups(table: Table, rows: UnsharedRows) -> Iterator[tuple[int, ...]]:
-    """Put fragments together until they are worth a task."""
-    rows_by_fragment = table.rows_by_fragment()
-    group: list[int] = []
-    total = 0
-    for fragment_id in rows.fragment_ids:
-        group.append(fragment_id)
-        total += rows_by_fragment[fragment_id]
-        if total >= _TASK_ROWS:
-            yield tuple(group)
-            group, total = [], 0
-    if group:
-        yield tuple(group)
 
 
 def _chunks(row_ids: pa.Array) -> Iterable[pa.Array]:

@@ -7,9 +7,10 @@ the main line, so nothing above this module ever sees a Lance URI or passes a da
 
 import logging
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final, NewType
@@ -17,6 +18,7 @@ from typing import Any, Final, NewType
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.grouping import grouped
 from omnigraph.base.values import dataclass
 from omnigraph.errors import HistoricalVersionReclaimed, StorageError
 from omnigraph.storage import filters
@@ -262,7 +264,9 @@ class Table:
     def _matching_row_ids(self, column: str, wanted: pa.Array) -> pa.Array:
         wanted = _one_zero(wanted)
         found = [pa.array([], pa.uint64())]
-        for rows in _grouped(self.scan([column], with_row_ids=True), _MATCHED_AT_ONCE_ROWS):
+        scanned = self.scan([column], with_row_ids=True)
+        for batches in grouped(scanned, attrgetter("num_rows"), enough=_MATCHED_AT_ONCE_ROWS):
+            rows = pa.Table.from_batches(batches)
             values = _one_zero(rows[column].combine_chunks())
             found.append(rows[ROW_ID].combine_chunks().filter(pc.is_in(values, value_set=wanted)))
         return pa.concat_arrays(found)
@@ -314,20 +318,6 @@ def _serialized(row_ids: pa.Array) -> bytes:
     from lance.dataset import serialize_row_addrs
 
     return bytes(serialize_row_addrs(row_ids.to_pylist()))
-
-
-def _grouped(batches: Iterable[pa.RecordBatch], rows_max: int) -> Iterator[pa.Table]:
-    """Put batches together until they have so many rows."""
-    group: list[pa.RecordBatch] = []
-    rows = 0
-    for batch in batches:
-        group.append(batch)
-        rows += batch.num_rows
-        if rows >= rows_max:
-            yield pa.Table.from_batches(group)
-            group, rows = [], 0
-    if group:
-        yield pa.Table.from_batches(group)
 
 
 def _one_zero(values: pa.Array) -> pa.Array:

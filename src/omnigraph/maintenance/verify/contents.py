@@ -4,11 +4,11 @@ Tasks are small plain values. What a worker cannot read is an outcome like any o
 about the rest.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TypeVar
+from collections.abc import Iterable, Iterator, Sequence
 
 from omnigraph.base.endings import is_panic
 from omnigraph.base.events import Events, phase
+from omnigraph.base.grouping import grouped
 from omnigraph.base.values import dataclass
 from omnigraph.engine.interface import Engine
 from omnigraph.errors import OmniError, StorageError
@@ -24,7 +24,6 @@ from omnigraph.storage.worker_files import worker_store
 
 _TASK_BYTES = 256 << 20
 _TASK_ROWS = 4 << 20
-Item = TypeVar("Item")
 _CHECKED = (FileKind.DATA, FileKind.DELETIONS)
 
 
@@ -124,7 +123,7 @@ def compare_bytes(
     files = [file for file, _ in found]
     tasks = [
         ReadFiles(uri=uri, operation_id=operation_id, files=group)
-        for group in _grouped(files, lambda file: file.size, _TASK_BYTES)
+        for group in grouped(files, lambda file: file.size, enough=_TASK_BYTES)
     ]
     done = 0
     with phase(events, "reading files", total=sum(file.size for file in files), unit="bytes") as watch:
@@ -176,7 +175,7 @@ def read_contents(
     tasks: list[ReadRows] = []
     for key, (pin, table) in enumerate(states):
         sizes = sorted(table.rows_by_fragment().items())
-        groups = _grouped(sizes, lambda fragment: fragment[1], _TASK_ROWS)
+        groups = grouped(sizes, lambda fragment: fragment[1], enough=_TASK_ROWS)
         for group in groups:
             fragments = tuple(number for number, _ in group)
             tasks.append(_task(uri, operation_id, key, pin, fragments))
@@ -230,17 +229,3 @@ def _problem(pin: TablePin, outcome: RowsRead, remedy: str) -> Problem:
         branch=branch,
         versions=(pin.version,),
     )
-
-
-def _grouped(items: Iterable[Item], weigh: Callable[[Item], int], limit: int) -> Iterator[tuple[Item, ...]]:
-    """Put neighbours together until they weigh enough to be worth a task."""
-    group: list[Item] = []
-    weight = 0
-    for item in items:
-        group.append(item)
-        weight += weigh(item)
-        if weight >= limit:
-            yield tuple(group)
-            group, weight = [], 0
-    if group:
-        yield tuple(group)

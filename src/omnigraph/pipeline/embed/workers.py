@@ -9,12 +9,14 @@ import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import field
+from operator import attrgetter
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.base import work
 from omnigraph.base.events import Events, phase
+from omnigraph.base.grouping import grouped
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import NodeType, TableKey
 from omnigraph.embedding.config import EmbedConfig
@@ -103,17 +105,8 @@ def _changed_rows(table: Table, task: EmbedTask, provider: "_KeptVectors") -> It
 
 def _portions(parts: Iterator[pa.Table]) -> Iterator[pa.Table]:
     """Put rows together until they are worth a data file."""
-    group: list[pa.Table] = []
-    size = 0
-    for part in parts:
-        if part.num_rows:
-            group.append(part)
-            size += part.nbytes
-        if size >= _WRITE_BYTES:
-            yield pa.concat_tables(group)
-            group, size = [], 0
-    if group:
-        yield pa.concat_tables(group)
+    with_rows = (part for part in parts if part.num_rows)
+    return map(pa.concat_tables, grouped(with_rows, attrgetter("nbytes"), enough=_WRITE_BYTES))
 
 
 @dataclass(kw_only=True)

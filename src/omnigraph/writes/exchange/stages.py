@@ -7,11 +7,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
 
 from omnigraph.base import ids
+from omnigraph.base.grouping import grouped
 from omnigraph.base.values import dataclass
 from omnigraph.engine.interface import Engine, Produced, Watch
 from omnigraph.engine.local import worker_engine
@@ -119,18 +121,18 @@ class Exchange:
 
     def read(self, readings: Sequence[Reading], *, watch: Watch | None = None) -> None:
         """Have workers read rows and cut them."""
-        tasks, rows = [], []
+        tasks: list[tuple[_ReadTask, int]] = []
         for reading in readings:
             for kept in reading.keeps:
                 self._schemas[kept.relation] = _chosen(reading.produced.schema.empty_table(), kept).schema
             for task, count in zip(reading.produced.tasks, reading.rows_by_task, strict=True):
                 produced = reading.produced
-                tasks.append(_ReadTask(read=produced.read, task=task, schema=produced.schema, keeps=reading.keeps))
-                rows.append(count)
-        groups = list(_grouped(rows))
-        weights = [sum(rows[number] for number in group) for group in groups]
+                read = _ReadTask(read=produced.read, task=task, schema=produced.schema, keeps=reading.keeps)
+                tasks.append((read, count))
+        groups = list(grouped(tasks, itemgetter(1), enough=_GROUP_ROWS))
+        weights = [sum(rows for _, rows in group) for group in groups]
         function = partial(_keep_read, self.place, self.buckets)
-        work = [tuple(tasks[number] for number in group) for group in groups]
+        work = [tuple(task for task, _ in group) for group in groups]
         for done in self.engine.map(function, work, weights=weights, watch=watch):
             self._take_in(done)
 
@@ -294,17 +296,3 @@ def gather(
 
 def _chosen(rows: pa.Table, kept: Kept) -> pa.Table:
     return rows.select(kept.columns) if kept.columns else rows
-
-
-def _grouped(rows: Sequence[int]) -> Iterator[list[int]]:
-    """Put readers together until they are worth a task."""
-    group: list[int] = []
-    total = 0
-    for number, count in enumerate(rows):
-        group.append(number)
-        total += count
-        if total >= _GROUP_ROWS:
-            yield group
-            group, total = [], 0
-    if group:
-        yield group

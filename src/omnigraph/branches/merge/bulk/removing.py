@@ -7,9 +7,11 @@ there is, one fragment at a time, from what workers left in the scratch.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from operator import itemgetter
 
 import pyarrow as pa
 
+from omnigraph.base.grouping import grouped
 from omnigraph.branches.merge.bulk.merged_state import number_of
 from omnigraph.branches.merge.bulk.outcomes import REMOVED_ROWS
 from omnigraph.catalog.model import EntityType
@@ -70,10 +72,15 @@ def remove_rows(
         RemovedRows() if table.is_there else RemovedRows(waiting=partial(_offsets, shelf, table)) for table in tables
     ]
     tasks = [
-        _Fragments(table=number, relation=table.relation, place=table.place, fragment_ids=tuple(group))
+        _Fragments(
+            table=number,
+            relation=table.relation,
+            place=table.place,
+            fragment_ids=tuple(fragment_id for fragment_id, _ in group),
+        )
         for number, table in enumerate(tables)
         if table.is_there
-        for group in _grouped(table.rows_by_fragment)
+        for group in grouped(sorted(table.rows_by_fragment.items()), itemgetter(1), enough=_TASK_ROWS)
     ]
     removal = _Removal(uri=uri, operation_id=operation_id, shelf=shelf)
     for number, done in engine.map(partial(_remove, removal), tasks):
@@ -100,16 +107,3 @@ def _offsets_in(shelf: Shelf, relation: str, fragment_ids: tuple[int, ...]) -> I
         rows = shelf.rows(relation, fragment_id)
         if rows.num_rows:
             yield fragment_id, rows["position"].combine_chunks()
-
-
-def _grouped(rows_by_fragment: Mapping[int, int]) -> Iterator[list[int]]:
-    group: list[int] = []
-    rows = 0
-    for fragment_id, count in sorted(rows_by_fragment.items()):
-        group.append(fragment_id)
-        rows += count
-        if rows >= _TASK_ROWS:
-            yield group
-            group, rows = [], 0
-    if group:
-        yield group
