@@ -14,8 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from threading import Event, Thread
-from typing import Any, Self
+from typing import Any
 
 import pyarrow as pa
 
@@ -23,7 +22,7 @@ import omnigraph
 from benchmarks.data import SCHEMA
 from benchmarks.figures import Figure, Unit, apart, once, spell_table
 from benchmarks.load_large import PROGRAM, generate
-from benchmarks.memory import processes_below
+from benchmarks.memory import Watch, processes_below
 from omnigraph.engine.choice import EngineChoice, EngineName, Work
 
 ROWS = (0, 1_000_000)
@@ -88,26 +87,19 @@ def append_seconds(uri: str, first: int) -> tuple[float, float, int]:
     return statistics.median(times), statistics.median(once(upsert) for _ in range(REPEAT)), peak.bytes
 
 
-class PythonPeak:
+class PythonPeak(Watch):
     """Remembers the largest resident memory that any Python process below this one had."""
 
+    pause_seconds = 0.02
+
     def __init__(self) -> None:
+        super().__init__(os.getpid())
         self.bytes = 0
-        self._ended = Event()
-        self._thread = Thread(target=self._watch, daemon=True)
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        while not self._ended.wait(0.02):
-            found = processes_below(os.getpid())
-            self.bytes = max([self.bytes, *(process.peak_bytes for process in found if "python" in process.name)])
+    def look(self) -> None:
+        """Look at all of them."""
+        found = processes_below(self.pid)
+        self.bytes = max([self.bytes, *(process.peak_bytes for process in found if "python" in process.name)])
 
 
 def append_figures(directory: Path, sizes: Sequence[int]) -> list[Figure]:

@@ -8,7 +8,6 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Self
 
-_PAUSE_SECONDS = 0.2
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -22,11 +21,13 @@ class Role(StrEnum):
     """Whatever the JVM started: Spark's Python workers and what they were forked from."""
 
 
-class _Watch:
+class Watch:
     """Looks at a family of processes until it is told to end."""
 
+    pause_seconds = 0.2
+
     def __init__(self, pid: int) -> None:
-        self._pid = pid
+        self.pid = pid
         self._ended = Event()
         self._thread = Thread(target=self._watch, daemon=True)
 
@@ -39,36 +40,39 @@ class _Watch:
         self._thread.join()
 
     def _watch(self) -> None:
-        while not self._ended.wait(_PAUSE_SECONDS):
-            self._look()
+        while not self._ended.wait(self.pause_seconds):
+            self.look()
 
-    def _look(self) -> None:
+    def look(self) -> None:
+        """Look once."""
         raise NotImplementedError
 
 
-class MemoryWatch(_Watch):
+class MemoryWatch(Watch):
     """Remembers the largest sum of resident memory; pages that processes share count once for each."""
 
     def __init__(self, pid: int) -> None:
         super().__init__(pid)
         self.peak_bytes = 0
 
-    def _look(self) -> None:
-        self.peak_bytes = max(self.peak_bytes, sum(map(_resident_bytes, _family(self._pid))))
+    def look(self) -> None:
+        """Add the family up."""
+        self.peak_bytes = max(self.peak_bytes, sum(map(_resident_bytes, family(self.pid))))
 
 
-class RoleWatch(_Watch):
+class RoleWatch(Watch):
     """Remembers the largest sum of each role, whenever it was."""
 
     def __init__(self, pid: int) -> None:
         super().__init__(pid)
         self.peak_bytes = dict.fromkeys(Role, 0)
 
-    def _look(self) -> None:
+    def look(self) -> None:
+        """Add up who does what."""
         children = _children()
-        machines = [pid for pid in _descendants(self._pid, children) if _name(pid) == "java"]
+        machines = [pid for pid in _descendants(self.pid, children) if _name(pid) == "java"]
         started = {below for pid in machines for below in _descendants(pid, children)}
-        members = {Role.DRIVER: {self._pid}, Role.JVM: set(machines) - started, Role.WORKERS: started}
+        members = {Role.DRIVER: {self.pid}, Role.JVM: set(machines) - started, Role.WORKERS: started}
         for role, pids in members.items():
             self.peak_bytes[role] = max(self.peak_bytes[role], sum(map(_resident_bytes, pids)))
 
@@ -85,7 +89,7 @@ class Process:
 def processes_below(pid: int) -> list[Process]:
     """Look at all that a process started, and what these did."""
     found = []
-    for child in _family(pid)[1:]:
+    for child in family(pid)[1:]:
         try:
             lines = Path(f"/proc/{child}/status").read_text().splitlines()
         except OSError:
@@ -96,7 +100,8 @@ def processes_below(pid: int) -> list[Process]:
     return found
 
 
-def _family(pid: int) -> list[int]:
+def family(pid: int) -> list[int]:
+    """Return a process and all that it started."""
     return [pid, *_descendants(pid, _children())]
 
 

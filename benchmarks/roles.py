@@ -4,12 +4,9 @@ import os
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Event, Thread
-from typing import Self
 
-from benchmarks.memory import _family
+from benchmarks.memory import Watch, family
 
-_PAUSE_SECONDS = 0.1
 _KIB = 1 << 10
 _MIB = 1 << 20
 DRIVER, JAVA, WORKERS = "driver", "java", "workers"
@@ -24,35 +21,28 @@ class RolePeaks:
     workers: int
 
 
-class RoleWatch:
+class RoleWatch(Watch):
     """Looks at this process and all that it starts, several times a second."""
 
+    pause_seconds = 0.1
+
     def __init__(self) -> None:
+        super().__init__(os.getpid())
         self._peaks: dict[str, int] = defaultdict(int)
-        self._ended = Event()
-        self._thread = Thread(target=self._watch, daemon=True)
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._look()
-        self._ended.set()
-        self._thread.join()
+    def __exit__(self, *exc_info: object) -> None:
+        self.look()
+        super().__exit__(*exc_info)
 
     @property
     def peaks(self) -> RolePeaks:
         """What was seen so far."""
         return RolePeaks(**{role: self._peaks[role] // _MIB for role in (DRIVER, JAVA, WORKERS)})
 
-    def _watch(self) -> None:
-        while not self._ended.wait(_PAUSE_SECONDS):
-            self._look()
-
-    def _look(self) -> None:
+    def look(self) -> None:
+        """Look once."""
         held: dict[str, int] = defaultdict(int)
-        for pid in _family(os.getpid()):
+        for pid in family(os.getpid()):
             name, resident = _status(pid)
             held[DRIVER if pid == os.getpid() else JAVA if name == "java" else WORKERS] += resident
         for role, resident in held.items():
@@ -62,7 +52,7 @@ class RoleWatch:
 def processor_seconds() -> float:
     """Return what this process and all that it started and that still lives have used of processors: busy ones wait."""
     ticks = 0
-    for pid in _family(os.getpid()):
+    for pid in family(os.getpid()):
         try:
             ticks += sum(map(int, Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:15]))
         except OSError:

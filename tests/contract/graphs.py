@@ -9,27 +9,11 @@ import omnigraph
 from omnigraph.errors import OmniError
 from omnigraph.graph import Graph
 from support.harbor import lines
+from support.sailors import SCHEMA
 
 Record = Mapping[str, Any]
 
-CREW_SCHEMA = """
-node Sailor {
-    name: String @key
-    rank: enum(captain, deckhand, mate)
-    age: I32?
-    tags: [String]?
-    bio: String? @index
-    photo: Blob?
-}
-node Ship {
-    hull: String @key
-    title: String @index
-    tons: F64?
-    vec: Vector(2)? @index
-}
-edge Mentors: Sailor -> Sailor { since: Date?  note: String? }
-edge ServesOn: Sailor -> Ship @card(0..1) { berth: I32? }
-"""
+CREW_SCHEMA = SCHEMA
 
 
 def node(type_name: str, **data: Any) -> Record:
