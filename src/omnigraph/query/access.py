@@ -91,7 +91,7 @@ class ColumnAccess(Protocol):
         ...
 
     def numbers(self, ordinals: Ordinals | None = None) -> Numbers:
-        """Return values of fixed width: those of the ordinals, or all by ordinal. Not for strings, lists and vectors."""
+        """Return values of fixed width: those of the ordinals, or all by ordinal. Strings and lists have none."""
         ...
 
     def codes(self, ordinals: Ordinals | None = None) -> Codes | None:
