@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from omnigraph.base.values import dataclass
 
-FilterValue = str | int | float | bool | date | datetime | None
+FilterValue = str | int | float | bool | date | datetime | pa.Scalar | None
+"""Arrow's own scalars stand for days and times that Python cannot spell."""
 Operator = Literal["=", "!=", "<", "<=", ">", ">=", "in", "not in"]
 OPERATORS: tuple[Operator, ...] = get_args(Operator)
 MEMBERSHIPS: frozenset[str] = frozenset({"in", "not in"})
@@ -97,6 +98,8 @@ def quote_value(value: FilterValue) -> str:
             return f"date '{value.isoformat()}'"
         case float() | int():
             return repr(value)
+        case pa.Scalar():
+            return next(iter(_literals(pa.array([value], value.type))))
         case _:
             raise ValueError("null has no literal; compare with IS NULL")
 

@@ -22,8 +22,9 @@ from omnigraph.writes.authority import capture_branch
 from omnigraph.writes.comparisons import comparison_with
 from omnigraph.writes.context import GraphContext
 from omnigraph.writes.incoming import Row, Rows, change_rows, read_rows
-from omnigraph.writes.mutation import Delete, MutationWriter, Selection, Statement, Update, Upsert
+from omnigraph.writes.mutation import Delete, MutationWriter, Statement, Update, Upsert
 from omnigraph.writes.protocol import run_write
+from omnigraph.writes.working import Selection
 
 Where: TypeAlias = Sequence[tuple[str, Operator, Any]]
 

@@ -186,6 +186,7 @@ def run_write(context: GraphContext, writer: Writer, events: Events, *, message:
         identity = WriteIdentity.mint(writer.kind, writer.commit_kind, writer.actor_id)
         prepared = _prepare(context, writer, capture, identity)
         if prepared is None:
+            _check_expected_head_again(context, writer)
             return None
         faults.reach("write.after_stage")
         try:
@@ -193,6 +194,7 @@ def run_write(context: GraphContext, writer: Writer, events: Events, *, message:
             return _run_gated(context, writer, capture, identity, prepared, events)
         except _Moved as stale:
             moved = stale.view
+            _check_expected_head_again(context, writer)
             if writer.is_strict:
                 raise moved from None
     assert moved is not None
@@ -233,6 +235,12 @@ def _check_expected_head(writer: Writer, capture: Capture) -> None:
             expected=writer.expected_head,
             actual=capture.snapshot.commit_id,
         )
+
+
+def _check_expected_head_again(context: GraphContext, writer: Writer) -> None:
+    """Hold a caller's precondition against the head of this moment: what it was when the write began is long ago."""
+    if writer.expected_head is not None:
+        _check_expected_head(writer, capture_branch(context, writer.branch))
 
 
 def _run_gated(

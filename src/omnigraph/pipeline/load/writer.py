@@ -16,7 +16,7 @@ from omnigraph.catalog.model import EdgeType, EntityType, NodeType, TableKey
 from omnigraph.manifest.commits import CommitKind
 from omnigraph.pipeline.load.meaning import resolve_ids
 from omnigraph.pipeline.load.newest import newest_rows, newest_type
-from omnigraph.pipeline.load.vectors import keep_vectors
+from omnigraph.writes.vectors import keep_vectors
 from omnigraph.pipeline.load.words import existing_finding, repeated_finding
 from omnigraph.records.findings import Code, FindingCollector
 from omnigraph.records.minting import fill_missing_ids

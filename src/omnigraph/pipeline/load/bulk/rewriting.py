@@ -12,7 +12,7 @@ from omnigraph.catalog.model import EntityType, TableKey
 from omnigraph.engine.interface import Engine, Watch
 from omnigraph.pipeline.load.bulk.reading import LoadTask, PieceOutcome, PieceTable
 from omnigraph.pipeline.load.bulk.views import Views
-from omnigraph.pipeline.load.vectors import keep_vectors
+from omnigraph.writes.vectors import keep_vectors
 from omnigraph.records.contents import equal_ids
 from omnigraph.records.tables import POSITION, content_schema
 from omnigraph.storage.scratch import Scratch
