@@ -30,6 +30,7 @@ OPENING = {
     "omnigraph.engine",
     "omnigraph.errors",
     "omnigraph.graph",
+    "omnigraph.graphs",
     "omnigraph.manifest",
     "omnigraph.storage",
     "omnigraph.writes",
