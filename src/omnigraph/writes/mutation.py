@@ -15,7 +15,7 @@ from omnigraph.catalog.model import EntityType, NodeType, TableKey
 from omnigraph.manifest.commits import CommitKind
 from omnigraph.records.findings import FindingCollector
 from omnigraph.records.report import rejected
-from omnigraph.writes.authority import Capture
+from omnigraph.graphs.capture import Capture
 from omnigraph.writes.budget import Budget, WriteLimits
 from omnigraph.writes.constraints import check_deltas
 from omnigraph.writes.constraints.values import check_values

@@ -11,7 +11,7 @@ from omnigraph.errors import ConstraintViolation, KeyConflict
 from omnigraph.records.tables import content_schema, embedded_properties
 from omnigraph.storage.filters import Comparison, all_of
 from omnigraph.storage.tables import Table
-from omnigraph.writes.authority import Capture
+from omnigraph.graphs.capture import Capture
 from omnigraph.writes.budget import Budget
 from omnigraph.writes.delta import (
     PLACE_COLUMNS,

@@ -15,12 +15,12 @@ from omnigraph.query.mutate.lowering import lower
 from omnigraph.query.mutate.values import RunValues
 from omnigraph.query.parameters import bind_parameters
 from omnigraph.query.typed import CheckedMutation
-from omnigraph.writes.authority import Capture, capture_branch
+from omnigraph.graphs.capture import Capture, capture_branch
 from omnigraph.writes.budget import MUTATION_LIMITS
-from omnigraph.writes.context import GraphContext
+from omnigraph.graphs.context import GraphContext
 from omnigraph.writes.mutation import MutationWriter
 from omnigraph.writes.protocol import run_write
-from omnigraph.writes.spelling import spell_json
+from omnigraph.records.spelling import spell_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
