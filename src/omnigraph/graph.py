@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from omnigraph.pipeline.load.writer import LoadMode
     from omnigraph.providers.config import EmbedConfig
     from omnigraph.query.lint import LintReport
+    from omnigraph.query.mutate.run import MutationResult
     from omnigraph.records.arrow_rows import ArrowRows
     from omnigraph.writes.batch import WriteBatch
     from omnigraph.writes.recovery.audit import RecoveryRecord
@@ -566,6 +567,41 @@ class Graph:
             self._context, branch=branch, actor_id=actor, message=message, expected_head=expected_head, events=events
         )
 
+    def mutate(
+        self,
+        query: str,
+        *,
+        name: str | None = None,
+        params: Mapping[str, object] | None = None,
+        branch: str = MAIN_BRANCH,
+        if_commit: str | None = None,
+        actor: str | None = None,
+        message: str | None = None,
+        query_source: str = "<query>",
+        events: Events = ignore_events,
+        **values: object,
+    ) -> "MutationResult":
+        """Run one mutation of a query text as one commit, or raise and change nothing.
+
+        `name` says which query, if the text holds several. Parameters come by name, or in `params`, where they may be
+        called like the arguments of this method. With `if_commit` the commit happens only if that one still is the head
+        of the branch (`PreconditionFailed` otherwise). `query_source` names the text in messages.
+        """
+        from omnigraph.query.mutate.run import MutationRequest, run_mutation
+
+        self._refuse_read_only()
+        request = MutationRequest(
+            text=_text("query", query),
+            source=query_source,
+            name=name,
+            params=_together(params or {}, values),
+            branch=branch,
+            if_commit=if_commit,
+            actor_id=actor,
+            message=message,
+        )
+        return run_mutation(self._context, request, events)
+
     def plan_schema(
         self, schema: str, *, schema_source: str = "<schema>", allow_data_loss: bool = False
     ) -> "SchemaPlan":
@@ -866,6 +902,13 @@ def _the_only(name: str, *given: Any) -> Any:
     if len(found) > 1:
         raise InvalidTarget(f"{name} is given twice: as {found[0]!r} and as {found[1]!r}.")
     return found[0] if found else None
+
+
+def _together(params: Mapping[str, object], values: Mapping[str, object]) -> dict[str, object]:
+    twice = sorted(params.keys() & values.keys())
+    if twice:
+        raise InvalidTarget(f"The parameter {twice[0]} is given by name and in params; give it once.")
+    return {**params, **values}
 
 
 def _text(name: str, value: object) -> str:

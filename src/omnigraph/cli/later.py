@@ -2,7 +2,6 @@
 
 _INSTEAD = {
     "query": "Check queries with `omnigraph lint`; read rows with `omnigraph export`, or from Python.",
-    "mutate": "Write records with `omnigraph load`, or change single entities from Python.",
     "ingest": "Load records with `omnigraph load`.",
     "shell": "",
     "serve": "Address the storage of a graph with --store <uri>.",
@@ -17,7 +16,7 @@ _INSTEAD = {
     "blob": "Read blobs from Python.",
     "mcp": "",
 }
-_OLD_SPELLINGS = {"read": "query", "change": "mutate"}
+_OLD_SPELLINGS = {"read": "query"}
 
 
 def not_in_this_version(word: str) -> str | None:

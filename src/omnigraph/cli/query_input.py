@@ -99,7 +99,9 @@ def _object(flags: QueryFlags) -> dict[str, Any]:
     except ValueError as error:
         raise errors.Usage(f"{flag} is not JSON: {error}.", flag=flag) from error
     if not isinstance(given, dict):
-        raise errors.Usage(f'{flag} takes one JSON object such as {{"name": "Ana"}}, not {shorten(text or "", 60)}.', flag=flag)
+        raise errors.Usage(
+            f'{flag} takes one JSON object such as {{"name": "Ana"}}, not {shorten(text or "", 60)}.', flag=flag
+        )
     return given
 
 

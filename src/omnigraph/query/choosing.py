@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable
-from enum import StrEnum
+from typing import Literal
 
 from omnigraph.base.nearest import nearest
 from omnigraph.base.units import counted, shorten
@@ -16,17 +16,13 @@ from omnigraph.language.source import SourceText
 _WRITTEN_AS_TEXT = frozenset({Scalar.STRING.value, Scalar.BLOB.value, Scalar.DATE.value, Scalar.DATETIME.value})
 
 
-class Verb(StrEnum):
-    """What somebody wants to do with a query; the value is the word of the command."""
+Verb = Literal["query", "mutate"]
+"""What somebody wants to do with a query: the words of the commands."""
 
-    QUERY = "query"
-    MUTATE = "mutate"
-
-
-_KIND_BY_VERB = {Verb.QUERY: "read", Verb.MUTATE: "mutation"}
-_HOW_TO_RUN = {
-    Verb.QUERY: "run it with the command query, or from Python with `graph.query`",
-    Verb.MUTATE: "run it with `omnigraph mutate`, or from Python with `graph.mutate`",
+_KIND_BY_VERB: dict[Verb, str] = {"query": "read", "mutate": "mutation"}
+_HOW_TO_RUN: dict[Verb, str] = {
+    "query": "run it with the command query, or from Python with `graph.query`",
+    "mutate": "run it with `omnigraph mutate`, or from Python with `graph.mutate`",
 }
 
 
@@ -45,7 +41,7 @@ class ChosenQuery:
     @property
     def verb(self) -> Verb:
         """What can be done with it."""
-        return Verb.MUTATE if isinstance(self.syntax.body, MutationSyntax) else Verb.QUERY
+        return "mutate" if isinstance(self.syntax.body, MutationSyntax) else "query"
 
 
 def choose_query(text: str, *, name: str | None = None, verb: Verb, source: str = "<query>") -> ChosenQuery:
@@ -56,7 +52,7 @@ def choose_query(text: str, *, name: str | None = None, verb: Verb, source: str 
     """
     file = parse_queries(text, source=source)
     chosen = ChosenQuery(syntax=_chosen(file, name), source=file.source)
-    if chosen.verb is not verb:
+    if chosen.verb != verb:
         kind = _KIND_BY_VERB[chosen.verb]
         raise WrongVerb(
             f"The query `{chosen.name}` is a {kind}: {_HOW_TO_RUN[chosen.verb]}.",
@@ -87,7 +83,9 @@ def _chosen(file: QueryFileSyntax, name: str | None) -> QuerySyntax:
             return query
     meant = nearest(name, names)
     hint = f"did you mean {meant}?" if meant else f"it holds {', '.join(names)}" if names else "it holds none"
-    raise QueryNotFound(f"The query `{shorten(name)}` was not found in {file.source.name}; {hint}", query=name, names=names)
+    raise QueryNotFound(
+        f"The query `{shorten(name)}` was not found in {file.source.name}; {hint}", query=name, names=names
+    )
 
 
 def _written(name: str, text: str, declared: ParameterTypeSyntax | None) -> object:

@@ -54,7 +54,7 @@ class Budget:
 
 def _too_large(resource: str, limit: int, actual: int, extent: str) -> ResourceLimit:
     return ResourceLimit(
-        f"The mutation would change {extent}, removed edges included; nothing was written. Split it, or make the change "
+        f"The mutation would change {extent}, removed edges included; nothing was written. Split it, or change data "
         "with `omnigraph load`.",
         resource=resource,
         limit=limit,

@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import EntityType, NodeType, TableKey
+from omnigraph.graphs.capture import Capture
 from omnigraph.manifest.commits import CommitKind
 from omnigraph.records.findings import FindingCollector
 from omnigraph.records.report import rejected
-from omnigraph.graphs.capture import Capture
 from omnigraph.writes.budget import Budget, WriteLimits
 from omnigraph.writes.constraints import check_deltas
 from omnigraph.writes.constraints.values import check_values
@@ -164,5 +164,3 @@ def _cascade(
         for column, endpoint in (("src", edge.from_type), ("dst", edge.to_type)):
             if endpoint == node.name:
                 counts.add(edge, len(working.remove_where_in(column, removed)))
-
-

@@ -8,10 +8,10 @@ import pyarrow.compute as pc
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import EntityType
 from omnigraph.errors import ConstraintViolation, KeyConflict
+from omnigraph.graphs.capture import Capture
 from omnigraph.records.tables import content_schema, embedded_properties
 from omnigraph.storage.filters import Comparison, all_of
 from omnigraph.storage.tables import Table
-from omnigraph.graphs.capture import Capture
 from omnigraph.writes.budget import Budget
 from omnigraph.writes.delta import (
     PLACE_COLUMNS,

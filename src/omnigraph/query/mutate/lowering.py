@@ -51,9 +51,7 @@ def _change(statement: typed.Update | typed.Delete, values: RunValues) -> mutati
     if isinstance(statement, typed.Delete):
         return mutation.Delete(entity=entity, selection=selection)
     image = _image(entity, statement.assignments, values)
-    return mutation.Update(
-        entity=entity, selection=selection, change=partial(changed_rows, entity=entity, image=image)
-    )
+    return mutation.Update(entity=entity, selection=selection, change=partial(changed_rows, entity=entity, image=image))
 
 
 def _image(entity: EntityType, assignments: Iterable[typed.Assignment], values: RunValues) -> Image:

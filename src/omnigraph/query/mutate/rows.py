@@ -1,6 +1,7 @@
 """Assignments as Arrow: the rows that inserts put in, and what an update does to the columns of stored rows."""
 
 from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,7 +16,7 @@ from omnigraph.records.minting import mint_ids
 from omnigraph.records.tables import content_schema, embedded_properties, omitted_column
 from omnigraph.records.values import Stored
 
-Image = Mapping[str, Stored | None]
+Image: TypeAlias = "Mapping[str, Stored | None]"
 """What one insert assigns: a property that is not there was left out, which is not the same as null."""
 
 

@@ -8,19 +8,19 @@ from omnigraph.base.events import Events
 from omnigraph.base.showing import Shown
 from omnigraph.base.values import dataclass
 from omnigraph.errors import Effect, InvalidName
+from omnigraph.graphs.capture import Capture, capture_branch
+from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import Commit, check_actor, check_message, check_name
 from omnigraph.query.check import check_query
-from omnigraph.query.choosing import ChosenQuery, Verb, choose_query
+from omnigraph.query.choosing import ChosenQuery, choose_query
 from omnigraph.query.mutate.lowering import lower
 from omnigraph.query.mutate.values import RunValues
 from omnigraph.query.parameters import bind_parameters
 from omnigraph.query.typed import CheckedMutation
-from omnigraph.graphs.capture import Capture, capture_branch
+from omnigraph.records.spelling import spell_json
 from omnigraph.writes.budget import MUTATION_LIMITS
-from omnigraph.graphs.context import GraphContext
 from omnigraph.writes.mutation import MutationWriter
 from omnigraph.writes.protocol import run_write
-from omnigraph.records.spelling import spell_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -58,7 +58,7 @@ def run_mutation(context: GraphContext, request: MutationRequest, events: Events
     """Carry out a mutation as one commit, or raise and change nothing."""
     actor_id = check_actor(request.actor_id)
     check_message(request.message)
-    chosen = choose_query(request.text, name=request.name, verb=Verb.MUTATE, source=request.source)
+    chosen = choose_query(request.text, name=request.name, verb="mutate", source=request.source)
     capture = capture_branch(context, request.branch)
     query = _checked(chosen, capture)
     values = RunValues(parameters=bind_parameters(query, _as_json(request.params)), now_ms=clock.now_ms())

@@ -31,7 +31,7 @@ class RunValues:
                 return None
 
 
-def assigned(entity: EntityType, assignment: Assignment, values: RunValues) -> Stored | None:
+def assigned(entity: EntityType, assignment: Assignment, values: RunValues) -> "Stored | None":
     """Return what a property stores for the value that a statement assigns to it.
 
     Integers widen to floats and floats round to the width of the property; nothing else becomes something else. Whether
