@@ -23,7 +23,7 @@ from omnigraph.writes.delta import TableDelta, delta_rows, prepare_tables
 from omnigraph.writes.equality import without_unchanged
 from omnigraph.writes.protocol import PreparedWrite, WriteIdentity
 from omnigraph.writes.sidecar import SidecarKind
-from omnigraph.writes.working import Selection, WorkingTable
+from omnigraph.writes.working import Selection, WorkingTables
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,11 +105,10 @@ class MutationWriter:
         """Apply the statements to the captured state, check the outcome and stage it."""
         capture.expect(ir_hash=self.ir_hash)
         self.counts = MutationCounts()
-        budget = Budget(self.limits)
-        work = {key: WorkingTable(capture, entity, budget) for key, entity in capture.catalog.type_by_table_key.items()}
+        work = WorkingTables(capture, Budget(self.limits))
         for statement in self.statements:
             _apply(statement, work, capture, self.counts)
-        deltas = {key: without_unchanged(capture, working.delta()) for key, working in work.items()}
+        deltas = {key: without_unchanged(capture, delta) for key, delta in work.deltas().items()}
         deltas = self._final({key: delta for key, delta in deltas.items() if not delta.is_empty})
         findings = FindingCollector()
         check_deltas(capture, deltas, findings)
@@ -132,10 +131,8 @@ class MutationWriter:
             raise rejected(findings.result(), files=("<rows>",), verb=verb, has_records=self.has_records)
 
 
-def _apply(
-    statement: Statement, work: Mapping[TableKey, WorkingTable], capture: Capture, counts: MutationCounts
-) -> None:
-    working = work[statement.entity.table_key]
+def _apply(statement: Statement, work: WorkingTables, capture: Capture, counts: MutationCounts) -> None:
+    working = work.table(statement.entity)
     match statement:
         case Upsert(is_minted=True):
             working.add(statement.rows)
@@ -155,12 +152,12 @@ def _apply(
 def _cascade(
     node: NodeType,
     removed: pa.Array,
-    work: Mapping[TableKey, WorkingTable],
+    work: WorkingTables,
     capture: Capture,
     counts: MutationCounts,
 ) -> None:
     for edge in capture.catalog.edges_touching(node.name):
-        working = work[edge.table_key]
+        working = work.table(edge)
         for column, endpoint in (("src", edge.from_type), ("dst", edge.to_type)):
             if endpoint == node.name:
                 counts.add(edge, len(working.remove_where_in(column, removed)))

@@ -1,4 +1,4 @@
-"""One table while statements are applied to it: the captured state under an overlay of changes."""
+"""Tables while statements are applied to them: the captured state under an overlay of changes."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.base.values import dataclass
-from omnigraph.catalog.model import EntityType
+from omnigraph.catalog.model import EntityType, TableKey
 from omnigraph.errors import ConstraintViolation, KeyConflict
 from omnigraph.graphs.capture import Capture
 from omnigraph.records.tables import content_schema, embedded_properties
@@ -164,3 +164,22 @@ class WorkingTable:
     @property
     def _table(self) -> Table:
         return self._capture.table(self._entity.table_key)
+
+
+class WorkingTables:
+    """The tables that statements of one write have come to, all of one capture."""
+
+    def __init__(self, capture: Capture, budget: Budget) -> None:
+        self._capture = capture
+        self._budget = budget
+        self._tables: dict[TableKey, WorkingTable] = {}
+
+    def table(self, entity: EntityType) -> WorkingTable:
+        """Return what the statements made of a table so far."""
+        if entity.table_key not in self._tables:
+            self._tables[entity.table_key] = WorkingTable(self._capture, entity, self._budget)
+        return self._tables[entity.table_key]
+
+    def deltas(self) -> dict[TableKey, TableDelta]:
+        """Return what became of each of them."""
+        return {key: working.delta() for key, working in self._tables.items()}

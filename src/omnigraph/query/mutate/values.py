@@ -47,7 +47,7 @@ def assigned(entity: EntityType, assignment: Assignment, values: RunValues) -> "
     except Rejected as refused:
         if refused.code is Code.EXTERNAL_BLOB_DENIED:
             raise ExternalBlobDenied(
-                f"query: {entity.name}.{assignment.property} {refused}", table_key=entity.table_key
+                f"{entity.name}.{assignment.property} {refused}", uri=_redacted(str(value))
             ) from refused
         raise _refusal(entity, assignment, str(refused)) from refused
 
@@ -74,6 +74,12 @@ def _scalar(value: str | float | bool, assignment: Assignment) -> Stored:
 
 def _items(value: ConstantValue) -> tuple[str | int | float | bool, ...]:
     return value if isinstance(value, tuple) else (value,)
+
+
+def _redacted(reference: str) -> str:
+    """Keep of a reference what says where it points: the rest may hold credentials."""
+    scheme, separator, _ = reference.partition("://")
+    return f"{scheme}://…" if separator and scheme.isalnum() else "…"
 
 
 def _refusal(entity: EntityType, assignment: Assignment, reason: str) -> OmniError:
