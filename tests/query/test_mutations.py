@@ -4,6 +4,7 @@ import base64
 import json
 import re
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 
@@ -552,6 +553,30 @@ def test_only_a_whole_commit_id_is_a_precondition(scanned: Graph, given: str) ->
 
     assert isinstance(error, InvalidName)
     assert error.exit_code == 2
+
+
+def test_counting_with_preconditions_loses_nothing(scanned: Graph) -> None:
+    """Everybody reads, adds one and writes only if nobody else did; the last number is the number of successes."""
+    change(scanned, 'update Ship set { tons: 0 } where hull = "S1"')
+    query = 'query q($t: F64) { update Ship set { tons: $t } where hull = "S1" }'
+
+    def add_one(_: int) -> int:
+        graph = omnigraph.open(scanned.uri)
+        for attempt in range(100):
+            seen = graph.snapshot()
+            (tons,) = seen.table("Ship").to_arrow(["tons"], where=[("hull", "=", "S1")])["tons"].to_pylist()
+            try:
+                graph.mutate(query, t=tons + 1, if_commit=seen.commit_id)
+            except PreconditionFailed:
+                continue
+            return attempt
+        raise AssertionError("never the first of all")
+
+    with ThreadPoolExecutor(3) as pool:
+        attempts = list(pool.map(add_one, range(9)))
+
+    assert column(scanned, "Ship", "tons")["S1"] == 9.0, attempts
+    assert scanned.verify().is_ok
 
 
 # --- what surrounds a mutation
