@@ -193,4 +193,4 @@ def test_two_processes_that_insert_both_land(art, program):
     assert {process.returncode for process in running} == {0}
     assert len({document["commit"]["graph_commit_id"] for document in said}) == 3
     assert {"one", "two", "three"} <= set(artists(art))
-    assert omnigraph.open(art).verify(deep=True).is_ok
+    assert omnigraph.open(art).verify(deep=True).is_clean

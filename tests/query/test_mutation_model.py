@@ -172,12 +172,17 @@ def is_broken(state: State) -> bool:
     )
 
 
+def plain(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
 def spelled(state: State) -> dict[str, Counter[str]]:
     """Rows as texts; ids that were generated are nobody's business."""
     known = {*KEYS, *NOTES, *(f"{kind}{number}" for kind in "EF" for number in range(3))}
     return {
         kind: Counter(
-            repr([row["id"] if row["id"] in known else None, *(row[name] for name in names)]) for row in state[kind]
+            repr([row["id"] if row["id"] in known else None, *(plain(row[name]) for name in names)])
+            for row in state[kind]
         )
         for kind, names in PROPERTIES.items()
     }
@@ -353,9 +358,9 @@ def templates() -> Iterator[dict[str, Path]]:
         yield made
 
 
-@pytest.mark.parametrize("how", ["scanned", "indexed", "partly indexed"])
+@pytest.mark.parametrize("how", ["partly indexed", "indexed", "scanned"])
 @settings(
-    max_examples=25,
+    max_examples=15,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture],
 )
@@ -381,7 +386,7 @@ def test_mutations_do_what_dictionaries_do(
                 assert (result.affected_nodes, result.affected_edges) == counts, text
                 state = after
             assert found(graph) == spelled(state), text
-        assert graph.verify().is_ok
+        assert graph.verify().is_clean
 
 
 def test_the_values_of_the_model_are_those_of_the_graph() -> None:
