@@ -19,9 +19,13 @@ def check_values(delta: TableDelta, findings: FindingCollector) -> None:
         if not declared.stored_nullable and rows[declared.name].null_count:
             missing = pc.indices_nonzero(pc.is_null(rows[declared.name].combine_chunks()))
             message = f"{entity.name}.{declared.name} is required but null"
-            _report(delta, Code.MISSING_REQUIRED, declared.name, missing, lambda _, text=message: text, findings)
+            _report(delta, Code.MISSING_REQUIRED, declared.name, missing, _always(message), findings)
     for violation in find_violations(rows, entity):
         _report(delta, violation.code, violation.property, violation.rows, violation.describe, findings)
+
+
+def _always(message: str) -> Callable[[int], str]:
+    return lambda _: message
 
 
 def _report(
