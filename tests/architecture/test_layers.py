@@ -30,6 +30,8 @@ LAYERS = {
     "branches": 7,
     "pipeline": 8,
     "maintenance": 9,
+    "verbs": 10,
+    "documents": 10,
     "connectors": 11,
     "cluster": 11,
     "cli": 13,
