@@ -16,6 +16,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from omnigraph import errors as errors
+    from omnigraph._graph_data import embed_files
     from omnigraph.base.events import (
         Advanced,
         EngineChosen,
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.choice import EngineChoice
     from omnigraph.evolution.plan import SchemaPlan
     from omnigraph.evolution.run import AppliedSchema
-    from omnigraph.graph import Graph, embed_files, init
+    from omnigraph.graph import Graph, init
     from omnigraph.graph import open_graph as open  # noqa: A004 — the verb users look for
     from omnigraph.graphs.snapshot import Snapshot
     from omnigraph.graphs.sql import SqlResult
@@ -91,7 +92,8 @@ _NAMES_BY_HOME = {
     "omnigraph.engine.choice": ("EngineChoice",),
     "omnigraph.evolution.plan": ("SchemaPlan",),
     "omnigraph.evolution.run": ("AppliedSchema",),
-    "omnigraph.graph": ("Graph", "embed_files", "init"),
+    "omnigraph._graph_data": ("embed_files",),
+    "omnigraph.graph": ("Graph", "init"),
     "omnigraph.maintenance.cleanup.policy": ("CleanupPolicy",),
     "omnigraph.maintenance.cleanup.report": ("CleanupReport",),
     "omnigraph.maintenance.health.report": ("HealthReport",),

@@ -36,7 +36,7 @@ LAYERS = {
     "cluster": 11,
     "cli": 13,
 }
-FACADE = {"graph.py", "spark.py", "__init__.py", "__main__.py"}
+FACADE = {"graph.py", "_graph_data.py", "_graph_upkeep.py", "spark.py", "__init__.py", "__main__.py"}
 
 DOORS = {
     "lance": ("storage/",),

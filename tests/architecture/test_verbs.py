@@ -3,13 +3,16 @@
 import ast
 import subprocess
 import sys
+from dataclasses import MISSING, fields
 from pathlib import Path
 
 import click
+import pytest
 
 from omnigraph import documents
-from omnigraph.cli.app import build_app
-from omnigraph.verbs.table import GROUP_SUMMARIES, VERBS
+from omnigraph.cli.app import _load_command, build_app
+from omnigraph.cli.invocation import Invocation
+from omnigraph.verbs.table import GROUP_SUMMARIES, VERBS, Verb
 
 SOURCE = Path(documents.__file__).parents[1]
 
@@ -79,3 +82,35 @@ def test_every_name_of_documents_is_there() -> None:
     assert set(imported) == set(documents.__all__) == set(documents._HOME_BY_NAME)
     for name in documents.__all__:
         assert documents._found(name).__module__ == imported[name], name
+
+
+def test_every_verb_about_a_graph_has_a_document_and_every_document_is_told_of() -> None:
+    about_graphs = {verb.words for verb in VERBS if verb.takes_graph}
+    described = {verb.words: verb.document for verb in VERBS if verb.document is not None}
+
+    assert set(described) == about_graphs
+    assert set(described.values()) <= set(documents.__all__)
+
+
+def with_request() -> list[Verb]:
+    return [verb for verb in VERBS if verb.request is not None]
+
+
+@pytest.mark.parametrize("verb", with_request(), ids=lambda verb: verb.words)
+def test_a_request_is_a_frozen_value_and_flags_have_its_defaults(verb: Verb) -> None:
+    request_class = verb.request_class()
+    assert request_class is not None
+    assert request_class.__dataclass_params__.frozen
+    assert all(field.kw_only for field in fields(request_class))
+
+    command = _load_command(verb)
+    words = ["any" for parameter in command.params if isinstance(parameter, click.Argument) and parameter.required]
+    with command.make_context(verb.words, words, obj=Invocation(argv=[], environ={})) as context:
+        flags = dict(context.params)
+    declared = {field.name: field.default for field in fields(request_class) if field.default is not MISSING}
+    shared = set(flags) & set(declared)
+
+    # A flag that was not given is None where only the verb knows what that means.
+    assert {name: flags[name] for name in shared if flags[name] is not None} == {
+        name: declared[name] for name in shared if flags[name] is not None
+    }

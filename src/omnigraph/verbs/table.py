@@ -5,6 +5,8 @@ generated tests. To add one, add its row, and a function of the same name under 
 """
 
 from enum import Enum, StrEnum
+from importlib import import_module
+from typing import Any
 
 from omnigraph.base.values import dataclass
 
@@ -56,6 +58,18 @@ class Verb:
     accepts: frozenset[AddressFlag] = frozenset()
     is_bulk: bool = False
     alias: str | None = None
+    request: str | None = None
+    """Where the class of its options is, below `omnigraph`; None for a verb with no more than a few arguments."""
+    document: str | None = None
+    """Which of `omnigraph.documents` describes its result; None for what concerns only the machine it runs on."""
+
+    def request_class(self) -> type[Any] | None:
+        """Import the class of its options: its fields are the options, their defaults what is meant without them."""
+        if self.request is None:
+            return None
+        home, _, name = self.request.rpartition(".")
+        found: type[Any] = getattr(import_module(f"omnigraph.{home}"), name)
+        return found
 
     @property
     def takes_graph(self) -> bool:
@@ -83,46 +97,109 @@ VERBS = (
         words="init",
         command_class=CommandClass.DIRECT,
         accepts=frozenset({AddressFlag.STORE}),
+        request="manifest.birth.InitRequest",
+        document="init_document",
     ),
-    Verb(words="load", command_class=CommandClass.ANY, accepts=_WRITE, is_bulk=True),
-    Verb(words="export", command_class=CommandClass.ANY, accepts=_READ, is_bulk=True),
-    Verb(words="snapshot", command_class=CommandClass.ANY, accepts=_READ),
+    Verb(
+        words="load",
+        command_class=CommandClass.ANY,
+        accepts=_WRITE,
+        is_bulk=True,
+        request="pipeline.load.request.LoadRequest",
+        document="load_document",
+    ),
+    Verb(
+        words="export",
+        command_class=CommandClass.ANY,
+        accepts=_READ,
+        is_bulk=True,
+        request="pipeline.export.request.ExportRequest",
+        document="export_document",
+    ),
+    Verb(words="snapshot", command_class=CommandClass.ANY, accepts=_READ, document="snapshot_document"),
     Verb(
         words="spark-sql",
         command_class=CommandClass.DIRECT,
         accepts=frozenset({AddressFlag.STORE, AddressFlag.PROFILE}),
         is_bulk=True,
+        document="answers_document",
     ),
-    Verb(words="commit list", command_class=CommandClass.ANY, accepts=_READ),
-    Verb(words="commit show", command_class=CommandClass.ANY, accepts=_READ),
-    Verb(words="commit changes", command_class=CommandClass.ANY, accepts=_READ),
-    Verb(words="changes poll", command_class=CommandClass.ANY, accepts=_READ),
-    Verb(words="changes baseline", command_class=CommandClass.ANY, accepts=_READ),
-    Verb(words="schema show", command_class=CommandClass.ANY, accepts=_READ, alias="get"),
+    Verb(words="commit list", command_class=CommandClass.ANY, accepts=_READ, document="commits_document"),
+    Verb(words="commit show", command_class=CommandClass.ANY, accepts=_READ, document="one_commit_document"),
+    Verb(words="commit changes", command_class=CommandClass.ANY, accepts=_READ, document="commit_changes_document"),
+    Verb(words="changes poll", command_class=CommandClass.ANY, accepts=_READ, document="feed_document"),
+    Verb(words="changes baseline", command_class=CommandClass.ANY, accepts=_READ, document="baseline_document"),
+    Verb(words="schema show", command_class=CommandClass.ANY, accepts=_READ, alias="get", document="schema_document"),
     Verb(
         words="schema plan",
         command_class=CommandClass.DIRECT,
         accepts=frozenset({AddressFlag.STORE, AddressFlag.PROFILE}),
+        request="evolution.plan.SchemaRequest",
+        document="schema_plan_document",
     ),
-    Verb(words="schema apply", command_class=CommandClass.ANY, accepts=_WRITE),
-    Verb(words="lint", command_class=CommandClass.DIRECT, accepts=_MAINTENANCE, alias="check"),
+    Verb(
+        words="schema apply",
+        command_class=CommandClass.ANY,
+        accepts=_WRITE,
+        request="evolution.plan.SchemaRequest",
+        document="applied_schema_document",
+    ),
+    Verb(
+        words="lint", command_class=CommandClass.DIRECT, accepts=_MAINTENANCE, alias="check", document="lint_document"
+    ),
     Verb(words="fmt", command_class=CommandClass.LOCAL),
-    Verb(words="branch create", command_class=CommandClass.ANY, accepts=_WRITE),
-    Verb(words="branch list", command_class=CommandClass.ANY, accepts=_READ),
-    Verb(words="branch merge", command_class=CommandClass.ANY, accepts=_WRITE, is_bulk=True),
-    Verb(words="branch diff", command_class=CommandClass.ANY, accepts=_READ),
-    Verb(words="branch delete", command_class=CommandClass.ANY, accepts=_WRITE),
-    Verb(words="repair", command_class=CommandClass.DIRECT, accepts=_MAINTENANCE),
-    Verb(words="cleanup", command_class=CommandClass.DIRECT, accepts=_MAINTENANCE, is_bulk=True),
-    Verb(words="optimize", command_class=CommandClass.DIRECT, accepts=_MAINTENANCE, is_bulk=True),
-    Verb(words="health", command_class=CommandClass.DIRECT, accepts=_MAINTENANCE),
-    Verb(words="verify", command_class=CommandClass.DIRECT, accepts=_MAINTENANCE, is_bulk=True),
-    Verb(words="recover", command_class=CommandClass.DIRECT, accepts=_MAINTENANCE),
+    Verb(words="branch create", command_class=CommandClass.ANY, accepts=_WRITE, document="created_branch_document"),
+    Verb(words="branch list", command_class=CommandClass.ANY, accepts=_READ, document="branches_document"),
+    Verb(
+        words="branch merge",
+        command_class=CommandClass.ANY,
+        accepts=_WRITE,
+        is_bulk=True,
+        request="branches.merge.request.MergeRequest",
+        document="merge_document",
+    ),
+    Verb(words="branch diff", command_class=CommandClass.ANY, accepts=_READ, document="diff_document"),
+    Verb(words="branch delete", command_class=CommandClass.ANY, accepts=_WRITE, document="deleted_branch_document"),
+    Verb(
+        words="repair",
+        command_class=CommandClass.DIRECT,
+        accepts=_MAINTENANCE,
+        request="maintenance.repair.request.RepairRequest",
+        document="repair_document",
+    ),
+    Verb(
+        words="cleanup",
+        command_class=CommandClass.DIRECT,
+        accepts=_MAINTENANCE,
+        is_bulk=True,
+        request="maintenance.cleanup.request.CleanupRequest",
+        document="cleanup_document",
+    ),
+    Verb(
+        words="optimize",
+        command_class=CommandClass.DIRECT,
+        accepts=_MAINTENANCE,
+        is_bulk=True,
+        request="maintenance.optimize.request.OptimizeRequest",
+        document="optimize_document",
+    ),
+    Verb(words="health", command_class=CommandClass.DIRECT, accepts=_MAINTENANCE, document="health_document"),
+    Verb(
+        words="verify",
+        command_class=CommandClass.DIRECT,
+        accepts=_MAINTENANCE,
+        is_bulk=True,
+        request="maintenance.verify.request.VerifyRequest",
+        document="verify_document",
+    ),
+    Verb(words="recover", command_class=CommandClass.DIRECT, accepts=_MAINTENANCE, document="sweep_document"),
     Verb(
         words="embed",
         command_class=CommandClass.DIRECT,
         accepts=_MAINTENANCE | {AddressFlag.AS},
         is_bulk=True,
+        request="pipeline.embed.request.EmbedRequest",
+        document="embed_document",
     ),
     Verb(words="profile list", command_class=CommandClass.LOCAL),
     Verb(words="profile show", command_class=CommandClass.LOCAL),

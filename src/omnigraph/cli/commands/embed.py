@@ -127,7 +127,7 @@ def _over_files(
     _refuse_address(invocation)
     if seed is not None and source is not None:
         raise errors.Usage("--seed and --input exclude each other: the manifest names the input.", flag="--input")
-    from omnigraph.graph import embed_files
+    from omnigraph import embed_files
     from omnigraph.pipeline.embed.spec import EmbedSpec, SeedManifest
 
     if seed is not None:
