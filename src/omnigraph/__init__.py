@@ -6,7 +6,8 @@
     graph.load("artists.jsonl", mode="append")
     graph.snapshot().table("Artist").to_arrow()
 
-Names are imported on first use, so that `import omnigraph` costs next to nothing.
+Names are imported on first use, so that `import omnigraph` costs next to nothing. What is not named here, and in
+`omnigraph.errors` and `omnigraph.spark`, is private and may move between any two versions.
 """
 
 from importlib import import_module
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from omnigraph.changes.feed import ChangeBlock, Feed, FeedPage
     from omnigraph.changes.paging import ChangePage, PageLimits
     from omnigraph.changes.verbs import Changes
+    from omnigraph.connectors.spark.frames import GraphFrames
+    from omnigraph.connectors.spark.views import RegisteredViews
     from omnigraph.engine.choice import EngineChoice
     from omnigraph.evolution.plan import SchemaPlan
     from omnigraph.evolution.run import AppliedSchema
@@ -56,6 +59,7 @@ if TYPE_CHECKING:
     from omnigraph.manifest.snapshot import TablePin
     from omnigraph.manifest.stamp import INTERNAL_SCHEMA_VERSION
     from omnigraph.pipeline.embed.result import EmbedResult
+    from omnigraph.pipeline.embed.spec import EmbedSpec
     from omnigraph.pipeline.export.baseline import BaselineResult
     from omnigraph.pipeline.export.run import ExportResult
     from omnigraph.pipeline.load.run import LoadResult
@@ -89,6 +93,8 @@ _NAMES_BY_HOME = {
     "omnigraph.changes.paging": ("ChangePage", "PageLimits"),
     "omnigraph.changes.verbs": ("Changes",),
     "omnigraph.providers.config": ("EmbedConfig",),
+    "omnigraph.connectors.spark.frames": ("GraphFrames",),
+    "omnigraph.connectors.spark.views": ("RegisteredViews",),
     "omnigraph.engine.choice": ("EngineChoice",),
     "omnigraph.evolution.plan": ("SchemaPlan",),
     "omnigraph.evolution.run": ("AppliedSchema",),
@@ -104,6 +110,7 @@ _NAMES_BY_HOME = {
     "omnigraph.manifest.snapshot": ("TablePin",),
     "omnigraph.manifest.stamp": ("INTERNAL_SCHEMA_VERSION",),
     "omnigraph.pipeline.embed.result": ("EmbedResult",),
+    "omnigraph.pipeline.embed.spec": ("EmbedSpec",),
     "omnigraph.pipeline.export.baseline": ("BaselineResult",),
     "omnigraph.pipeline.export.run": ("ExportResult",),
     "omnigraph.pipeline.load.run": ("LoadResult",),
@@ -137,6 +144,7 @@ __all__ = [
     "Diff",
     "EmbedConfig",
     "EmbedResult",
+    "EmbedSpec",
     "EngineChoice",
     "EngineChosen",
     "EntityChange",
@@ -146,6 +154,7 @@ __all__ = [
     "Feed",
     "FeedPage",
     "Graph",
+    "GraphFrames",
     "HealthReport",
     "LintReport",
     "LoadResult",
@@ -159,6 +168,7 @@ __all__ = [
     "Problem",
     "Published",
     "RecoveryRecord",
+    "RegisteredViews",
     "RepairReport",
     "SchemaPlan",
     "Snapshot",
