@@ -36,11 +36,13 @@ def row_id_metadata(row_ids: pa.Array) -> Any:
     """Spell the row ids of one file for Lance, in their order."""
     from lance.fragment import RowIdMeta, RowIdSequence
 
-    sequences = [RowIdSequence(run.to_pylist()).to_inline_metadata() for run in _runs(row_ids)]
+    # Lance's own description of these classes leaves out that they can be taken apart.
+    sequences: list[Any] = [RowIdSequence(run.to_pylist()).to_inline_metadata() for run in _runs(row_ids)]
+    form: Any = RowIdMeta
     if len(sequences) == 1:
         return sequences[0]
     # A message of protobuf that consists of a repeated field: those of its parts in a row are the message of the whole.
-    return RowIdMeta.from_dict({"Inline": [byte for part in sequences for byte in part.asdict()["Inline"]]})
+    return form.from_dict({"Inline": [byte for part in sequences for byte in part.asdict()["Inline"]]})
 
 
 def _runs(row_ids: pa.Array) -> Iterator[pa.Array]:
