@@ -16,13 +16,13 @@ from omnigraph.engine.interface import Engine
 from omnigraph.engine.local import LocalEngine
 from omnigraph.engine.opening import decide, open_engine
 from omnigraph.errors import Io
+from omnigraph.pipeline.embed.choosing import RecordFilter
 from omnigraph.pipeline.embed.chunks import CHUNK_BYTES, embed_chunk, numbered_lines
 from omnigraph.pipeline.embed.destination import Destination
 from omnigraph.pipeline.embed.file_workers import rewrite_on_workers
 from omnigraph.pipeline.embed.records import EmbedJob, EmbedRecord
 from omnigraph.pipeline.embed.request import EmbedFilesRequest
 from omnigraph.pipeline.embed.result import EmbedResult
-from omnigraph.pipeline.embed.selection import Selection
 from omnigraph.pipeline.embed.workers import EMBEDDING
 from omnigraph.pipeline.load.lines import Chunk, read_chunks
 from omnigraph.pipeline.load.sources import (
@@ -51,7 +51,7 @@ def run_embed_files(request: EmbedFilesRequest, *, events: Events) -> EmbedResul
     """Embed the records of a file, or of all files of a directory, and write them to `output` when all is done."""
     input_path, output, spec, choice = Path(request.input), Path(request.output), request.spec, request.engine
     mode = request.mode
-    job = EmbedJob(spec=spec, selection=Selection.of(spec, types=request.types, select=request.select), mode=mode)
+    job = EmbedJob(spec=spec, selection=RecordFilter.of(spec, types=request.types, select=request.select), mode=mode)
     for warning in spec.warnings:
         events(Warned(message=warning))
     given_path(request.output, flag="--output")
