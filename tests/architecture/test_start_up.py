@@ -24,6 +24,8 @@ DEFERRED = {"numpy"}
 """Imported by Lance, but loaded only when it is used."""
 
 OPENING = {
+    "omnigraph._graph_data",
+    "omnigraph._graph_upkeep",
     "omnigraph.base",
     "omnigraph.catalog",
     "omnigraph.cli",
