@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from omnigraph.base.clock import iso_from_us
-from omnigraph.cli.output import Column, Grid, Text
+from omnigraph.cli.output import Grid, Text, TextColumn
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
     from omnigraph.documents.recovery import Recoveries
@@ -49,7 +49,7 @@ def recoveries_text(history: "Recoveries") -> Text:
     titles = ("operation", "kind", "branch", "outcome", "at (UTC)")
     return [
         Grid(
-            columns=tuple(Column(title=title, is_whole=title in {"operation", "at (UTC)"}) for title in titles),
+            columns=tuple(TextColumn(title=title, is_whole=title in {"operation", "at (UTC)"}) for title in titles),
             rows=tuple(rows),
         )
     ]

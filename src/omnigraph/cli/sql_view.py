@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.base.units import counted
-from omnigraph.cli.output import Column, Grid, Text
+from omnigraph.cli.output import Grid, Text, TextColumn
 from omnigraph.documents.rows import plain_value
 
 if TYPE_CHECKING:
@@ -24,7 +24,9 @@ def answer_text(answer: "SqlAnswer") -> Text:
         return ["done"]
     places = range(rows.num_columns)
     columns = tuple(
-        Column(title=rows.schema.field(place).name, justify="right" if _is_number(rows.schema.field(place)) else "left")
+        TextColumn(
+            title=rows.schema.field(place).name, justify="right" if _is_number(rows.schema.field(place)) else "left"
+        )
         for place in places
     )
     cells = [[_cell(value) for value in rows.column(place).to_pylist()] for place in places]

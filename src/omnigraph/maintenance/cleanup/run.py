@@ -15,7 +15,7 @@ from omnigraph.graphs.holding import CLEANUP_OPERATION
 from omnigraph.maintenance.admission import refuse_pending_on, require_settled, sole_maintainer
 from omnigraph.maintenance.cleanup.one_table import Part, TableCleaning
 from omnigraph.maintenance.cleanup.orphans import Orphans, Reclaiming, find_orphans
-from omnigraph.maintenance.cleanup.plan import Choosing, CleanupTarget, TablePlan, cleanup_targets, dropped_tables
+from omnigraph.maintenance.cleanup.plan import Choosing, CleanupTarget, RemovalPlan, cleanup_targets, dropped_tables
 from omnigraph.maintenance.cleanup.policy import CleanupPolicy
 from omnigraph.maintenance.cleanup.protections import Protections, gather_protections
 from omnigraph.maintenance.cleanup.published import BranchPast, commits_lost, published_versions
@@ -252,7 +252,7 @@ class _Run:
         )
         protections = self._fresh_protections()
 
-        def select(target: CleanupTarget) -> TablePlan | None:
+        def select(target: CleanupTarget) -> RemovalPlan | None:
             stored = self._stored.get(target.address)
             if stored is None:
                 stored = stored_versions(self._context.store.objects, target.address)
