@@ -23,7 +23,7 @@ from omnigraph.writes.delta import TableDelta, delta_rows, prepare_tables
 from omnigraph.writes.equality import without_unchanged
 from omnigraph.writes.protocol import PreparedWrite, WriteIdentity
 from omnigraph.writes.sidecar import SidecarKind
-from omnigraph.writes.working import Selection, WorkingTables
+from omnigraph.writes.working import EntityFilter, WorkingTables
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class Update:
     """Change entities: `change` turns their stored images into new ones of the same ids."""
 
     entity: EntityType
-    selection: Selection
+    selection: EntityFilter
     change: Callable[[pa.Table], pa.Table]
 
 
@@ -53,7 +53,7 @@ class Delete:
     """Remove entities; the edges of removed nodes go with them."""
 
     entity: EntityType
-    selection: Selection
+    selection: EntityFilter
 
 
 Statement = Upsert | Update | Delete

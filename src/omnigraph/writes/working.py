@@ -27,7 +27,7 @@ from omnigraph.writes.vectors import keep_vectors_of, vector_columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class EntityFilter:
     """Which entities a statement means: by id, or by comparisons that must all hold."""
 
     ids: tuple[str, ...] | None = None
@@ -73,7 +73,7 @@ class WorkingTable:
         self._matched = pa.concat_tables([self._matched, stored, returning])
         self._upserts = pa.concat_tables([rows_without(self._upserts, new_ids), rows])
 
-    def update(self, selection: Selection, change: Callable[[pa.Table], pa.Table]) -> int:
+    def update(self, selection: EntityFilter, change: Callable[[pa.Table], pa.Table]) -> int:
         """Let `change` turn the selected entities into new images of the same ids; return how many there are."""
         stored = rows_without(self._stored(selection, None), self._touched_ids())
         pending = self._selected(selection)
@@ -86,7 +86,7 @@ class WorkingTable:
             self._upserts = pa.concat_tables([kept, changed])
         return int(images.num_rows)
 
-    def remove(self, selection: Selection) -> pa.Array:
+    def remove(self, selection: EntityFilter) -> pa.Array:
         """Remove the selected entities; return their ids."""
         return self._remove_stored_and_pending(
             self._stored(selection, reference_columns(self._entity)),
@@ -110,14 +110,14 @@ class WorkingTable:
             self._matched = rows_without(self._matched, pending)
         return pa.concat_arrays([untouched["id"].combine_chunks(), pending])
 
-    def _stored(self, selection: Selection, columns: list[str] | None) -> pa.Table:
+    def _stored(self, selection: EntityFilter, columns: list[str] | None) -> pa.Table:
         if selection.ids is not None:
             names = columns or self._table.schema.names
             return self._table.lookup("id", pa.array(selection.ids, pa.string()), names)
         found = self._table.scan(columns, where=all_of(selection.where), with_row_ids=True, with_row_addresses=True)
         return self._budget.read_all(found)
 
-    def _selected(self, selection: Selection) -> pa.Table:
+    def _selected(self, selection: EntityFilter) -> pa.Table:
         if selection.ids is not None:
             return rows_among(self._upserts, pa.array(selection.ids, pa.string()))
         return self._upserts.filter(comparisons_hold(self._upserts, selection.where))

@@ -4,7 +4,8 @@ from typing import Unpack
 
 import click
 
-from omnigraph.cli import documents, texts
+from omnigraph import documents
+from omnigraph.cli import texts
 from omnigraph.cli.command import command
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.params import branch_option, json_option, message_option

@@ -14,6 +14,7 @@ from omnigraph.manifest.commits import Commit, check_actor, check_message, check
 from omnigraph.query.check import check_query
 from omnigraph.query.choosing import ChosenQuery, choose_query
 from omnigraph.query.mutate.lowering import lower
+from omnigraph.query.mutate.request import MutateRequest
 from omnigraph.query.mutate.values import RunValues
 from omnigraph.query.parameters import bind_parameters
 from omnigraph.query.typed import CheckedMutation
@@ -40,25 +41,11 @@ class MutationResult(Shown):
         return Effect.of(self.commit)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MutationRequest:
-    """A mutation as somebody asks for it."""
-
-    text: str
-    source: str
-    name: str | None
-    params: Mapping[str, object]
-    branch: str
-    if_commit: str | None
-    actor_id: str | None
-    message: str | None
-
-
-def run_mutation(context: GraphContext, request: MutationRequest, events: Events) -> MutationResult:
+def run_mutation(context: GraphContext, request: MutateRequest, events: Events) -> MutationResult:
     """Carry out a mutation as one commit, or raise and change nothing."""
-    actor_id = check_actor(request.actor_id)
+    actor_id = check_actor(request.actor)
     check_message(request.message)
-    chosen = choose_query(request.text, name=request.name, verb="mutate", source=request.source)
+    chosen = choose_query(request.query, name=request.name, verb="mutate", source=request.query_source)
     capture = capture_branch(context, request.branch)
     query = _checked(chosen, capture)
     values = RunValues(parameters=bind_parameters(query, _as_json(request.params)), now_ms=clock.now_ms())

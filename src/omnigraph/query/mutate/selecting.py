@@ -17,23 +17,23 @@ from omnigraph.query.mutate.values import RunValues
 from omnigraph.query.typed import FROM, ID, TO, ConstantValue, Predicate
 from omnigraph.records.values import INTEGER_BOUNDS
 from omnigraph.storage.filters import Comparison, Operator
-from omnigraph.writes.working import Selection
+from omnigraph.writes.working import EntityFilter
 
-NOTHING = Selection(ids=())
+NOTHING = EntityFilter(ids=())
 _COLUMN_BY_END = {FROM: "src", TO: "dst"}
 _MOMENTS = frozenset({Scalar.DATE, Scalar.DATETIME})
 
 
-def selection_of(entity: EntityType, predicate: Predicate, values: RunValues) -> Selection:
+def selection_of(entity: EntityType, predicate: Predicate, values: RunValues) -> EntityFilter:
     """Return what a predicate selects; null never matches, and nothing matches null."""
     value = values.of(predicate.value)
     if value is None or isinstance(value, tuple):
         return NOTHING
     if predicate.property == ID and predicate.operator == "=":
-        return Selection(ids=(str(value),))
+        return EntityFilter(ids=(str(value),))
     column = _COLUMN_BY_END.get(predicate.property, predicate.property) if entity.kind == "edge" else predicate.property
     comparison = comparison_between(column, predicate.type, predicate.operator, value)
-    return NOTHING if comparison is None else Selection(where=(comparison,))
+    return NOTHING if comparison is None else EntityFilter(where=(comparison,))
 
 
 def comparison_between(
