@@ -113,7 +113,6 @@ __all__ = [
     "load_document",
     "merge_document",
     "mutation_document",
-    "mutation_document",
     "one_commit_document",
     "optimize_document",
     "optimize_runs_document",
