@@ -87,6 +87,7 @@ CAPABILITIES = (
         accepts=frozenset({AddressFlag.STORE}),
     ),
     Capability(words="load", command_class=CommandClass.ANY, accepts=_WRITE, is_bulk=True),
+    Capability(words="query", command_class=CommandClass.ANY, accepts=_READ, alias="read"),
     Capability(words="export", command_class=CommandClass.ANY, accepts=_READ, is_bulk=True),
     Capability(words="snapshot", command_class=CommandClass.ANY, accepts=_READ),
     Capability(

@@ -28,7 +28,7 @@ from omnigraph.query.access import (
 from omnigraph.query.run.arrays import distinct_sorted, indices_of, numbers_of
 
 if TYPE_CHECKING:
-    from omnigraph.reads.snapshot import Snapshot
+    from omnigraph.graphs.snapshot import Snapshot
 
 _WORDS_MAX = 65_536
 
@@ -141,6 +141,7 @@ class _PlainEntities:
     def select(self, tests: Sequence[PropertyTest]) -> Ordinals | None:
         """Leave it to the columns."""
         del tests
+        return None
 
     @cached_property
     def _ids(self) -> pa.Array:
@@ -253,5 +254,3 @@ def _gathered(offsets: NDArray[np.int64], sources: Ordinals) -> tuple[Positions,
 
 def _empty(column: pa.ChunkedArray) -> pa.Array:
     return pa.array([], column.type)
-
-

@@ -27,9 +27,7 @@ def clauses_of(pattern: Pattern) -> Clauses:
         Clause(says=traversal, variables=frozenset(filter(None, _variables_of(traversal))))
         for traversal in pattern.traversals
     )
-    conditions = (
-        Clause(says=condition, variables=read_by_condition(condition)) for condition in pattern.conditions
-    )
+    conditions = (Clause(says=condition, variables=read_by_condition(condition)) for condition in pattern.conditions)
     negations = (Clause(says=negated, variables=free_variables(negated)) for negated in pattern.negations)
     return (*traversals, *conditions, *negations)
 

@@ -129,9 +129,7 @@ class _Planning:
             pending.remove(clause)
             # What the step itself leaves; the conditions on its target are the next step.
             share = fan_out(chosen.traversal, chosen.source, self._nodes, self._counts)
-            return Expand(
-                traversal=chosen.traversal, source=chosen.source, target=chosen.target, estimate=rows * share
-            )
+            return Expand(traversal=chosen.traversal, source=chosen.source, target=chosen.target, estimate=rows * share)
         variable = self._smallest(missing, pending)
         conditions = conditions_on(variable, pending)
         for clause in conditions:

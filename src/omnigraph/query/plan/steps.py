@@ -7,7 +7,18 @@ from typing import TypeAlias
 
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import NodeType
-from omnigraph.query.typed import CheckedRead, Condition, Constant, Now, Parameter, TextMatch, Traversal
+from omnigraph.query.typed import (
+    CheckedRead,
+    Condition,
+    Constant,
+    Fusion,
+    Now,
+    Parameter,
+    TextMatch,
+    TextScore,
+    Traversal,
+    VectorDistance,
+)
 
 AnyCondition: TypeAlias = Condition | TextMatch
 
@@ -91,3 +102,8 @@ class Plan:
     steps: tuple[Step, ...]
     named: tuple[str, ...]
     """The variables that break ties, in the order in which they do."""
+
+    @property
+    def has_ranking(self) -> bool:
+        """Whether the order leaves out rows that have no place in it."""
+        return any(isinstance(key.expression, TextScore | VectorDistance | Fusion) for key in self.read.order)

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from omnigraph.query.access import Numbers, Ordinals, Truths
+from omnigraph.query.access import Numbers, Truths
 
 _WIDTHS: dict[Any, type[np.generic]] = {
     pa.int32(): np.int32,
@@ -67,7 +67,7 @@ def indices_of(ordinals: NDArray[Any]) -> pa.Array:
 
 def distinct_sorted(values: NDArray[Any]) -> NDArray[Any]:
     """Return each value once, ascending; several times faster than numpy's own."""
-    if len(values) < 2:  # noqa: PLR2004 — nothing to compare
+    if len(values) < 2:
         return values
     ordered = np.sort(values)
     is_first = np.empty(len(ordered), np.bool_)
@@ -76,7 +76,7 @@ def distinct_sorted(values: NDArray[Any]) -> NDArray[Any]:
     return ordered[is_first]
 
 
-def is_among(values: Ordinals, ascending: Ordinals) -> Truths:
+def is_among(values: NDArray[Any], ascending: NDArray[Any]) -> Truths:
     """Return which values occur in an ascending array."""
     if not len(ascending):
         return np.zeros(len(values), np.bool_)

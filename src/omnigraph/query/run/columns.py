@@ -56,6 +56,8 @@ def _property(run: Run, rows: Rows, read: PropertyRead) -> pa.Array:
     ordinals = rows.columns[read.variable]
     if not isinstance(ordinals, int):
         return column.take(ordinals)
+    if not rows.count:
+        return pa.array([], cached_type(read.type))
     if rows.count == 1:
         return pa.array([column.one(ordinals)], cached_type(read.type))
     one = column.take(np.array([ordinals], np.int32))

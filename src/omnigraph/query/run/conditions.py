@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -53,7 +53,7 @@ def rows_passing(run: Run, rows: Rows, condition: AnyCondition) -> Truths | bool
         if rows.count > entities.size:
             # More rows than entities: each is asked once.
             every = Rows(entities.size, {variable: np.arange(entities.size, dtype=np.int32)})
-            return cast("Truths", _passing(run, every, condition)[column])
+            return _passing(run, every, condition)[column]
     if not variables:
         return bool(_passing(run, Rows(1, {}), condition)[0])
     return _passing(run, rows, condition)

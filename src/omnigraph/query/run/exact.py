@@ -71,7 +71,7 @@ def _whole_with_floats(whole: NDArray[Any], comparison: str, floats: NDArray[np.
     bounds = np.iinfo(whole.dtype)
     below = np.floor(floats)
     # The float of the largest integer may be one above it, which an integer cannot be.
-    is_above = below >= float(bounds.max) + (1 if bounds.bits < 64 else 0)  # noqa: PLR2004 — the width
+    is_above = below >= float(bounds.max) + (1 if bounds.bits < 64 else 0)
     is_under = below < float(bounds.min)
     fits = ~(is_above | is_under)
     nearest = np.where(fits, below, 0).astype(whole.dtype)

@@ -22,8 +22,7 @@ from omnigraph.query.typed import Condition, Parameter, PropertyRead, Travel
 def execute(run: Run, plan: Plan, schema: pa.Schema) -> pa.Table:
     """Answer a read; `schema` is that of its result."""
     read = plan.read
-    limit = read.limit
-    rows_max = limit if not isinstance(limit, Parameter) else int(str(run.parameters[limit.name]))
+    rows_max = _rows_max(run, plan)
     rows = run_steps(run, plan.steps, Rows(1, {}))
     if read.is_aggregate:
         columns = group_rows(run, rows, read)
@@ -35,6 +34,15 @@ def execute(run: Run, plan: Plan, schema: pa.Schema) -> pa.Table:
         rows = _in_order(run, rows, plan, rows_max)
         columns = [column_of(run, rows, column.expression) for column in read.columns]
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _rows_max(run: Run, plan: Plan) -> int | None:
+    limit = plan.read.limit
+    if not isinstance(limit, Parameter):
+        return limit
+    given = run.parameters[limit.name]
+    assert isinstance(given, int)
+    return given
 
 
 def _in_order(run: Run, rows: Rows, plan: Plan, limit: int | None) -> Rows:
@@ -100,9 +108,7 @@ def _selected(run: Run, entity: NodeType, variable: str, conditions: tuple[AnyCo
     return every[mask[every]]
 
 
-def _tests(
-    run: Run, conditions: tuple[AnyCondition, ...]
-) -> tuple[list[PropertyTest], list[AnyCondition]]:
+def _tests(run: Run, conditions: tuple[AnyCondition, ...]) -> tuple[list[PropertyTest], list[AnyCondition]]:
     """Split conditions into those that an access may answer itself, and others."""
     tests: list[PropertyTest] = []
     others: list[AnyCondition] = []
@@ -119,9 +125,7 @@ def _tests(
         else:
             assert isinstance(condition, Condition)
             assert isinstance(condition.left, PropertyRead)
-            tests.append(
-                PropertyTest(property=condition.left.property, operator=condition.operator, value=value)
-            )
+            tests.append(PropertyTest(property=condition.left.property, operator=condition.operator, value=value))
     return tests, others
 
 
@@ -192,6 +196,8 @@ def _degrees(run: Run, steps: tuple[Step, ...], columns: dict[str, Any]) -> Any:
     step = steps[0]
     traversal = step.traversal
     if traversal.travel is Travel.BOTH or traversal.hops_max > 1:
+        return None
+    if isinstance(columns[step.source], int):
         return None
     travel = traversal.travel
     if step.source != traversal.left:

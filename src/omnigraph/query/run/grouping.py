@@ -4,6 +4,7 @@ A group is a number. Where keys are codes, small numbers or nodes, they are put 
 sorting is for the rest.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,7 @@ def group_rows(run: Run, rows: Rows, read: CheckedRead) -> list[pa.Array]:
     return found
 
 
-def _groups(run: Run, rows: Rows, keys: list[Expression]) -> Groups:
+def _groups(run: Run, rows: Rows, keys: Sequence[Expression]) -> Groups:
     if not keys:
         return Groups(count=1, of_row=np.zeros(rows.count, np.int64), example=np.zeros(0, np.intp))
     number, size = _numbered(run, rows, keys[0])
@@ -66,7 +67,7 @@ def _groups(run: Run, rows: Rows, keys: list[Expression]) -> Groups:
 
 
 def _compact(number: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], int]:
-    """Number what occurs from 0 without gaps."""
+    """Give what occurs the numbers from 0 without gaps."""
     if not len(number):
         return number, 0
     if size <= max(_COUNTED_MAX, 4 * len(number)):
@@ -191,7 +192,7 @@ def _sum_or_mean(rows: Rows, numbers: Numbers, groups: Groups, *, is_mean: bool)
     addends = (values if valid is None else values[valid]).astype(np.float64)
     if rows.weights is not None:
         addends = addends * (rows.weights if valid is None else rows.weights[valid])
-    sums = np.bincount(of_row, weights=addends, minlength=groups.count)
+    sums: NDArray[np.float64] = np.bincount(of_row, weights=addends, minlength=groups.count)
     is_there = counts > 0
     if is_mean:
         sums = sums / np.maximum(counts, 1)

@@ -97,7 +97,8 @@ def _first(keys: list[SortKey], ties: list[Any], count: int, limit: int | None) 
             arrays.append(key.values[places])
     arrays += [entities.id_ranks(ordinals[places]) for entities, ordinals in ties]
     if arrays:
-        places = places[np.lexsort(arrays[::-1])]
+        order: NDArray[np.intp] = np.lexsort(arrays[::-1])
+        places = places[order]
     return places if limit is None else places[:limit]
 
 
@@ -191,5 +192,3 @@ def _ranked(
         for each in before
     ]
     return rows.at(kept), [*keyed, *(SortKey(values[kept], None, nulls_first=True) for values in keys)]
-
-

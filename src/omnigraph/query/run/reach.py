@@ -8,7 +8,6 @@ from the left variable as it was written: a search that starts at the right one 
 
 from collections.abc import Callable
 
-
 import numpy as np
 from numpy.typing import NDArray
 

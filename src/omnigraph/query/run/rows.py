@@ -24,9 +24,7 @@ class Rows:
 
     __slots__ = ("columns", "count", "weights")
 
-    def __init__(
-        self, count: int, columns: "dict[str, Values]", weights: "NDArray[np.int64] | None" = None
-    ) -> None:
+    def __init__(self, count: int, columns: "dict[str, Values]", weights: "NDArray[np.int64] | None" = None) -> None:
         self.count = count
         self.columns = columns
         self.weights = weights
@@ -45,9 +43,7 @@ class Rows:
 
     def at(self, places: "NDArray[np.intp]") -> "Rows":
         """Return the rows at these places, in this order."""
-        columns = {
-            name: column if isinstance(column, int) else column[places] for name, column in self.columns.items()
-        }
+        columns = {name: column if isinstance(column, int) else column[places] for name, column in self.columns.items()}
         return Rows(len(places), columns, None if self.weights is None else self.weights[places])
 
     def with_columns(self, **added: Values) -> "Rows":

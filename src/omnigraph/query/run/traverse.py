@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from omnigraph.query.access import Direction, EdgeAccess, Ordinals, Positions, Truths
+from omnigraph.query.access import Direction, EdgeAccess, Ordinals, Positions
 from omnigraph.query.plan.steps import Close, Expand
 from omnigraph.query.run.arrays import distinct_sorted, is_among
 from omnigraph.query.run.bindings import Run
 from omnigraph.query.run.reach import Search, reach_many, reach_one
-from omnigraph.query.run.rows import Rows
+from omnigraph.query.run.rows import Rows, Values
 from omnigraph.query.typed import Travel, Traversal
 
 _TURNED = {Travel.OUT: Travel.IN, Travel.IN: Travel.OUT, Travel.BOTH: Travel.BOTH}
@@ -95,7 +95,7 @@ def _spread_one(rows: Rows, target: str, targets: Ordinals) -> Rows:
     """Let every row meet the same targets."""
     count, found = rows.count, len(targets)
     if count == 1 and rows.weights is None:
-        columns = {
+        columns: dict[str, Values] = {
             name: column if isinstance(column, int) else int(column[0]) for name, column in rows.columns.items()
         }
         columns[target] = targets
@@ -170,11 +170,12 @@ def _edges_of(edges: EdgeAccess, sources: Ordinals, travel: Travel) -> tuple[Pos
         return edges.expand_edges(sources, DIRECTION[travel])
     out, back = edges.expand_edges(sources, Direction.OUT), edges.expand_edges(sources, Direction.IN)
     # A self-loop is among both.
-    is_new: Truths = back[1] != sources[back[0]]
-    positions, targets, found = (
-        np.concatenate((ahead, behind[is_new])) for ahead, behind in zip(out, back, strict=True)
+    is_new = back[1] != sources[back[0]]
+    return (
+        np.concatenate((out[0], back[0][is_new])),
+        np.concatenate((out[1], back[1][is_new])),
+        np.concatenate((out[2], back[2][is_new])),
     )
-    return positions, targets, found
 
 
 def _close_by_reach(run: Run, rows: Rows, traversal: Traversal) -> Rows:
