@@ -192,7 +192,7 @@ def _sum_or_mean(rows: Rows, numbers: Numbers, groups: Groups, *, is_mean: bool)
     addends = (values if valid is None else values[valid]).astype(np.float64)
     if rows.weights is not None:
         addends = addends * (rows.weights if valid is None else rows.weights[valid])
-    sums: NDArray[np.float64] = np.bincount(of_row, weights=addends, minlength=groups.count)
+    sums: NDArray[Any] = np.bincount(of_row, weights=addends, minlength=groups.count)
     is_there = counts > 0
     if is_mean:
         sums = sums / np.maximum(counts, 1)

@@ -84,7 +84,7 @@ def _ties(run: Run, rows: Rows, plan: Plan) -> list[Any]:
 
 def _first(keys: list[SortKey], ties: list[Any], count: int, limit: int | None) -> NDArray[np.intp]:
     """Return the places of the first rows, in order."""
-    places: NDArray[np.intp] = np.arange(count)
+    places: NDArray[Any] = np.arange(count)
     if limit is not None and limit < count and count >= _NARROWED_MIN and keys:
         places = _narrowed(keys[0], limit)
     arrays: list[NDArray[Any]] = []
