@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, Unpack, cast
 
 import click
 
-from omnigraph import errors
+from omnigraph import documents, errors
 from omnigraph.cli.command import command
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.opening import open_to_read
 from omnigraph.cli.output import writing_to_stdout
 from omnigraph.cli.params import json_option
 from omnigraph.cli.query_input import QueryFlags, query_options, read_query
-from omnigraph.cli.query_view import FORMATS, Answer, answer_document, answer_lines
+from omnigraph.cli.query_view import FORMATS, TableStyle, answer_lines
 
 if TYPE_CHECKING:
     from omnigraph.cli.query_view import Format
@@ -58,18 +58,13 @@ def query(
     result = graph.query(
         asked.text, asked.name, params=asked.params, snapshot=snapshot or branch, query_source=asked.source
     )
-    defaults = invocation.config.defaults
-    answer = Answer(
-        result=result,
-        branch=branch,
-        snapshot=snapshot,
-        width_max=defaults.table_max_column_width,
-        is_wrapped=defaults.table_cell_layout == "wrap",
-    )
+    answer = documents.Answer(result=result, branch=branch, snapshot=snapshot)
     if invocation.wants_json:
-        invocation.output.show(answer, document=answer_document, text=lambda _: ())
+        invocation.output.show(answer, document=documents.query_document, text=lambda _: ())
         return
-    lines = answer_lines(answer, cast("Format", form or defaults.output))
+    defaults = invocation.config.defaults
+    style = TableStyle(width_max=defaults.table_max_column_width, is_wrapped=defaults.table_cell_layout == "wrap")
+    lines = answer_lines(answer, cast("Format", form or defaults.output), style)
     with writing_to_stdout():
         sys.stdout.writelines(f"{line}\n" for line in lines)
     invocation.output.has_result = True
