@@ -32,6 +32,7 @@ LINES = {
     "verify": (),
     "recover": (),
     "embed": (),
+    "query": ("-e", "match { $a: Artist } return { $a.name }"),
     "lint": ("--query", "art.gq"),
 }
 

@@ -596,11 +596,11 @@ query all() { match { $s: Sailor } return { $s.name } }
 
 
 def test_one_query_of_a_text_is_chosen_by_its_name(scanned: Graph) -> None:
-    assert scanned.mutate(SEVERAL, name="add", n="Fi").query_name == "add"
-    assert scanned.mutate(SEVERAL, name="add", params={"n": "Gil"}).affected_nodes == 1
+    assert scanned.mutate(SEVERAL, "add", n="Fi").query_name == "add"
+    assert scanned.mutate(SEVERAL, "add", params={"n": "Gil"}).affected_nodes == 1
     none_chosen = refusal(scanned, lambda: scanned.mutate(SEVERAL, n="x"))
-    unknown = refusal(scanned, lambda: scanned.mutate(SEVERAL, name="ad", n="x"))
-    read = refusal(scanned, lambda: scanned.mutate(SEVERAL, name="all"))
+    unknown = refusal(scanned, lambda: scanned.mutate(SEVERAL, "ad", n="x"))
+    read = refusal(scanned, lambda: scanned.mutate(SEVERAL, "all"))
 
     assert isinstance(none_chosen, QuerySelection)
     assert (none_chosen.exit_code, none_chosen.details["names"]) == (2, ["add", "all"])
@@ -612,11 +612,11 @@ def test_one_query_of_a_text_is_chosen_by_its_name(scanned: Graph) -> None:
 
 def test_parameters_are_checked_before_anything_is_read(scanned: Graph) -> None:
     for values, word in (({}, "missing"), ({"n": 3}, "String"), ({"n": "x", "m": 1}, "`$m`")):
-        error = refusal(scanned, lambda values=values: scanned.mutate(SEVERAL, name="add", **values))
+        error = refusal(scanned, lambda values=values: scanned.mutate(SEVERAL, "add", **values))
         assert isinstance(error, ParamError)
         assert word in str(error)
     with pytest.raises(InvalidTarget):
-        scanned.mutate(SEVERAL, name="add", params={"n": "x"}, n="y")
+        scanned.mutate(SEVERAL, "add", params={"n": "x"}, n="y")
 
 
 def test_a_commit_says_who_made_it_and_why(scanned: Graph) -> None:

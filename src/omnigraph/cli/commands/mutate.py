@@ -46,7 +46,7 @@ def mutate(
     with follow_progress(invocation) as events:
         result = omnigraph.open(target.uri, events=events).mutate(
             query.text,
-            name=query.name,
+            query.name,
             params=query.params,
             branch=branch,
             if_commit=if_commit,
