@@ -17,6 +17,7 @@ from omnigraph.graphs.holding import pinned_versions
 from omnigraph.graphs.table import SnapshotTable
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
 from omnigraph.storage.locks import HeldVersions
+from omnigraph.storage.tables import Table
 
 if TYPE_CHECKING:
     from omnigraph.engine.local import Parameters
@@ -149,8 +150,13 @@ class Snapshot:
         """
         table_key = only_one(name, self._named(name), self._pinned.pins)
         pin = self._pinned.pins[table_key]
-        table = self._context.store.tables.open(pin.address, pin.version)
-        return SnapshotTable(self._context, table, pin, self.catalog.type_by_table_key[table_key], self._held)
+        entity = self.catalog.type_by_table_key[table_key]
+        return SnapshotTable(self._context, self.stored(table_key), pin, entity, self._held)
+
+    def stored(self, table_key: TableKey) -> Table:
+        """Open the pinned version of a type's table as storage has it, for what searches and plans over it."""
+        pin = self._pinned.pins[table_key]
+        return self._context.store.tables.open(pin.address, pin.version)
 
     def to_spark(
         self,
