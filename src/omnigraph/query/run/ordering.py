@@ -118,7 +118,8 @@ def _narrowed(key: SortKey, limit: int) -> NDArray[np.intp]:
         wanted = limit
     if wanted < len(there):
         present = values[there]
-        there = there[present <= np.partition(present, wanted - 1)[wanted - 1]]
+        may_be_first: Truths = present <= np.partition(present, wanted - 1)[wanted - 1]
+        there = there[may_be_first]
         if not key.nulls_first:
             return there
     return np.concatenate((missing, there))
