@@ -151,12 +151,7 @@ class Snapshot:
         table_key = only_one(name, self._named(name), self._pinned.pins)
         pin = self._pinned.pins[table_key]
         entity = self.catalog.type_by_table_key[table_key]
-        return SnapshotTable(self._context, self.stored(table_key), pin, entity, self._held)
-
-    def stored(self, table_key: TableKey) -> Table:
-        """Open the pinned version of a type's table as storage has it, for what searches and plans over it."""
-        pin = self._pinned.pins[table_key]
-        return self._context.store.tables.open(pin.address, pin.version)
+        return SnapshotTable(self._context, stored_table(self, table_key), pin, entity, self._held)
 
     def to_spark(
         self,
@@ -240,3 +235,9 @@ class Snapshot:
         today = self._context.manifest.load(self._pinned.branch).snapshot
         pins = (self._pinned.pin_of(today.pins[key].identity) for key in keys_named(name, today.pins))
         return tuple(pin.table_key for pin in pins if pin is not None)
+
+
+def stored_table(snapshot: Snapshot, table_key: TableKey) -> Table:
+    """Open the pinned version of a type's table as storage has it, for what searches it."""
+    pin = snapshot._pinned.pins[table_key]  # noqa: SLF001  # its own module
+    return snapshot._context.store.tables.open(pin.address, pin.version)  # noqa: SLF001  # the same

@@ -1,13 +1,14 @@
 """Searches of one snapshot, as the executor asks for them."""
 
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from omnigraph.catalog.model import NodeType
 from omnigraph.errors import QueryFailed
+from omnigraph.graphs.snapshot import Snapshot, stored_table
 from omnigraph.query.access import NodeAccess, Numbers, Ordinals, Truths
 from omnigraph.query.run.arrays import distinct_sorted, is_among
 from omnigraph.query.run.bindings import Run
@@ -16,9 +17,6 @@ from omnigraph.query.search.vectors import VectorField
 from omnigraph.query.search.words import judge_of
 from omnigraph.query.typed import Fusion, PropertyRead, Ranking, TextMatch, TextScore, VectorDistance
 from omnigraph.storage.searching import IndexedTable
-
-if TYPE_CHECKING:
-    from omnigraph.graphs.snapshot import Snapshot
 
 _NO_RANK = np.iinfo(np.int64).max
 
@@ -33,7 +31,7 @@ class RankedNodes(NamedTuple):
 class SnapshotSearch:
     """Answers about texts and vectors of one snapshot, for one run of a query."""
 
-    def __init__(self, snapshot: "Snapshot") -> None:
+    def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self._indexed: dict[str, IndexedTable] = {}
         self._scored: dict[tuple[str, str, str], Scored] = {}
@@ -191,7 +189,7 @@ class SnapshotSearch:
     def _table(self, field: PropertyRead) -> IndexedTable:
         key = field.entity.table_key
         if key not in self._indexed:
-            self._indexed[key] = IndexedTable(self._snapshot.stored(key))
+            self._indexed[key] = IndexedTable(stored_table(self._snapshot, key))
         return self._indexed[key]
 
 
