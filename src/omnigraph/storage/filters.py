@@ -6,13 +6,13 @@ from text can silently match nothing. Here every identifier is back-quoted and e
 
 from collections.abc import Iterable
 from datetime import UTC, date, datetime
-from typing import Literal, get_args
+from typing import Literal, TypeAlias, get_args
 
 import pyarrow as pa
 
 from omnigraph.base.values import dataclass
 
-FilterValue = str | int | float | bool | date | datetime | pa.Scalar | None
+FilterValue: TypeAlias = str | int | float | bool | date | datetime | pa.Scalar | None
 """Arrow's own scalars stand for days and times that Python cannot spell."""
 Operator = Literal["=", "!=", "<", "<=", ">", ">=", "in", "not in"]
 OPERATORS: tuple[Operator, ...] = get_args(Operator)
