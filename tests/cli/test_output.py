@@ -11,14 +11,14 @@ from omnigraph.cli import commit_view, documents, texts
 from omnigraph.cli.commit_view import ShownCommits
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.notices import Notices
-from omnigraph.cli.output import Column, ConsoleOutput, Grid, JsonOutput
+from omnigraph.cli.output import ConsoleOutput, Grid, JsonOutput, TextColumn
 from omnigraph.cli.progress import follow_progress
 from omnigraph.manifest.commits import Commit, CommitKind
 from omnigraph.pipeline.load.run import LoadResult, TableLoaded
 from omnigraph.writes.recovery.audit import RecoveryRecord
 
 GRID = Grid(
-    columns=(Column(title="table"), Column(title="rows", justify="right")),
+    columns=(TextColumn(title="table"), TextColumn(title="rows", justify="right")),
     rows=(("node:[b]Artist", "1,234"),),
     plain=("node:[b]Artist rows=1234",),
 )
@@ -180,7 +180,7 @@ def test_json_is_indented_in_order_and_not_escaped(capsys):
 
 def test_grids_have_titles_and_aligned_columns_when_stdout_is_no_terminal(capsys):
     rows = (("node:[b]Artist", "1,234", ""), ("edge:CreatedBy", "7", "review"))
-    columns = (Column(title="table"), Column(title="rows", justify="right"), Column(title="branch"))
+    columns = (TextColumn(title="table"), TextColumn(title="rows", justify="right"), TextColumn(title="branch"))
 
     ConsoleOutput(has_color=True).show(
         Grid(columns=columns, rows=rows), document=str, text=lambda grid: ["branch: main", grid]

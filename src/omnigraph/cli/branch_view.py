@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from omnigraph.base.clock import iso_from_us
-from omnigraph.cli.output import Column, Grid, Json, Text
+from omnigraph.cli.output import Grid, Json, Text, TextColumn
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
     from omnigraph.branches.listing import BranchSummary
@@ -44,12 +44,12 @@ def branches_text(branches: "list[BranchSummary]") -> Text:
     return [
         Grid(
             columns=(
-                Column(title="branch"),
-                Column(title="version", justify="right"),
-                Column(title="head", is_whole=True),
-                Column(title="from"),
-                Column(title="own tables", justify="right"),
-                Column(title="created (UTC)", is_whole=True),
+                TextColumn(title="branch"),
+                TextColumn(title="version", justify="right"),
+                TextColumn(title="head", is_whole=True),
+                TextColumn(title="from"),
+                TextColumn(title="own tables", justify="right"),
+                TextColumn(title="created (UTC)", is_whole=True),
             ),
             rows=rows,
         )

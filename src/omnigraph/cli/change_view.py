@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from omnigraph.cli.output import Column, Grid, Json, Text
+from omnigraph.cli.output import Grid, Json, Text, TextColumn
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
     from omnigraph.changes.diff import TableCounts
@@ -68,7 +68,12 @@ def changes_text(changes: "Iterable[EntityChange]") -> Text:
     rows = tuple((_MARKS[change.op], change.type.name, change.id, _difference(change)) for change in listed)
     return [
         Grid(
-            columns=(Column(title=""), Column(title="type"), Column(title="id", is_whole=True), Column(title="values")),
+            columns=(
+                TextColumn(title=""),
+                TextColumn(title="type"),
+                TextColumn(title="id", is_whole=True),
+                TextColumn(title="values"),
+            ),
             rows=rows,
             plain=tuple(f"{mark} {name} {id_} {values}".rstrip() for mark, name, id_, values in rows),
         )
@@ -83,10 +88,10 @@ def counts_text(counts: "Iterable[TableCounts]") -> Text:
     return [
         Grid(
             columns=(
-                Column(title="table", is_whole=True),
-                Column(title="inserted", justify="right"),
-                Column(title="updated", justify="right"),
-                Column(title="deleted", justify="right"),
+                TextColumn(title="table", is_whole=True),
+                TextColumn(title="inserted", justify="right"),
+                TextColumn(title="updated", justify="right"),
+                TextColumn(title="deleted", justify="right"),
             ),
             rows=tuple(
                 (table.table_key, f"{table.inserted:,}", f"{table.updated:,}", f"{table.deleted:,}") for table in listed

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from omnigraph.base.units import counted, spell_bytes
-from omnigraph.cli.output import Column, Grid, Json, Text
+from omnigraph.cli.output import Grid, Json, Text, TextColumn
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
     from omnigraph.maintenance.cleanup.report import CleanupReport, CleanupRow
@@ -31,7 +31,7 @@ def cleanup_text(report: "CleanupReport") -> Text:
     titles = ("table", "versions", "size", "files", "kept because")
     grid = Grid(
         columns=tuple(
-            Column(title=title, justify="right" if title in {"versions", "size", "files"} else "left")
+            TextColumn(title=title, justify="right" if title in {"versions", "size", "files"} else "left")
             for title in titles
         ),
         rows=cells,

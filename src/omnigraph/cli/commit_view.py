@@ -9,7 +9,7 @@ from omnigraph.base.clock import iso_from_us, timestamp_from_us
 from omnigraph.base.units import counted
 from omnigraph.base.values import dataclass
 from omnigraph.cli.documents import commit_document
-from omnigraph.cli.output import Column, Grid, Json, Text
+from omnigraph.cli.output import Grid, Json, Text, TextColumn
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
     from omnigraph.manifest.commits import Commit
@@ -43,13 +43,13 @@ def history_text(shown: ShownCommits) -> Text:
     """List a history, one commit per line."""
     branches = {commit.graph_branch for commit in shown.commits}
     columns = {
-        "commit": Column(title="commit", is_whole=True),
-        "version": Column(title="version", justify="right", is_whole=True),
-        "branch": Column(title="branch"),
-        "made": Column(title="made at (UTC)", is_whole=True),
-        "kind": Column(title="kind"),
-        "actor": Column(title="actor"),
-        "message": Column(title="message"),
+        "commit": TextColumn(title="commit", is_whole=True),
+        "version": TextColumn(title="version", justify="right", is_whole=True),
+        "branch": TextColumn(title="branch"),
+        "made": TextColumn(title="made at (UTC)", is_whole=True),
+        "kind": TextColumn(title="kind"),
+        "actor": TextColumn(title="actor"),
+        "message": TextColumn(title="message"),
     }
     rows = [_cells(commit, shown.recovery(commit)) for commit in shown.commits]
     kept = [name for name in columns if _tells_something(name, rows, branches)]

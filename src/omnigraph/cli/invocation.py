@@ -7,7 +7,7 @@ from omnigraph import errors
 from omnigraph.cli.capabilities import RunningCommand
 from omnigraph.cli.flags import GlobalFlags
 from omnigraph.cli.notices import Notices
-from omnigraph.cli.operator_config import OperatorConfig, read_operator_config
+from omnigraph.cli.operator_config import OperatorSettings, read_operator_config
 from omnigraph.cli.output import ConsoleOutput, JsonOutput, Output
 
 
@@ -40,7 +40,7 @@ class Invocation:
         return (known.capability.words if known is not None else self._first_word) in {"health", "verify"}
 
     @cached_property
-    def config(self) -> OperatorConfig:
+    def config(self) -> OperatorSettings:
         """The operator config, read on first use; its warnings are printed then."""
         config = read_operator_config(self.environ)
         for warning in config.warnings:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from omnigraph.base.units import counted
 from omnigraph.base.values import dataclass
-from omnigraph.cli.output import Column, Grid, Json, Text
+from omnigraph.cli.output import Grid, Json, Text, TextColumn
 
 if TYPE_CHECKING:  # what checks queries is imported when there is something to check
     from omnigraph.query.columns import ColumnKind
@@ -129,7 +129,11 @@ def _report_text(report: "LintReport") -> list[str | Grid]:
     if report.results:
         blocks.append(
             Grid(
-                columns=(Column(title="status"), Column(title="kind"), Column(title="query", is_whole=True)),
+                columns=(
+                    TextColumn(title="status"),
+                    TextColumn(title="kind"),
+                    TextColumn(title="query", is_whole=True),
+                ),
                 rows=tuple(
                     (_OK if result.error is None else _ERROR, result.kind, result.name) for result in report.results
                 ),

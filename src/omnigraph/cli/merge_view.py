@@ -4,7 +4,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.cli.documents import commit_document
-from omnigraph.cli.output import Column, Grid, Json, Text
+from omnigraph.cli.output import Grid, Json, Text, TextColumn
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
     from omnigraph.branches.merge.run import MergeResult
@@ -45,10 +45,10 @@ def merge_text(result: "MergeResult") -> Text:
     """Say what the merge was, what changed in the target, and whether the source is gone."""
     tables = Grid(
         columns=(
-            Column(title="table", is_whole=True),
-            Column(title="inserted", justify="right"),
-            Column(title="updated", justify="right"),
-            Column(title="deleted", justify="right"),
+            TextColumn(title="table", is_whole=True),
+            TextColumn(title="inserted", justify="right"),
+            TextColumn(title="updated", justify="right"),
+            TextColumn(title="deleted", justify="right"),
         ),
         rows=tuple(
             (table.table_key, f"{table.inserted:,}", f"{table.updated:,}", f"{table.deleted:,}")
@@ -79,10 +79,10 @@ def conflicts_text(error: "MergeConflicts") -> Text:
     conflicts: list[dict[str, Any]] = error.details["merge_conflicts"]
     grid = Grid(
         columns=(
-            Column(title="conflict"),
-            Column(title="table", is_whole=True),
-            Column(title="entity", is_whole=True),
-            Column(title="what"),
+            TextColumn(title="conflict"),
+            TextColumn(title="table", is_whole=True),
+            TextColumn(title="entity", is_whole=True),
+            TextColumn(title="what"),
         ),
         rows=tuple((found["kind"], found["table_key"], found["row_id"] or "", found["message"]) for found in conflicts),
     )

@@ -73,7 +73,7 @@ class SparkSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OperatorConfig:
+class OperatorSettings:
     """The whole file; `warnings` are about keys that were ignored."""
 
     path: Path
@@ -91,13 +91,13 @@ def operator_home(environ: Mapping[str, str]) -> Path:
     return expand_home(environ.get(HOME_VARIABLE) or "~/.omnigraph")
 
 
-def read_operator_config(environ: Mapping[str, str]) -> OperatorConfig:
+def read_operator_config(environ: Mapping[str, str]) -> OperatorSettings:
     """Read and check the file; a missing one is an empty configuration."""
     path = operator_home(environ) / "config.yaml"
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        return OperatorConfig(path=path)
+        return OperatorSettings(path=path)
     except (OSError, UnicodeDecodeError) as error:
         raise _broken(path, f"cannot be read: {error}") from error
     return _ConfigReader(path).config(_parse_yaml(path, text))
@@ -120,9 +120,9 @@ class _ConfigReader:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def config(self, parsed: object) -> OperatorConfig:
+    def config(self, parsed: object) -> OperatorSettings:
         root = self._mapping(parsed, "the file")
-        return OperatorConfig(
+        return OperatorSettings(
             path=self._path,
             actor=self._text(self._section(root, "operator"), "operator.actor"),
             servers=self._named_texts(root, "servers", "url"),

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from omnigraph.base.units import counted, spell_bytes
-from omnigraph.cli.output import Column, Grid, Json, Text
+from omnigraph.cli.output import Grid, Json, Text, TextColumn
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
     from omnigraph.maintenance.optimize.report import OptimizeResult, TableReport
@@ -33,13 +33,13 @@ def optimize_text(result: "OptimizeResult") -> Text:
     rows = tuple(_cells(table, is_preview=result.dry_run) for table in result.tables)
     grid = Grid(
         columns=(
-            Column(title="table", is_whole=True),
-            Column(title="fragments"),
-            Column(title="rows", justify="right"),
-            Column(title="rewritten", justify="right"),
-            Column(title="indexes"),
-            Column(title="coverage", justify="right"),
-            Column(title="pause", justify="right"),
+            TextColumn(title="table", is_whole=True),
+            TextColumn(title="fragments"),
+            TextColumn(title="rows", justify="right"),
+            TextColumn(title="rewritten", justify="right"),
+            TextColumn(title="indexes"),
+            TextColumn(title="coverage", justify="right"),
+            TextColumn(title="pause", justify="right"),
         ),
         rows=rows,
         plain=tuple(_plain(table, is_preview=result.dry_run) for table in result.tables),

@@ -22,7 +22,7 @@ ResultT = TypeVar("ResultT")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class TextColumn:
     """One column of a grid."""
 
     title: str
@@ -35,7 +35,7 @@ class Column:
 class Grid:
     """Rows that deserve a table; `plain` says the same in lines that need no titles, for pipes and files."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[TextColumn, ...]
     rows: tuple[tuple[str, ...], ...]
     plain: tuple[str, ...] | None = None
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from omnigraph.base.clock import iso_from_us
 from omnigraph.base.values import dataclass
-from omnigraph.cli.output import Column, Grid, Json, Text
+from omnigraph.cli.output import Grid, Json, Text, TextColumn
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
     from omnigraph.writes.recovery.audit import RecoveryRecord
@@ -108,7 +108,7 @@ def history_text(history: History) -> Text:
     titles = ("operation", "kind", "branch", "outcome", "at (UTC)")
     return [
         Grid(
-            columns=tuple(Column(title=title, is_whole=title in {"operation", "at (UTC)"}) for title in titles),
+            columns=tuple(TextColumn(title=title, is_whole=title in {"operation", "at (UTC)"}) for title in titles),
             rows=tuple(rows),
         )
     ]

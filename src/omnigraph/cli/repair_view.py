@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from omnigraph.base.units import counted
-from omnigraph.cli.output import Column, Grid, Json, Text
+from omnigraph.cli.output import Grid, Json, Text, TextColumn
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
     from omnigraph.maintenance.repair.run import RepairReport, RepairRow
@@ -53,7 +53,8 @@ def repair_text(report: "RepairReport") -> Text:
     text: list[str | Grid] = [
         Grid(
             columns=tuple(
-                Column(title=title, justify="right" if title in {"pinned", "newest"} else "left") for title in titles
+                TextColumn(title=title, justify="right" if title in {"pinned", "newest"} else "left")
+                for title in titles
             ),
             rows=rows,
         )

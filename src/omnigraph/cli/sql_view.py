@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from omnigraph import errors
 from omnigraph.base.units import counted
-from omnigraph.cli.output import Column, Grid, Json, Text
+from omnigraph.cli.output import Grid, Json, Text, TextColumn
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,7 +29,9 @@ def answer_text(answer: "SqlAnswer") -> Text:
         return ["done"]
     places = range(rows.num_columns)
     columns = tuple(
-        Column(title=rows.schema.field(place).name, justify="right" if _is_number(rows.schema.field(place)) else "left")
+        TextColumn(
+            title=rows.schema.field(place).name, justify="right" if _is_number(rows.schema.field(place)) else "left"
+        )
         for place in places
     )
     cells = [[_cell(value) for value in rows.column(place).to_pylist()] for place in places]

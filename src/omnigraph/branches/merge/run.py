@@ -9,9 +9,9 @@ from omnigraph.base.endings import tell
 from omnigraph.base.events import Events, Warned
 from omnigraph.base.showing import Shown
 from omnigraph.branches.delete import delete_branch
-from omnigraph.branches.merge.plan import MergePlan, TableCounts
-from omnigraph.branches.merge.planner import MergePlanner
+from omnigraph.branches.merge.plan import MergedRows, MergePlan
 from omnigraph.branches.merge.sides import MergeOutcome, observe_sides
+from omnigraph.branches.merge.ways import MergePlanner
 from omnigraph.branches.merge.writer import MergeWriter
 from omnigraph.branches.names import check_branch_name
 from omnigraph.engine.choice import EngineChoice
@@ -37,7 +37,7 @@ class MergeResult(Shown):
     """The commit of the source that was merged: its head when the merge began."""
     outcome: MergeOutcome
     is_dry_run: bool
-    tables: tuple[TableCounts, ...]
+    tables: tuple[MergedRows, ...]
     """What changes in the target, by table key; tables that do not change are left out."""
     actor_id: str | None
     engine: str

@@ -19,7 +19,7 @@ from omnigraph.branches.merge.bulk.screening import has_suspects
 from omnigraph.branches.merge.bulk.writing import TakenTable, TakeTask, take_part
 from omnigraph.branches.merge.conflicts import KIND_BY_OUTCOME, ConflictList
 from omnigraph.branches.merge.images import with_images
-from omnigraph.branches.merge.plan import MergePlan, TableCounts
+from omnigraph.branches.merge.plan import MergedRows, MergePlan
 from omnigraph.branches.merge.resolution import Outcome
 from omnigraph.branches.merge.routes import Route
 from omnigraph.branches.merge.sides import MergeSides
@@ -32,7 +32,7 @@ from omnigraph.storage.staging import stage_written
 from omnigraph.storage.worker_files import TablePlace
 from omnigraph.writes.constraints.keys import stored_fragments, stored_keys
 from omnigraph.writes.constraints.set_checks import (
-    Check,
+    ViolationQuery,
     cardinality_check,
     endpoint_checks,
     run_checks,
@@ -73,9 +73,9 @@ class _Resolved:
         return self.counted(Outcome.TAKE, Outcome.DELETE_VS_UPDATE).images > 0
 
     @property
-    def table_counts(self) -> TableCounts:
+    def table_counts(self) -> MergedRows:
         taken, deleted = self.counted(Outcome.TAKE), self.counted(Outcome.DELETE)
-        return TableCounts(
+        return MergedRows(
             table_key=self.entity.table_key,
             inserted=taken.entities - taken.held,
             updated=taken.held,
@@ -240,7 +240,7 @@ class _BulkMerge:
 
     def _checks(
         self, state: MergedState, resolved: Mapping[TableKey, _Resolved], limit: int, *, is_suspicious: bool
-    ) -> Iterator[Check]:
+    ) -> Iterator[ViolationQuery]:
         def loses(entity: EntityType) -> bool:
             table = resolved.get(entity.table_key)
             return table is not None and table.counted(Outcome.DELETE).held > 0

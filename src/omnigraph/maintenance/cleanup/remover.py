@@ -3,7 +3,7 @@
 from functools import cached_property
 
 from omnigraph.base.events import EngineChosen, Events
-from omnigraph.engine.choice import Decision, EngineChoice, EngineName, Work
+from omnigraph.engine.choice import EngineChoice, EngineDecision, EngineName, Work
 from omnigraph.engine.interface import Engine
 from omnigraph.engine.opening import open_engine
 from omnigraph.graphs.context import GraphContext
@@ -12,7 +12,7 @@ from omnigraph.storage.retention import Doomed, RemovalTask, remove_files, run_r
 from omnigraph.storage.tables import Table
 
 
-class RemovalPlace:
+class Remover:
     """Removes the versions of one table after the other; opens an engine with the first version that goes.
 
     One task at a time: who needs what is asked right before each table, not at the start of a batch of them.
@@ -53,11 +53,11 @@ class RemovalPlace:
         remove_files(self._context.store.objects, doomed.abandoned)
 
     @cached_property
-    def _decision(self) -> Decision:
+    def _decision(self) -> EngineDecision:
         """Take Spark only where somebody asked for it: no data is moved, so that no size of it calls for a cluster."""
         session = self._choice.session
         if self._choice.engine is EngineName.AUTO and (session is None or session.is_ambient):
-            return Decision(engine=EngineName.LOCAL, reason="removing versions moves no data")
+            return EngineDecision(engine=EngineName.LOCAL, reason="removing versions moves no data")
         return self._choice.decide(Work.CLEANUP, None)
 
     @cached_property
