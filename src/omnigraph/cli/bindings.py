@@ -6,10 +6,10 @@ from pathlib import Path
 
 from omnigraph import errors
 from omnigraph.base.values import dataclass
-from omnigraph.cli.capabilities import AddressFlag
 from omnigraph.cli.guard import does_not_apply
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.operator_config import OperatorSettings, Profile
+from omnigraph.verbs.table import AddressFlag
 
 PROFILE_VARIABLE = "OMNIGRAPH_PROFILE"
 STORE_VARIABLE = "OMNIGRAPH_STORE"
@@ -146,10 +146,10 @@ def _target_binding(target: str, invocation: Invocation) -> Binding:
     kind = _target_kind(target, config)
     flag = _FLAG_BY_KIND[kind]
     invocation.notices.warn(f"--target is deprecated; treated as --{kind} {target}")
-    if kind is ScopeKind.SERVER and flag not in invocation.command.capability.accepts:
+    if kind is ScopeKind.SERVER and flag not in invocation.command.verb.accepts:
         # A storage command names the server it will not go through, exactly as if its URL had been given.
         return Binding(kind=ScopeKind.STORE, value=server_url(target, config), source="--target")
-    if flag not in invocation.command.capability.accepts:
+    if flag not in invocation.command.verb.accepts:
         raise does_not_apply(invocation.command, flag, f"--{kind}")
     return Binding(kind=kind, value=target, source="--target")
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.base.units import counted, spell_bytes
-from omnigraph.cli.health_document import table_document, unread_document
 from omnigraph.cli.health_runs import run_line
 from omnigraph.cli.output import Grid, Text, TextColumn
+from omnigraph.documents.health import table_document, unread_document
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
     from omnigraph.maintenance.health.finding import Finding

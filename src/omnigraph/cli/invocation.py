@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from omnigraph import errors
-from omnigraph.cli.capabilities import RunningCommand
-from omnigraph.cli.flags import GlobalFlags
+from omnigraph.cli.flags import GlobalFlags, RunningCommand
 from omnigraph.cli.notices import Notices
 from omnigraph.cli.operator_config import OperatorSettings, read_operator_config
 from omnigraph.cli.output import ConsoleOutput, JsonOutput, Output
@@ -37,7 +36,7 @@ class Invocation:
         Guessed from the line when it failed before the parser got to the command.
         """
         known: RunningCommand | None = getattr(self, "command", None)
-        return (known.capability.words if known is not None else self._first_word) in {"health", "verify"}
+        return (known.verb.words if known is not None else self._first_word) in {"health", "verify"}
 
     @cached_property
     def config(self) -> OperatorSettings:

@@ -1,44 +1,15 @@
-"""Merges and their conflicts as documents and as text."""
+"""Merges and their conflicts as text."""
 
 import json
 from typing import TYPE_CHECKING, Any
 
-from omnigraph.cli.documents import commit_document
-from omnigraph.cli.output import Grid, Json, Text, TextColumn
+from omnigraph.cli.output import Grid, Text, TextColumn
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
     from omnigraph.branches.merge.run import MergeResult
     from omnigraph.errors import MergeConflicts
 
 _SIDES = ("base", "source", "target")
-
-
-def merge_document(result: "MergeResult") -> Json:
-    """Describe a merge; what became of the source is there only if its deletion was asked for."""
-    document: dict[str, Json] = {
-        "source": result.source,
-        "target": result.target,
-        "outcome": result.outcome.value,
-        "dry_run": result.is_dry_run,
-        "tables": [
-            {
-                "table_key": table.table_key,
-                "inserted": table.inserted,
-                "updated": table.updated,
-                "deleted": table.deleted,
-            }
-            for table in result.tables
-        ],
-        "actor_id": result.actor_id,
-        "engine": result.engine,
-        "engine_reason": result.engine_reason,
-        "commit": commit_document(result.commit) if result.commit else None,
-    }
-    if result.branch_deleted is not None:
-        document["branch_deleted"] = result.branch_deleted
-    if result.branch_delete_error is not None:
-        document["branch_delete_error"] = result.branch_delete_error
-    return document
 
 
 def merge_text(result: "MergeResult") -> Text:
@@ -67,11 +38,6 @@ def _headline(result: "MergeResult") -> str:
     if result.commit is None:
         return f"would merge {result.source} into {result.target}{how}{nothing}"
     return f"merged {result.source} into {result.target}{how}: commit {result.commit.graph_commit_id}{nothing}"
-
-
-def conflicts_document(error: "MergeConflicts") -> Json:
-    """Describe a refused merge: the error document, with every conflict that was kept."""
-    return error.document()
 
 
 def conflicts_text(error: "MergeConflicts") -> Text:

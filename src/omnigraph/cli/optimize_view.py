@@ -1,25 +1,13 @@
-"""Results of `optimize` as documents and as text."""
+"""Results of `optimize` as text."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from omnigraph.base.units import counted, spell_bytes
-from omnigraph.cli.output import Grid, Json, Text, TextColumn
+from omnigraph.cli.output import Grid, Text, TextColumn
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
     from omnigraph.maintenance.optimize.report import OptimizeResult, TableReport
-
-
-def optimize_document(result: "OptimizeResult") -> Json:
-    """Describe one run over one branch."""
-    from omnigraph.maintenance.optimize.report import as_document
-
-    return as_document(result)
-
-
-def runs_document(results: "Sequence[OptimizeResult]") -> Json:
-    """Describe the runs over all branches."""
-    return {"uri": results[0].uri, "runs": [optimize_document(result) for result in results]}
 
 
 def runs_text(results: "Sequence[OptimizeResult]") -> Text:

@@ -8,16 +8,15 @@ under their titles, or as lines where those say what each value is.
 import errno
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Literal, Protocol, TypeVar
 
-from omnigraph.base.values import dataclass
+from omnigraph.base.values import Json, dataclass
 
 _NOTHING = "-"
 _PADDED_MAX = 60
 """Cells that are longer are sentences, for which nothing else is moved out of sight."""
-Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
 ResultT = TypeVar("ResultT")
 
 

@@ -8,12 +8,12 @@ from enum import StrEnum
 
 from omnigraph import errors
 from omnigraph.base.units import spell_bytes
-from omnigraph.base.values import dataclass
+from omnigraph.base.values import Json, dataclass
 from omnigraph.cli import machine
 from omnigraph.cli.command import command
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.operator_config import operator_home, read_operator_config
-from omnigraph.cli.output import Json, Text
+from omnigraph.cli.output import Text
 from omnigraph.cli.params import json_option
 from omnigraph.engine.choice import OWN_SESSION_MIN_BYTES, SPARK_MIN_BYTES, Work, spark_min_bytes
 from omnigraph.engine.spark import java

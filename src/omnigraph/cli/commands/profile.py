@@ -5,12 +5,12 @@ from dataclasses import asdict
 import click
 
 from omnigraph import errors
-from omnigraph.base.values import dataclass
+from omnigraph.base.values import Json, dataclass
 from omnigraph.cli.bindings import PROFILE_VARIABLE, Binding, ScopeKind, ambient_binding, profile_binding, server_url
 from omnigraph.cli.command import command
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.operator_config import OperatorSettings, Profile
-from omnigraph.cli.output import Grid, Json, Text, TextColumn
+from omnigraph.cli.output import Grid, Text, TextColumn
 from omnigraph.cli.params import json_option
 
 

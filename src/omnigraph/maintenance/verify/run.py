@@ -18,6 +18,7 @@ from omnigraph.maintenance.verify.files import FilesToVerify, look_at_table, tol
 from omnigraph.maintenance.verify.lineage import log_problems
 from omnigraph.maintenance.verify.pins import PinnedVersions, gather_pins
 from omnigraph.maintenance.verify.report import Problem, ProblemKind, VerifyReport
+from omnigraph.maintenance.verify.request import VerifyRequest
 from omnigraph.manifest.log import ACTORS, COMMITS
 from omnigraph.manifest.rows import MANIFEST
 from omnigraph.manifest.snapshot import TablePin, branch_of
@@ -31,11 +32,10 @@ from omnigraph.writes.constraints.broken import broken_constraints
 _SAMPLES_SHOWN = 3
 
 
-def run_verify(
-    context: GraphContext, *, branches: Sequence[str], deep: bool, choice: EngineChoice, events: Events
-) -> VerifyReport:
+def run_verify(context: GraphContext, request: VerifyRequest, *, events: Events) -> VerifyReport:
     """Verify some branches of a graph; raise only when there is none, or the store does not answer."""
-    return _Run(context, deep=deep, choice=choice, events=events).report(branches)
+    branches = request.branches(context)
+    return _Run(context, deep=request.deep, choice=request.engine, events=events).report(branches)
 
 
 class _Run:
