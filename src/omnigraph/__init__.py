@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from omnigraph.evolution.run import AppliedSchema
     from omnigraph.graph import Graph, init
     from omnigraph.graph import open_graph as open  # noqa: A004 — the verb users look for
+    from omnigraph.graphs.result import Result
     from omnigraph.graphs.snapshot import Snapshot
     from omnigraph.graphs.sql import SqlResult
     from omnigraph.graphs.table import SnapshotTable
@@ -115,6 +116,7 @@ _NAMES_BY_HOME = {
     "omnigraph.pipeline.export.run": ("ExportResult",),
     "omnigraph.pipeline.load.run": ("LoadResult",),
     "omnigraph.query.lint": ("LintReport",),
+    "omnigraph.graphs.result": ("Result",),
     "omnigraph.graphs.snapshot": ("Snapshot",),
     "omnigraph.graphs.sql": ("SqlResult",),
     "omnigraph.graphs.table": ("SnapshotTable",),
@@ -170,6 +172,7 @@ __all__ = [
     "RecoveryRecord",
     "RegisteredViews",
     "RepairReport",
+    "Result",
     "SchemaPlan",
     "Snapshot",
     "SnapshotTable",

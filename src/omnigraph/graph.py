@@ -6,6 +6,7 @@ Its methods are written down by subject: those that bring data in and out in `_g
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from omnigraph import _graph_data, _graph_upkeep
@@ -27,9 +28,11 @@ if TYPE_CHECKING:
     from omnigraph.evolution.plan import SchemaPlan
     from omnigraph.evolution.run import AppliedSchema
     from omnigraph.graphs.conditions import Where
-    from omnigraph.graphs.snapshot import Snapshot
+    from omnigraph.graphs.result import Result
+    from omnigraph.graphs.snapshot import PreparedQuery, Snapshot
     from omnigraph.graphs.sql import SqlResult
     from omnigraph.manifest.commits import Commit
+    from omnigraph.query.asking import Asking
     from omnigraph.query.lint import LintReport
     from omnigraph.writes.batch import WriteBatch
 
@@ -145,7 +148,9 @@ class Graph:
         from omnigraph.graphs.snapshot import Snapshot
 
         located = locate(self._context, address, branch=branch, commit=commit, version=version, at=at)
-        return Snapshot(self._context, located.snapshot, is_held=True, spark_frames=self._spark_frame)
+        return Snapshot(
+            self._context, located.snapshot, is_held=True, spark_frames=self._spark_frame, queries=self._asking
+        )
 
     def snapshot_at(self, address: str) -> "Snapshot":
         """Pin the snapshot that a written address means; the same as `snapshot`."""
@@ -166,6 +171,48 @@ class Graph:
 
         sides = (self._context.addresses.resolve(address).snapshot for address in (before, after))
         return diff_snapshots(self._context, *sides, kinds=kinds, types=types, ops=ops, exclude_types=exclude_types)
+
+    def query(
+        self,
+        text: str,
+        name: str | None = None,
+        /,
+        *,
+        params: Mapping[str, object] | None = None,
+        branch: str | None = None,
+        snapshot: str | None = None,
+        at: datetime | str | None = None,
+        query_source: str = "<query>",
+        **values: object,
+    ) -> "Result":
+        """Run a read of the query language over the head of a branch, by default `main`, or over an older state.
+
+        The text is a query, a bare `match { … } return { … }`, or several queries of which `name` says one. Parameters
+        come by name, or in `params`, where they may be called like the arguments of this method. `snapshot` and `at`
+        are addresses as for `snapshot()`. `query_source` names the text in messages.
+        """
+        over = self._asked_snapshot(snapshot, branch=branch, at=at)
+        return self._asking.query(over, text, name, {**(params or {}), **values}, source=query_source)
+
+    def prepare(self, text: str, name: str | None = None, /, *, branch: str = MAIN_BRANCH) -> "PreparedQuery":
+        """Check a read once, to run it with different values, each time over the newest state of a branch."""
+        from omnigraph.query.asking import Prepared
+
+        return Prepared(self._asking, lambda: self._asked_snapshot(None, branch=branch, at=None), text, name)
+
+    def _asked_snapshot(self, address: str | None, *, branch: str | None, at: datetime | str | None) -> "Snapshot":
+        """Return the snapshot that a query reads; not held, because it is read at once."""
+        from omnigraph.graphs.locating import locate
+        from omnigraph.graphs.snapshot import Snapshot
+
+        located = locate(self._context, address, branch=branch, commit=None, version=None, at=at)
+        return Snapshot(self._context, located.snapshot, queries=self._asking)
+
+    @cached_property
+    def _asking(self) -> "Asking":
+        from omnigraph.query.asking import Asking
+
+        return Asking()
 
     def sql(
         self,

@@ -46,6 +46,7 @@ LINES = {
     "health": ("health", "art.omni"),
     "verify": ("verify", "art.omni"),
     "recover": ("recover", "art.omni", "--list"),
+    "query": ("query", "art.omni", "-e", "match { $a: Artist } return { $a.name }"),
     "lint": ("lint", "art.omni", "--query", "art.gq"),
 }
 _WITHOUT_A_DOCUMENT_OF_A_GRAPH = {

@@ -31,6 +31,7 @@ LINES = {
     "verify": (),
     "recover": (),
     "embed": (),
+    "query": ("-e", "match { $a: Artist } return { $a.name }"),
     "lint": ("--query", "art.gq"),
 }
 

@@ -18,8 +18,10 @@ from omnigraph.base.yaml_text import read_yaml
 HOME_VARIABLE = "OMNIGRAPH_HOME"
 BINDINGS = ("server", "cluster", "store")
 OUTPUT_FORMATS = ("table", "kv", "csv", "jsonl", "json")
+CELL_LAYOUTS = ("truncate", "wrap")
 ENGINES = ("auto", "local", "spark")
 
+_WIDTH = 80
 _NOTHING: Mapping[str, object] = MappingProxyType({})
 _ANYTHING = MappingProxyType({"*": None})
 
@@ -60,6 +62,8 @@ class Defaults:
     store: str | None = None
     default_graph: str | None = None
     output: str = "table"
+    table_max_column_width: int = _WIDTH
+    table_cell_layout: str = "truncate"
     engine: str | None = None
 
 
@@ -151,6 +155,8 @@ class _ConfigReader:
             store=self._text(keys, "defaults.store"),
             default_graph=self._text(keys, "defaults.default_graph"),
             output=self._choice(keys, "defaults.output", OUTPUT_FORMATS) or "table",
+            table_max_column_width=self._width(keys, "defaults.table_max_column_width"),
+            table_cell_layout=self._choice(keys, "defaults.table_cell_layout", CELL_LAYOUTS) or CELL_LAYOUTS[0],
             engine=self._choice(keys, "defaults.engine", ENGINES),
         )
         if defaults.server and defaults.store:
@@ -214,6 +220,12 @@ class _ConfigReader:
         value = self._text(keys, path)
         if value is not None and value not in choices:
             raise _broken(self._path, f"has `{path}: {value}`; it is one of {', '.join(choices)}")
+        return value
+
+    def _width(self, keys: Mapping[str, object], path: str) -> int:
+        value = keys.get(path.rpartition(".")[2], _WIDTH)
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise _broken(self._path, f"has a `{path}` that is not a number of characters")
         return value
 
     def _unknown_key_warning(self, path: str) -> str:

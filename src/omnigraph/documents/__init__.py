@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from omnigraph.documents.answers import Answer, query_document
     from omnigraph.documents.branches import (
         branches_document,
         conflicts_document,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from omnigraph.documents.schema import applied_schema_document, schema_document, schema_plan_document
 
 _HOMES = {
+    "answers": ("Answer", "query_document"),
     "branches": (
         "branches_document",
         "conflicts_document",
@@ -85,6 +87,7 @@ _HOMES = {
 _HOME_BY_NAME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "Answer",
     "Linted",
     "Recoveries",
     "ShownCommits",
@@ -114,6 +117,7 @@ __all__ = [
     "optimize_document",
     "optimize_runs_document",
     "pending_document",
+    "query_document",
     "recoveries_document",
     "repair_document",
     "rows_document",

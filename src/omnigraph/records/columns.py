@@ -16,10 +16,10 @@ from omnigraph.catalog.model import EdgeType, EntityType, Property, PropertyType
 from omnigraph.catalog.names import is_reserved
 from omnigraph.records.envelope import Record
 from omnigraph.records.findings import Code, Finding, FindingCollector, Rejected
-from omnigraph.records.json_values import Stored
 from omnigraph.records.scalar_forms import form_of
 from omnigraph.records.strict_json import Json, spell
 from omnigraph.records.tables import LINE, content_schema, embedded_properties, omitted_column
+from omnigraph.records.value_readers import Stored
 from omnigraph.records.values import read_value
 
 

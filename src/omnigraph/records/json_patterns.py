@@ -1,4 +1,4 @@
-"""RE2 patterns of JSON tokens, for `patterns.py`: what they accept, Arrow reads as `json_values.py` would."""
+"""RE2 patterns of JSON tokens, for `patterns.py`: what they accept, Arrow reads as `value_readers.py` would."""
 
 from omnigraph.catalog.scalars import Scalar
 

@@ -14,8 +14,8 @@ from omnigraph.base.units import shorten
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import FLOATS, EntityType, NodeType, Property, Range
 from omnigraph.records.findings import Code
-from omnigraph.records.json_values import whole_bounds
 from omnigraph.records.strict_json import spell
+from omnigraph.records.value_readers import whole_bounds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,10 +16,10 @@ from omnigraph.catalog.scalars import Scalar, known
 from omnigraph.records import arrow_columns as typed
 from omnigraph.records import json_patterns as patterns
 from omnigraph.records import json_texts as texts
-from omnigraph.records import json_values as values
-from omnigraph.records.json_values import Stored
+from omnigraph.records import value_readers as values
 from omnigraph.records.moments import read_common_moments, read_moments
 from omnigraph.records.strict_json import Json, Number
+from omnigraph.records.value_readers import Stored
 
 _TEXT: Final = pa.utf8()
 _WHOLE_FLOAT = r"^(-?[0-9]{1,15})\.0+$"

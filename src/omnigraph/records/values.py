@@ -2,9 +2,9 @@
 
 from omnigraph.catalog.model import PropertyType
 from omnigraph.records.findings import Rejected
-from omnigraph.records.json_values import Stored, wrong_type
 from omnigraph.records.scalar_forms import form_of
 from omnigraph.records.strict_json import Json
+from omnigraph.records.value_readers import Stored, wrong_type
 
 
 def read_value(value: Json, declared: PropertyType) -> Stored:

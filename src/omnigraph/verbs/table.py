@@ -108,6 +108,7 @@ VERBS = (
         request="pipeline.load.request.LoadRequest",
         document="load_document",
     ),
+    Verb(words="query", command_class=CommandClass.ANY, accepts=_READ, alias="read", document="query_document"),
     Verb(
         words="export",
         command_class=CommandClass.ANY,
