@@ -55,6 +55,7 @@ KEEP_EVERY = {
     "tests/storage/test_health.py::test_a_fragmented_graph": 2,
     "tests/merge/test_many_branches.py": 0,
     "tests/model/test_recovery_model.py": 0,
+    "tests/query/test_image_commits.py::test_after_random_commits": 6,
     "tests/model/test_compare_model.py": 0,
     "tests/merge/test_pairs.py": 6,
     "tests/cli/test_examples.py::test_every_example_runs_as_printed": 0,

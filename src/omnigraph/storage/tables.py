@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
 from operator import attrgetter
-from pathlib import Path
 from threading import Lock
 from typing import Any, Final, NewType
 
@@ -450,11 +449,11 @@ class TableStore:
 
     def _forget_heads(self, path: str) -> None:
         if self._root.is_local:
-            self._heads.forget(self._root.local_path / path)
+            self._heads.forget(f"{self._root.uri}/{path}")
 
-    def _versions(self, address: TableAddress) -> Path | None:
+    def _versions(self, address: TableAddress) -> str | None:
         """Return the directory of a table's versions; None on S3, where a listing begins with the newest."""
-        return self._root.local_path / address.path / "_versions" if self._root.is_local else None
+        return f"{self._root.uri}/{address.path}/_versions" if self._root.is_local else None
 
     def _dataset(self, address: TableAddress, version: int | None) -> Any:
         import lance
