@@ -74,6 +74,8 @@ class ScalarTraits:
     """Whether it is one value that can be compared, rather than content or a row of numbers."""
     is_ordered: bool = True
     """Whether one value can be less than another."""
+    is_text_in_json: bool = False
+    """Whether records, parameters and cells write it as a text."""
     fits_in_lists: bool = True
     called: str | None = None
     """How messages about constraints call a property of it; by its type, if None."""
@@ -146,6 +148,7 @@ def _moments(scalar: Scalar, bits: int, unit_ms: int, column_kind: str) -> Scala
         index_kinds=(IndexKind.BTREE,),
         bounds=bounds,
         unit_ms=unit_ms,
+        is_text_in_json=True,
     )
 
 
@@ -184,6 +187,7 @@ SCALARS: Final[Mapping[Scalar, ScalarTraits]] = {
         literal=_text,
         constraints=_ON_VALUES | {"check"},
         index_kinds=(IndexKind.BTREE, IndexKind.FTS),
+        is_text_in_json=True,
     ),
     Scalar.BOOL: ScalarTraits(
         family=Family.TRUTH,
@@ -206,6 +210,7 @@ SCALARS: Final[Mapping[Scalar, ScalarTraits]] = {
         column_kind="blob",
         literal=None,
         constraints=frozenset(),
+        is_text_in_json=True,
         is_single=False,
         is_ordered=False,
         fits_in_lists=False,

@@ -4,6 +4,7 @@ import pyarrow as pa
 
 from omnigraph.base.units import shorten
 from omnigraph.catalog.model import EdgeType, EntityType, PropertyType
+from omnigraph.catalog.scalars import traits_of
 from omnigraph.records.columns import RecordRows
 from omnigraph.records.envelope import Record
 from omnigraph.records.findings import Code, Finding, FindingCollector, Rejected
@@ -72,9 +73,8 @@ def _endpoint(cells: dict[str, str | None], names: tuple[str, str]) -> str:
 
 def _json_value(cell: str, declared: PropertyType) -> Json:
     """Read a cell as JSON; what is no JSON stays text, and the checks of the declared type say what they expected."""
-    form = form_of(declared.scalar)
-    if form.stands_as_text and not declared.is_list:
-        is_number = form.is_number_in_cells and cell.removeprefix("-").isdecimal()
+    if traits_of(declared.scalar).is_text_in_json and not declared.is_list:
+        is_number = form_of(declared.scalar).is_number_in_cells and cell.removeprefix("-").isdecimal()
         # Eight digits are a date without dashes, like the string that a record would hold.
         return Number(cell) if is_number and len(cell) != 8 else cell
     try:

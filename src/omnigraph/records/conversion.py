@@ -14,7 +14,7 @@ from omnigraph.base.units import counted, shorten
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.arrow import arrow_form
 from omnigraph.catalog.model import PropertyType
-from omnigraph.catalog.scalars import FLOATS, Scalar
+from omnigraph.catalog.scalars import FLOATS, Scalar, traits_of
 from omnigraph.records.findings import Code, Rejected
 from omnigraph.records.scalar_forms import form_of
 from omnigraph.records.values import read_value
@@ -78,8 +78,7 @@ def _convert_scalars(column: pa.Array, declared: PropertyType, stored: pa.DataTy
 
 def _can_hold(kind: pa.DataType, scalar: Scalar) -> bool:
     """Tell whether values of an Arrow type may stand for a scalar at all; single values may still not fit."""
-    form = form_of(scalar)
-    return form.stands_as_text if pa.types.is_string(kind) else form.can_hold(kind)
+    return traits_of(scalar).is_text_in_json if pa.types.is_string(kind) else form_of(scalar).can_hold(kind)
 
 
 def _convert_floats(column: pa.Array, declared: PropertyType, stored: pa.DataType) -> Converted:

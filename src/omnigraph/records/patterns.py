@@ -1,7 +1,7 @@
 """The shape of an ordinary line, as one RE2 pattern per type.
 
 A line that matches is strict JSON, names declared members only, and holds values that Arrow reads as
-`value_readers.py` would. Not decided here: whether a member is repeated or missing, and whether a number fits its width.
+`value_readers.py` would. Not decided here: whether a member is repeated or missing, and whether a number fits.
 """
 
 from collections import defaultdict

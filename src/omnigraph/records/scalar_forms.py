@@ -46,8 +46,6 @@ class ScalarForm:
     """Whether typed columns of an Arrow type, other than text, may stand for it; single values may still not fit."""
     from_typed: Callable[[pa.Array, pa.DataType], pa.Array] = typed.cast
     """A typed column as it is stored; raises `ArrowInvalid` if a value does not fit."""
-    stands_as_text: bool = False
-    """Whether a text can stand for it, in a typed column as well as in a cell without quotes."""
     from_texts: Callable[[pa.Array], pa.Array | None] | None = None
     """A column of texts at once; None or `ArrowInvalid` if each needs a look. Without it, each gets one."""
     is_number_in_cells: bool = False
@@ -121,7 +119,6 @@ def _moments(
         ),
         can_hold=can_hold,
         from_typed=from_typed,
-        stands_as_text=True,
         from_texts=lambda column: read_common_moments(column, scalar),
         is_number_in_cells=True,
         render=render,
@@ -136,7 +133,6 @@ FORMS: Final[Mapping[Scalar, ScalarForm]] = {
         pattern=patterns.STRING,
         from_ordinary=typed.cast,
         can_hold=lambda _: False,
-        stands_as_text=True,
         from_texts=_same,
         render=texts.strings,
     ),
@@ -166,7 +162,6 @@ FORMS: Final[Mapping[Scalar, ScalarForm]] = {
         ordinary=_TEXT,
         from_ordinary=values.decoded_blobs,
         can_hold=typed.is_binary,
-        stands_as_text=True,
         render=texts.blobs,
     ),
     # A vector is read as a whole and written number by number.
