@@ -6,7 +6,7 @@ from text can silently match nothing. Here every identifier is back-quoted and e
 
 from collections.abc import Iterable
 from datetime import UTC, date, datetime
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, assert_never, get_args
 
 import pyarrow as pa
 
@@ -100,8 +100,10 @@ def quote_value(value: FilterValue) -> str:
             return repr(value)
         case pa.Scalar():
             return next(iter(_literals(pa.array([value], value.type))))
-        case _:
+        case None:
             raise ValueError("null has no literal; compare with IS NULL")
+        case never:
+            assert_never(never)
 
 
 def _literals(values: pa.Array) -> Iterable[str]:
