@@ -17,6 +17,7 @@ from omnigraph.graphs.holding import pinned_versions
 from omnigraph.graphs.table import SnapshotTable
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
 from omnigraph.storage.locks import HeldVersions
+from omnigraph.storage.tables import Table
 
 if TYPE_CHECKING:
     from omnigraph.engine.local import Parameters
@@ -149,8 +150,8 @@ class Snapshot:
         """
         table_key = only_one(name, self._named(name), self._pinned.pins)
         pin = self._pinned.pins[table_key]
-        table = self._context.store.tables.open(pin.address, pin.version)
-        return SnapshotTable(self._context, table, pin, self.catalog.type_by_table_key[table_key], self._held)
+        entity = self.catalog.type_by_table_key[table_key]
+        return SnapshotTable(self._context, stored_table(self, table_key), pin, entity, self._held)
 
     def to_spark(
         self,
@@ -234,3 +235,9 @@ class Snapshot:
         today = self._context.manifest.load(self._pinned.branch).snapshot
         pins = (self._pinned.pin_of(today.pins[key].identity) for key in keys_named(name, today.pins))
         return tuple(pin.table_key for pin in pins if pin is not None)
+
+
+def stored_table(snapshot: Snapshot, table_key: TableKey) -> Table:
+    """Open the pinned version of a type's table as storage has it, for what searches it."""
+    pin = snapshot._pinned.pins[table_key]  # noqa: SLF001  # its own module
+    return snapshot._context.store.tables.open(pin.address, pin.version)  # noqa: SLF001  # the same

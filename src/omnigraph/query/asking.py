@@ -19,7 +19,6 @@ from omnigraph.query.columns import result_schema
 from omnigraph.query.parameters import bind_parameters
 from omnigraph.query.plan.planner import plan_read
 from omnigraph.query.plan.steps import Plan
-from omnigraph.query.run.search import NoSearch
 from omnigraph.query.typed import CheckedRead
 
 if TYPE_CHECKING:
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 
 _PLANS_MAX = 512
 _ACCESSES_MAX = 4
-_SEARCH = NoSearch()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,13 +64,14 @@ class Asking:
         parameters = bind_parameters(read, values)
         from omnigraph.query.run.bindings import Run
         from omnigraph.query.run.execute import execute
+        from omnigraph.query.run.search import LazySearch
 
         run = Run(
             access=self.access(snapshot),
             catalog=planned.catalog,
             parameters=parameters,
             now_ms=now_ms(),
-            search=_SEARCH,
+            search=LazySearch(snapshot),
         )
         rows = execute(run, planned.plan, planned.schema)
         return Result(rows, query_name=read.name, branch=snapshot.branch, commit_id=snapshot.commit_id)
