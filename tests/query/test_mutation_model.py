@@ -19,9 +19,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import omnigraph
-from contract.graphs import edge, graph_of, node
 from omnigraph.errors import ConstraintViolation
 from omnigraph.graph import Graph
+from support.graphs import edge, graph_of, node
 
 SCHEMA = """
 node A {

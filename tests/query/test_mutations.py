@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 import omnigraph
-from contract.graphs import column, edge, graph_of, load, node, refusal, rows
 from omnigraph.base import clock, faults
 from omnigraph.errors import (
     ConstraintViolation,
@@ -34,7 +33,8 @@ from omnigraph.errors import (
 from omnigraph.graph import Graph
 from omnigraph.query.mutate import run
 from omnigraph.writes.budget import WriteLimits
-from query.sailing import change, crew_graph
+from support.graphs import column, edge, graph_of, load, node, refusal, rows
+from support.sailing import change, crew_graph
 
 
 @pytest.fixture(scope="module", params=["scanned", "indexed", "partly indexed"])
