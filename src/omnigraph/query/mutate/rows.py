@@ -14,7 +14,7 @@ from omnigraph.query.typed import FROM, TO
 from omnigraph.records.findings import Code
 from omnigraph.records.minting import mint_ids
 from omnigraph.records.tables import content_schema, embedded_properties, omitted_column
-from omnigraph.records.values import Stored
+from omnigraph.records.value_readers import Stored
 
 Image: TypeAlias = "Mapping[str, Stored | None]"
 """What one insert assigns: a property that is not there was left out, which is not the same as null."""

@@ -15,7 +15,7 @@ from omnigraph.catalog.model import INTEGERS, NUMBERS, EntityType, PropertyType,
 from omnigraph.catalog.values import ValueRefusedError, nearest_float32
 from omnigraph.query.mutate.values import RunValues
 from omnigraph.query.typed import FROM, ID, TO, ConstantValue, Predicate
-from omnigraph.records.values import INTEGER_BOUNDS
+from omnigraph.records.value_readers import whole_bounds
 from omnigraph.storage.filters import Comparison, Operator
 from omnigraph.writes.working import EntityFilter
 
@@ -72,7 +72,7 @@ class _Neighbours:
 
 def _near(scalar: Scalar, value: float) -> _Neighbours:
     if scalar in INTEGERS:
-        return _near_whole(*INTEGER_BOUNDS[scalar], value)
+        return _near_whole(*whole_bounds(scalar), value)
     if scalar is Scalar.F32:
         try:
             rounded = nearest_float32(float(value))

@@ -7,6 +7,8 @@ import pytest
 
 import omnigraph
 
+pytestmark = pytest.mark.usefixtures("workplace")
+
 QUERIES = """\
 query add($name: String, $born: I32?) { insert Artist { name: $name, born: $born } }
 query made($title: String, $by: String) {
