@@ -6,6 +6,7 @@ kept by text, for as long as the schema is the same.
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -73,7 +74,15 @@ class Asking:
             now_ms=now_ms(),
             search=LazySearch(snapshot),
         )
-        rows = execute(run, planned.plan, planned.schema)
+        from omnigraph.query.image.shelf import DoesNotFit
+
+        try:
+            rows = execute(run, planned.plan, planned.schema)
+        except DoesNotFit:
+            from omnigraph.query.plain import PlainAccess
+
+            # Equal rows, without keeping anything in memory for the next query.
+            rows = execute(replace(run, access=PlainAccess(snapshot)), planned.plan, planned.schema)
         return Result(rows, query_name=read.name, branch=snapshot.branch, commit_id=snapshot.commit_id)
 
     def prepare(self, snapshot: "Snapshot", text: str, name: str | None) -> "Prepared":
@@ -108,9 +117,9 @@ class Asking:
         with self._lock:
             found = self._accesses.get(snapshot.commit_id)
             if found is None:
-                from omnigraph.query.plain import PlainAccess
+                from omnigraph.query.image.graph_image import image_of
 
-                found = self._accesses[snapshot.commit_id] = PlainAccess(snapshot)
+                found = self._accesses[snapshot.commit_id] = image_of(snapshot)
                 while len(self._accesses) > _ACCESSES_MAX:
                     self._accesses.popitem(last=False)
             return found
