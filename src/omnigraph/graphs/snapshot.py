@@ -243,6 +243,6 @@ def stored_table(snapshot: Snapshot, table_key: TableKey) -> Table:
     return snapshot._context.store.tables.open(pin.address, pin.version)  # noqa: SLF001  # the same
 
 
-def pinned_parts(snapshot: Snapshot) -> tuple[GraphContext, GraphSnapshot]:
-    """Return the graph of a snapshot and what it pins, for code that reads tables in ways of its own."""
-    return snapshot._context, snapshot._pinned  # noqa: SLF001 — of this module
+def pinned_state(snapshot: Snapshot) -> tuple[GraphContext, GraphSnapshot]:
+    """Return what a snapshot reads, for what keeps it in memory."""
+    return snapshot._context, snapshot._pinned  # noqa: SLF001  # its own module

@@ -63,6 +63,8 @@ class Asking:
         planned = self.planned(snapshot, text, name, source=source)
         read = planned.plan.read
         parameters = bind_parameters(read, values)
+        from omnigraph.query.image.shelf import DoesNotFit
+        from omnigraph.query.opening import open_tables
         from omnigraph.query.run.bindings import Run
         from omnigraph.query.run.execute import execute
         from omnigraph.query.run.search import LazySearch
@@ -74,15 +76,10 @@ class Asking:
             now_ms=now_ms(),
             search=LazySearch(snapshot),
         )
-        from omnigraph.query.image.shelf import DoesNotFit
-
         try:
             rows = execute(run, planned.plan, planned.schema)
         except DoesNotFit:
-            from omnigraph.query.plain import PlainAccess
-
-            # Equal rows, without keeping anything in memory for the next query.
-            rows = execute(replace(run, access=PlainAccess(snapshot)), planned.plan, planned.schema)
+            rows = execute(replace(run, access=open_tables(snapshot)), planned.plan, planned.schema)
         return Result(rows, query_name=read.name, branch=snapshot.branch, commit_id=snapshot.commit_id)
 
     def prepare(self, snapshot: "Snapshot", text: str, name: str | None) -> "Prepared":
@@ -117,9 +114,9 @@ class Asking:
         with self._lock:
             found = self._accesses.get(snapshot.commit_id)
             if found is None:
-                from omnigraph.query.image.graph_image import image_of
+                from omnigraph.query.opening import open_image
 
-                found = self._accesses[snapshot.commit_id] = image_of(snapshot)
+                found = self._accesses[snapshot.commit_id] = open_image(snapshot)
                 while len(self._accesses) > _ACCESSES_MAX:
                     self._accesses.popitem(last=False)
             return found

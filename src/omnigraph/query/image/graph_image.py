@@ -4,7 +4,6 @@ from threading import Lock
 
 from omnigraph.catalog.model import Catalog, EdgeType, NodeType, TableKey
 from omnigraph.graphs.context import GraphContext
-from omnigraph.graphs.snapshot import Snapshot, pinned_parts
 from omnigraph.manifest.snapshot import GraphSnapshot
 from omnigraph.query.image.entities import EdgeImage, NodeImage
 from omnigraph.query.image.images import Images, images_of
@@ -49,11 +48,6 @@ class GraphImage:
         new = EdgeImage(self._images, self._context, state, from_nodes=ends[0], to_nodes=ends[1])
         with self._lock:
             return self._edges.setdefault(entity.table_key, new)
-
-
-def image_of(snapshot: Snapshot) -> GraphImage:
-    """Return the image of a snapshot; nothing is built yet."""
-    return GraphImage(*pinned_parts(snapshot), snapshot.catalog)
 
 
 def _node_type(entity: object) -> NodeType:
