@@ -5,7 +5,6 @@ the main line, so nothing above this module ever sees a Lance URI or passes a da
 `staging.py`.
 """
 
-import logging
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
@@ -18,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.base.grouping import grouped
+from omnigraph.base.logs import logger_of
 from omnigraph.base.values import dataclass
 from omnigraph.errors import HistoricalVersionReclaimed, StorageError
 from omnigraph.storage import filters
@@ -31,7 +31,7 @@ from omnigraph.storage.uris import GraphRoot
 TableVersion = NewType("TableVersion", int)
 """A Lance version of one table on one ref; never a graph version."""
 
-_log = logging.getLogger(__name__)
+_log = logger_of(__name__)
 
 ROW_ID: Final = "_rowid"
 ROW_ADDRESS: Final = "_rowaddr"
