@@ -17,6 +17,7 @@ KEEP_EVERY = {
     "tests/contract/test_spark_frames.py::test_a_cleanup_elsewhere": 0,
     "tests/contract/test_spark_frames.py::test_a_typed_filter": 8,
     "tests/contract/test_spark_frames.py": 2,
+    "tests/contract/test_spark_cluster.py::test_every_verb": 5,
     "tests/contract/test_spark_cluster.py": 0,
     "tests/contract/test_spark_settings.py": 0,
     "tests/contract/test_spark_errors.py::test_our": 4,

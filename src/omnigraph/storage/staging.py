@@ -6,6 +6,7 @@ carries our uuid: that check, under the branch's gate, is what keeps keys unique
 """
 
 import json
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
@@ -29,6 +30,7 @@ from omnigraph.storage.expected_tables import ExpectedTable
 from omnigraph.storage.field_ids import flat_field_ids
 from omnigraph.storage.file_references import FileReference, written_deletions, written_files
 from omnigraph.storage.lance_errors import LanceFailure, classify, lance_failures, storage_error, translated
+from omnigraph.storage.row_numbers import packed_numbers, unpacked_numbers
 from omnigraph.storage.tables import ROW_ID, Table, TableAddress, TableStore
 
 _FRAGMENT_ROWS_MAX = 1 << 20
@@ -127,13 +129,12 @@ def stage_written(
     at `removed_addresses`, or those whose deletion files workers wrote as well.
     """
     from lance import LanceOperation
-    from lance.fragment import FragmentMetadata
 
     written, known = [], {}
-    for fragment in fragments:
-        made = json.loads(fragment)
-        written.append(FragmentMetadata.from_json(json.dumps(made["fragment"])))
-        known.update(made["crc32"])
+    for described in fragments:
+        fragment, sums = _fragment_of(described)
+        written.append(fragment)
+        known.update(sums)
     files = written_files(target, written)
     if replacing is not None:
         # An overwrite replaces the schema whole; by what it says beside the columns the graph knows the table again.
@@ -150,9 +151,30 @@ def stage_written(
 
 
 def described_fragment(store: TableStore, target: TableAddress, fragment: Any, *, has_blobs: bool) -> str:
-    """Spell what a commit needs to know of a fragment that a worker wrote, the checksums of its files included."""
+    """Spell what a commit needs to know of a fragment that a worker wrote, the checksums of its files included.
+
+    Lance spells every byte of the row ids as a number of its own. The process that commits has those of all workers,
+    and would need a hundred bytes for each row that is replaced.
+    """
+    from lance.fragment import RowIdSequence
+
     sums = read_back(store.objects, written_files(target, [fragment]), has_blobs=has_blobs)
-    return json.dumps({"fragment": fragment.to_json(), "crc32": sums})
+    document = {"fragment": replace(fragment, row_id_meta=None).to_json(), "crc32": sums}
+    if fragment.row_id_meta is not None:
+        row_ids = RowIdSequence.from_inline_metadata(fragment.row_id_meta).to_pyarrow()
+        document["row_ids"] = b64encode(packed_numbers(row_ids)).decode()
+    return json.dumps(document)
+
+
+def _fragment_of(described: str) -> tuple[Any, dict[str, str]]:
+    """Return a fragment as it was described, and the checksums of its files."""
+    from lance.fragment import FragmentMetadata
+
+    document = json.loads(described)
+    fragment = FragmentMetadata.from_json(json.dumps(document["fragment"]))
+    if "row_ids" in document:
+        fragment.row_id_meta = _row_id_meta(unpacked_numbers(b64decode(document["row_ids"])))
+    return fragment, document["crc32"]
 
 
 def _with_checksums(
@@ -505,16 +527,22 @@ def _is_blob(data_type: pa.DataType) -> bool:
 
 def with_row_ids(fragments: Sequence[Any], row_ids: pa.Array) -> list[Any]:
     """Attach the kept row ids to the leading rows of the new fragments."""
-    from lance.fragment import FragmentMetadata, RowIdSequence
+    from lance.fragment import FragmentMetadata
 
     attached, start = [], 0
     for fragment in fragments:
         kept = row_ids.slice(start, fragment.physical_rows)
         start += fragment.physical_rows
-        metadata = RowIdSequence(kept.to_pylist()).to_inline_metadata() if len(kept) else None
+        metadata = _row_id_meta(kept) if len(kept) else None
         attached.append(
             FragmentMetadata(
                 id=fragment.id, files=fragment.files, physical_rows=fragment.physical_rows, row_id_meta=metadata
             )
         )
     return attached
+
+
+def _row_id_meta(row_ids: pa.Array) -> Any:
+    from lance.fragment import RowIdSequence
+
+    return RowIdSequence(row_ids).to_inline_metadata()

@@ -7,6 +7,7 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.ids import new_ulid
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import EntityType, TableKey
 from omnigraph.engine.interface import Engine, Watch
@@ -15,6 +16,8 @@ from omnigraph.pipeline.load.bulk.views import Views
 from omnigraph.pipeline.load.vectors import keep_vectors
 from omnigraph.records.contents import equal_ids
 from omnigraph.records.tables import POSITION, content_schema
+from omnigraph.storage.cut_files import read_cuts, write_cuts
+from omnigraph.storage.row_numbers import packed_numbers, unpacked_numbers
 from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID
 from omnigraph.storage.worker_files import worker_store
@@ -28,21 +31,16 @@ class Rewritten:
     table_key: TableKey
     fragments: tuple[str, ...]
     removed_addresses: bytes
-    """Addresses of the stored rows that have a successor in the fragments, eight bytes each."""
+    """Addresses of the stored rows that have a successor in the fragments, packed."""
 
     @classmethod
     def of(cls, table_key: TableKey, fragments: tuple[str, ...], addresses: pa.Array) -> "Rewritten":
-        """Spell addresses as bytes."""
-        return cls(table_key=table_key, fragments=fragments, removed_addresses=b"".join(_bytes_of(addresses)))
+        """Pack addresses."""
+        return cls(table_key=table_key, fragments=fragments, removed_addresses=packed_numbers(addresses))
 
     def addresses(self) -> pa.Array:
         """Return the addresses as Arrow has them."""
-        return addresses_of(self.removed_addresses)
-
-
-def addresses_of(spelled: bytes) -> pa.Array:
-    """Return addresses that were spelled as bytes."""
-    return pa.Array.from_buffers(pa.uint64(), len(spelled) // 8, [None, pa.py_buffer(spelled)])
+        return unpacked_numbers(self.removed_addresses)
 
 
 def rewrite_changed(
@@ -50,8 +48,12 @@ def rewrite_changed(
 ) -> Iterator[Rewritten]:
     """Join all records with the stored rows they replace, and have workers write what changed: one job for all types.
 
-    A part is what one piece holds of one type.
+    A part is what one piece holds of one type. Where the files of each piece are stands in the scratch, so that no
+    worker carries those of all pieces.
     """
+    scratch = Scratch(worker_store(load.uri, load.operation_id), load.operation_id)
+    folders = f"folders-{new_ulid()}"
+    write_cuts(scratch, folders, ((piece, "", _folder_table(folder)) for piece, folder in load.folder_by_piece.items()))
     queries = [
         f"SELECT i.file * {len(entities)} + {place} AS part, i.id, i.position, s.row_id, s.row_address "
         f"FROM {views.incoming(entity)} i LEFT JOIN {views.stored(entity)} s ON i.id = s.id"
@@ -61,7 +63,7 @@ def rewrite_changed(
         views.relations,
         views.statement(" UNION ALL ".join(queries)),
         by="part",
-        function=partial(_rewrite_part, load, tuple(entities)),
+        function=partial(_rewrite_part, replace(load, folder_by_piece={}), folders, tuple(entities)),
         watch=watch,
     )
 
@@ -94,9 +96,18 @@ def _with_rewritten(load: LoadTask, scratch: Scratch, outcome: PieceOutcome, tab
     return replace(table, fragments=rewritten.fragments, removed_addresses=rewritten.removed_addresses)
 
 
-def _rewrite_part(load: LoadTask, entities: tuple[EntityType, ...], part: int, matches: pa.Table) -> Rewritten:
+def _rewrite_part(
+    load: LoadTask, folders: str, entities: tuple[EntityType, ...], part: int, matches: pa.Table
+) -> Rewritten:
     ordinal, place = divmod(part, len(entities))
+    scratch = Scratch(worker_store(load.uri, load.operation_id), load.operation_id)
+    ((_, found),) = read_cuts(scratch, folders, ordinal)
+    load = replace(load, folder_by_piece={ordinal: found["folder"][0].as_py()})
     return rewrite_piece(load, entities[place], ordinal, matches)
+
+
+def _folder_table(folder: str) -> pa.Table:
+    return pa.table({"folder": pa.array([folder], pa.string())})
 
 
 def rewrite_piece(load: LoadTask, entity: EntityType, ordinal: int, matches: pa.Table) -> Rewritten:
@@ -131,10 +142,3 @@ def _with_final_ids(rows: pa.Table, matches: pa.Table) -> pa.Table:
     rows, at = rows.filter(pc.is_valid(at)), at.drop_null()
     ids = matches["id"].combine_chunks().cast(pa.string()).take(at)
     return rows.set_column(rows.schema.get_field_index("id"), rows.schema.field("id"), ids)
-
-
-def _bytes_of(numbers: pa.Array) -> Iterator[bytes]:
-    # Through a copy: an array may be a window on a larger buffer.
-    copied = pa.concat_arrays([numbers.slice(0, 0), numbers])
-    if len(copied):
-        yield copied.buffers()[1].to_pybytes()[: 8 * len(copied)]

@@ -29,7 +29,7 @@ from omnigraph.pipeline.load.bulk.reading import (
     looks_for_meaning,
     read_piece,
 )
-from omnigraph.pipeline.load.bulk.rewriting import addresses_of, rewrite_changed
+from omnigraph.pipeline.load.bulk.rewriting import rewrite_changed
 from omnigraph.pipeline.load.bulk.screening import Screening
 from omnigraph.pipeline.load.bulk.suspects import count_all_suspects
 from omnigraph.pipeline.load.bulk.views import IncomingKeys, Views
@@ -37,6 +37,7 @@ from omnigraph.pipeline.load.sources import READING_INPUT
 from omnigraph.pipeline.load.writer import LoadMode
 from omnigraph.records.findings import FindingCollector
 from omnigraph.records.report import rejected
+from omnigraph.storage.row_numbers import unpacked_numbers
 from omnigraph.storage.staging import stage_written
 from omnigraph.storage.worker_files import TablePlace
 from omnigraph.writes.authority import Capture
@@ -297,7 +298,7 @@ class BulkLoadWriter:
             if table.fragments:
                 changes[table.table_key].fragments.extend(table.fragments)
                 if table.removed_addresses:
-                    changes[table.table_key].removed.append(addresses_of(table.removed_addresses))
+                    changes[table.table_key].removed.append(unpacked_numbers(table.removed_addresses))
         return changes
 
     def _merged(self, load: LoadTask, views: Views) -> dict[TableKey, _Change]:
