@@ -37,12 +37,14 @@ if TYPE_CHECKING:
     from omnigraph.changes.feed import ChangeBlock, Feed, FeedPage
     from omnigraph.changes.paging import ChangePage, PageLimits
     from omnigraph.changes.verbs import Changes
-    from omnigraph.embedding.config import EmbedConfig
     from omnigraph.engine.choice import EngineChoice
     from omnigraph.evolution.plan import SchemaPlan
     from omnigraph.evolution.run import AppliedSchema
     from omnigraph.graph import Graph, embed_files, init
     from omnigraph.graph import open_graph as open  # noqa: A004 — the verb users look for
+    from omnigraph.graphs.snapshot import Snapshot
+    from omnigraph.graphs.sql import SqlResult
+    from omnigraph.graphs.table import SnapshotTable
     from omnigraph.maintenance.cleanup.policy import CleanupPolicy
     from omnigraph.maintenance.cleanup.report import CleanupReport
     from omnigraph.maintenance.health.report import HealthReport
@@ -56,10 +58,8 @@ if TYPE_CHECKING:
     from omnigraph.pipeline.export.baseline import BaselineResult
     from omnigraph.pipeline.export.run import ExportResult
     from omnigraph.pipeline.load.run import LoadResult
+    from omnigraph.providers.config import EmbedConfig
     from omnigraph.query.lint import LintReport
-    from omnigraph.reads.snapshot import Snapshot
-    from omnigraph.reads.sql import SqlResult
-    from omnigraph.reads.table import SnapshotTable
     from omnigraph.writes.batch import WriteBatch, WriteResult
     from omnigraph.writes.recovery.audit import RecoveryRecord
     from omnigraph.writes.recovery.sweep import SweepResult
@@ -87,7 +87,7 @@ _NAMES_BY_HOME = {
     "omnigraph.changes.feed": ("ChangeBlock", "Feed", "FeedPage"),
     "omnigraph.changes.paging": ("ChangePage", "PageLimits"),
     "omnigraph.changes.verbs": ("Changes",),
-    "omnigraph.embedding.config": ("EmbedConfig",),
+    "omnigraph.providers.config": ("EmbedConfig",),
     "omnigraph.engine.choice": ("EngineChoice",),
     "omnigraph.evolution.plan": ("SchemaPlan",),
     "omnigraph.evolution.run": ("AppliedSchema",),
@@ -106,9 +106,9 @@ _NAMES_BY_HOME = {
     "omnigraph.pipeline.export.run": ("ExportResult",),
     "omnigraph.pipeline.load.run": ("LoadResult",),
     "omnigraph.query.lint": ("LintReport",),
-    "omnigraph.reads.snapshot": ("Snapshot",),
-    "omnigraph.reads.sql": ("SqlResult",),
-    "omnigraph.reads.table": ("SnapshotTable",),
+    "omnigraph.graphs.snapshot": ("Snapshot",),
+    "omnigraph.graphs.sql": ("SqlResult",),
+    "omnigraph.graphs.table": ("SnapshotTable",),
     "omnigraph.writes.batch": ("WriteBatch", "WriteResult"),
     "omnigraph.writes.recovery.audit": ("RecoveryRecord",),
     "omnigraph.writes.recovery.sweep": ("SweepResult",),

@@ -11,11 +11,10 @@ from omnigraph.catalog.type_names import each_name
 from omnigraph.engine.choice import EngineChoice, EngineName
 from omnigraph.engine.local import LocalEngine
 from omnigraph.errors import ClusterManaged, GraphNotFound, InvalidTarget
+from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.manifest.missing import no_graph_at, refuse_file, refuse_unfit_for_new_graph
 from omnigraph.storage.store import GraphStore
-from omnigraph.writes.context import GraphContext
-from omnigraph.writes.opening import settle_on_open
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -23,10 +22,14 @@ if TYPE_CHECKING:
     from omnigraph.branches.verbs import Branches
     from omnigraph.changes.diff import Diff
     from omnigraph.changes.verbs import Changes
-    from omnigraph.embedding.config import EmbedConfig
+    from omnigraph.connectors.spark.frames import GraphFrames
+    from omnigraph.connectors.spark.views import RegisteredViews
     from omnigraph.engine.local import Parameters
     from omnigraph.evolution.plan import SchemaPlan
     from omnigraph.evolution.run import AppliedSchema
+    from omnigraph.graphs.conditions import Where
+    from omnigraph.graphs.snapshot import Snapshot
+    from omnigraph.graphs.sql import SqlResult
     from omnigraph.maintenance.cleanup.policy import CleanupPolicy
     from omnigraph.maintenance.cleanup.run import CleanupReport
     from omnigraph.maintenance.health.report import HealthReport
@@ -41,13 +44,9 @@ if TYPE_CHECKING:
     from omnigraph.pipeline.export.run import ExportResult
     from omnigraph.pipeline.load.run import LoadResult
     from omnigraph.pipeline.load.writer import LoadMode
+    from omnigraph.providers.config import EmbedConfig
     from omnigraph.query.lint import LintReport
-    from omnigraph.reads.conditions import Where
-    from omnigraph.reads.snapshot import Snapshot
-    from omnigraph.reads.sql import SqlResult
     from omnigraph.records.arrow_rows import ArrowRows
-    from omnigraph.spark.frames import GraphFrames
-    from omnigraph.spark.views import RegisteredViews
     from omnigraph.writes.batch import WriteBatch
     from omnigraph.writes.recovery.audit import RecoveryRecord
     from omnigraph.writes.recovery.sweep import SweepResult
@@ -108,6 +107,8 @@ def open_graph(
     except GraphNotFound as missing:
         raise no_graph_at(context.store) from missing
     if recover and not read_only:
+        from omnigraph.writes.opening import settle_on_open
+
         settle_on_open(context, events)
     return Graph(context, read_only=read_only)
 
@@ -143,9 +144,9 @@ def embed_files(
     `spec` is a mapping like the JSON spec, the path of one, or a parsed one. The provider comes from `config`, or from
     the environment, and is asked only if a record needs a vector, by the workers of `engine`.
     """
-    from omnigraph.embedding.config import EmbedConfig
     from omnigraph.pipeline.embed.files import run_embed_files
     from omnigraph.pipeline.embed.spec import EmbedSpec
+    from omnigraph.providers.config import EmbedConfig
 
     if isinstance(spec, (str, Path)):
         spec = EmbedSpec.read(spec)
@@ -174,7 +175,7 @@ class Graph:
         return f"<Graph {self.uri}{' read-only' if self._read_only else ''}>"
 
     def _repr_html_(self) -> str:
-        from omnigraph.reads.snapshot import Snapshot
+        from omnigraph.graphs.snapshot import Snapshot
 
         # Not held: whoever looks at a page keeps nothing from cleanup.
         return Snapshot(self._context, self._context.addresses.head(MAIN_BRANCH).snapshot)._repr_html_()
@@ -203,7 +204,7 @@ class Graph:
         An address is a branch, `main@7`, `main~1`, `main@2026-01-31T18:00:00Z`, a commit id, or a moment. `version`
         and `at` choose on a branch, `commit` names a commit. Held, a snapshot keeps its versions from cleanup.
         """
-        from omnigraph.reads.snapshot import Snapshot
+        from omnigraph.graphs.snapshot import Snapshot
 
         located = self._locate(address, branch=branch, commit=commit, version=version, at=at)
         return Snapshot(self._context, located.snapshot, is_held=True, spark_frames=self._spark_frame)
@@ -406,9 +407,9 @@ class Graph:
 
         `frames` and `maps`, which renames columns, go by type. All else is as in `load_dataframe`.
         """
+        from omnigraph.connectors.spark.loading import frames_input
         from omnigraph.pipeline.load.run import run_load
         from omnigraph.pipeline.load.tables import ColumnMap
-        from omnigraph.spark.loading import frames_input
 
         self._refuse_read_only()
         columns = {name: ColumnMap(property_by_column=names) for name, names in (maps or {}).items()}
@@ -475,8 +476,8 @@ class Graph:
         The provider comes from `config`, or from the environment. Nothing to embed makes no request and no commit.
         `engine` says whose workers ask the provider; the bound on requests at once holds over all of them.
         """
-        from omnigraph.embedding.config import EmbedConfig
         from omnigraph.pipeline.embed.graph import run_embed
+        from omnigraph.providers.config import EmbedConfig
 
         self._refuse_read_only()
         return run_embed(
@@ -522,7 +523,7 @@ class Graph:
         With `properties` they have all properties as columns; one that types have with different types is a column
         `Type_property` for each of them.
         """
-        from omnigraph.spark.frames import graph_frames
+        from omnigraph.connectors.spark.frames import graph_frames
 
         return graph_frames(spark, self._context.store, self.snapshot_at(snapshot), with_properties=properties)
 
@@ -540,7 +541,7 @@ class Graph:
         All of them read one snapshot, by default the head of `main`, until they are made anew. Views that are called
         so are replaced. An empty `prefix` gives plain type names.
         """
-        from omnigraph.spark.views import register_views
+        from omnigraph.connectors.spark.views import register_views
 
         pinned = self.snapshot(snapshot, branch=branch, commit=commit)
         return register_views(spark, self._context.store, pinned, prefix=prefix)
@@ -784,9 +785,9 @@ class Graph:
 
     def pending_operations(self) -> "list[PendingOperation]":
         """Return the operations that were interrupted or are under way, oldest first; changes nothing."""
-        from omnigraph.writes.sidecar import list_pending
+        from omnigraph.writes.sidecar import list_pending, sidecars_of
 
-        return list_pending(self._context.sidecars)
+        return list_pending(sidecars_of(self._context))
 
     def recoveries(self) -> "list[RecoveryRecord]":
         """Return the recorded recoveries, oldest first."""
@@ -810,8 +811,8 @@ class Graph:
         where: "Where",
         partition_bytes: int | None,
     ) -> Any:
-        from omnigraph.spark.frames import type_frame
-        from omnigraph.spark.registration import register
+        from omnigraph.connectors.spark.frames import type_frame
+        from omnigraph.connectors.spark.registration import register
 
         register(spark)
         return type_frame(

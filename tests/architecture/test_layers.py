@@ -1,6 +1,7 @@
 """The architecture can be read off the folders, and these tests keep it true."""
 
 import ast
+import io
 import re
 import subprocess
 import sys
@@ -19,27 +20,27 @@ LAYERS = {
     "records": 3,
     "storage": 3,
     "engine": 3,
-    "embedding": 3,
+    "providers": 3,
     "manifest": 4,
-    "writes": 5,
-    "reads": 6,
+    "graphs": 5,
+    "writes": 6,
     "changes": 6,
-    "evolution": 6,
-    "branches": 7,
     "query": 7,
+    "evolution": 7,
+    "branches": 7,
     "pipeline": 8,
     "maintenance": 9,
-    "spark": 9,
-    "cluster": 10,
+    "connectors": 11,
+    "cluster": 11,
     "cli": 13,
 }
-FACADE = {"graph.py", "__init__.py", "__main__.py"}
+FACADE = {"graph.py", "spark.py", "__init__.py", "__main__.py"}
 
 DOORS = {
     "lance": ("storage/",),
     "obstore": ("storage/",),
     "duckdb": ("engine/local.py",),
-    "pyspark": ("engine/spark", "spark/"),
+    "pyspark": ("engine/spark", "connectors/spark/"),
     "time": ("base/clock.py",),
     "uuid": ("base/ids.py",),
     "secrets": ("base/ids.py",),
@@ -60,6 +61,19 @@ def imports_of(module: Path) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def test_the_drawing_shows_the_layers_as_they_are_enforced() -> None:
+    page = (SOURCE.parents[1] / "docs" / "design" / "architecture.md").read_text()
+    picture = page.split("```")[1]
+
+    drawn = [re.findall(r"([a-z]+)/", line.partition("│")[0]) for line in picture.splitlines()]
+    rows = [folders for folders in drawn if folders]
+    enforced: dict[int, set[str]] = {}
+    for folder, layer in LAYERS.items():
+        enforced.setdefault(layer, set()).add(folder)
+
+    assert [set(row) for row in rows] == [enforced[layer] for layer in sorted(enforced, reverse=True)]
 
 
 def test_every_folder_has_a_layer() -> None:
@@ -110,6 +124,28 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
 
     assert done.stdout.strip() == "[]"
+
+
+READS = """
+import sys, omnigraph
+graph = omnigraph.open({uri!r}, read_only=True)
+snapshot = graph.snapshot()
+assert snapshot.table("Person").to_arrow(["name"], where=[("name", "=", "ada")]).num_rows == 1
+assert snapshot.sql("select name from Person").to_arrow().num_rows == 1
+print([name for name in sys.modules if name.startswith("omnigraph.writes")])
+"""
+
+
+def test_reading_a_graph_imports_nothing_of_writes(tmp_path: Path) -> None:
+    import omnigraph
+
+    uri = str(tmp_path / "read.omni")
+    graph = omnigraph.init(uri, "node Person { name: String @key }")
+    graph.load(io.BytesIO(b'{"type": "Person", "data": {"name": "ada"}}'), mode="append")
+
+    done = subprocess.run([sys.executable, "-c", READS.format(uri=uri)], capture_output=True, text=True, check=False)
+
+    assert done.stdout.strip() == "[]", done.stderr
 
 
 def test_public_names_are_those_documented() -> None:

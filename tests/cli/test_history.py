@@ -9,7 +9,7 @@ import pytest
 
 import omnigraph
 from omnigraph import errors
-from omnigraph.embedding.config import EmbedConfig
+from omnigraph.providers.config import EmbedConfig
 
 WIDER = """\
 node Artist { name: String @key  born: I32?  died: I32? }

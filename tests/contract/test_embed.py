@@ -12,18 +12,18 @@ from contract.bulk_story import row_ids
 from contract.graphs import graph_of, load, node, refusal, rows
 from omnigraph.base import ids
 from omnigraph.base.events import ignore_events
-from omnigraph.embedding.config import EmbedConfig
-from omnigraph.embedding.mock import mock_vector
 from omnigraph.engine.local import LocalEngine
 from omnigraph.errors import EmbeddingConfig, EmbeddingProvider, EntityNotFound, InvalidTarget
+from omnigraph.graphs.capture import capture_branch
+from omnigraph.graphs.context import GraphContext
 from omnigraph.pipeline.embed import blocks, workers
 from omnigraph.pipeline.embed.targets import find_targets
 from omnigraph.pipeline.embed.workers import WorkersEmbedWriter
 from omnigraph.pipeline.load.bulk import pieces
+from omnigraph.providers.config import EmbedConfig
+from omnigraph.providers.mock import mock_vector
 from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.store import GraphStore
-from omnigraph.writes.authority import capture_branch
-from omnigraph.writes.context import GraphContext
 from omnigraph.writes.protocol import run_write
 from support.embedding_server import KEY, embedding_server
 

@@ -14,20 +14,20 @@ import pytest
 import omnigraph
 from contract.bulk_story import row_ids
 from omnigraph.base.events import ignore_events
+from omnigraph.connectors.spark.options import WRITE, Options
+from omnigraph.connectors.spark.writing import WriteOptions
 from omnigraph.engine.local import LocalEngine
 from omnigraph.errors import ConstraintViolation, OmniError, Usage
 from omnigraph.graph import Graph
+from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import Commit
 from omnigraph.pipeline.load import frames
 from omnigraph.pipeline.load.bulk import held, partitions
 from omnigraph.pipeline.load.bulk.partitions import PARTITIONS_MAX, PartitionKept, keep_partition
 from omnigraph.pipeline.load.frames import FrameLoad
 from omnigraph.pipeline.load.once import StreamBatch
-from omnigraph.spark.options import WRITE, Options
-from omnigraph.spark.writing import WriteOptions
 from omnigraph.storage.store import GraphStore
 from omnigraph.storage.tables import Table
-from omnigraph.writes.context import GraphContext
 from support import batch_child
 
 SCHEMA = "node Port { code: String @key  depth: I32? }"

@@ -12,6 +12,7 @@ from omnigraph.base.events import ignore_events
 from omnigraph.engine.local import LocalEngine
 from omnigraph.errors import ConstraintViolation, InvalidRecord, Usage
 from omnigraph.graph import Graph
+from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import Commit
 from omnigraph.pipeline.load.bulk import partitions
 from omnigraph.pipeline.load.bulk.partitions import keep_partition
@@ -19,7 +20,6 @@ from omnigraph.pipeline.load.frames import FrameLoad
 from omnigraph.pipeline.load.once import StreamBatch
 from omnigraph.storage.bucket import Bucket
 from omnigraph.storage.store import GraphStore
-from omnigraph.writes.context import GraphContext
 
 SCHEMA = """
 node Port { code: String @key  depth: I32?  seen: DateTime?  big: U64?  label: String? }

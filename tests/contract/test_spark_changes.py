@@ -17,11 +17,11 @@ import pytest
 import omnigraph
 from omnigraph.base import clock
 from omnigraph.base.events import ignore_events
+from omnigraph.connectors.spark import OmniGraphSource, writing
+from omnigraph.connectors.spark.options import WRITE, Options
+from omnigraph.connectors.spark.writing import WriteOptions
 from omnigraph.errors import OmniError
 from omnigraph.graph import Graph
-from omnigraph.spark import OmniGraphSource, writing
-from omnigraph.spark.options import WRITE, Options
-from omnigraph.spark.writing import WriteOptions
 from omnigraph.storage.bucket import Bucket
 from support import harbor
 from support.changes_child import follow_changes

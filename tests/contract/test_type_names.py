@@ -13,9 +13,9 @@ from contract.graphs import CREW_SCHEMA, graph_of, node, rows
 from omnigraph.base.nearest import listed, nearest
 from omnigraph.catalog.model import TableKey
 from omnigraph.catalog.type_names import find_type, find_types
-from omnigraph.embedding.config import EmbedConfig
 from omnigraph.errors import EntityNotFound, InvalidTarget, Usage
 from omnigraph.graph import Graph
+from omnigraph.providers.config import EmbedConfig
 
 KEYS = [TableKey(key) for key in ("edge:Likes", "edge:Person", "node:Person", "node:Town")]
 EMBED_SCHEMA = "node Doc { slug: String @key  text: String  vec: Vector(2)? @embed(text) }"

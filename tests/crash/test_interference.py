@@ -21,6 +21,7 @@ from omnigraph.graph import Graph
 from omnigraph.manifest.commits import Commit, CommitId, CommitKind
 from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions
 from omnigraph.storage.staging import commit_staged, stage_change
+from omnigraph.writes.sidecar import sidecars_of
 from support import harbor
 from support.faulty_s3 import Answer, FaultyS3
 
@@ -197,7 +198,7 @@ def test_row_21_sidecars_are_settled_oldest_first_each_on_a_fresh_view(local_roo
     graph = harbor.new_graph(local_root)
     run_child(local_root, "load_append", "write.after_effects:kill")
     (oldest,) = harbor.pending(graph)
-    document = json.loads(graph._context.sidecars.read_bytes(oldest))
+    document = json.loads(sidecars_of(graph._context).read_bytes(oldest))
     newer = ids.new_ulid()
     document["operation_id"] = newer
     document["commit"]["graph_commit_id"] = ids.new_ulid()
@@ -221,7 +222,7 @@ def test_row_23_a_sidecar_that_vanishes_after_the_listing_is_a_finished_writer(l
 
     with paused_child(local_root, "recover", "recover.after_list") as child:
         (operation,) = harbor.pending(graph)
-        graph._context.sidecars.forget(operation)
+        sidecars_of(graph._context).forget(operation)
         said = resume(child)
 
     assert said["ok"] is True
@@ -259,7 +260,7 @@ def test_row_25_a_damaged_sidecar_blocks_writes_keeps_its_file_and_says_the_way_
     graph = harbor.new_graph(local_root)
     run_child(local_root, "load_append", "write.after_effects:kill")
     (operation,) = harbor.pending(graph)
-    content = DAMAGE[damage](graph._context.sidecars.read_bytes(operation))
+    content = DAMAGE[damage](sidecars_of(graph._context).read_bytes(operation))
     graph._context.store.objects.put(f"__recovery/{operation}.json", content)
 
     opened = omnigraph.open(local_root)
@@ -271,7 +272,7 @@ def test_row_25_a_damaged_sidecar_blocks_writes_keeps_its_file_and_says_the_way_
     if damage == "newer":
         assert "upgrade omnigraph first" in str(refusal.value)
     assert sailors(opened) == {"Ana", "Bo", "Cy"}
-    assert graph._context.sidecars.read_bytes(operation) == content
+    assert sidecars_of(graph._context).read_bytes(operation) == content
     opened.abandon(operation)
     assert [record.recovery_kind for record in opened.recoveries()] == ["abandoned"]
     opened.load(harbor.lines([{"type": "Note", "data": {"text": "works again"}}]), mode="append")

@@ -11,7 +11,7 @@ from omnigraph.errors import StaleView
 from omnigraph.graph import Graph
 from omnigraph.storage.staging import commit_staged, stage_restore
 from omnigraph.storage.tables import Table
-from omnigraph.writes.sidecar import RollbackRecord
+from omnigraph.writes.sidecar import RollbackRecord, sidecars_of
 from support import harbor
 
 
@@ -51,7 +51,7 @@ def test_a_restore_that_ran_over_a_foreign_commit_is_never_published(local_root:
     graph = recovery_that_died_after_its_decision(local_root)
     (operation,) = harbor.pending(graph)
     foreign_append(graph, "Sailor", id="Zoe", name="Zoe", rank="mate")
-    effects = graph._context.sidecars.read(operation).effects
+    effects = sidecars_of(graph._context).read(operation).effects
     effect = next(effect for effect in effects if effect.table_key == "node:Sailor")
     pinned = graph._context.store.tables.open(effect.address, effect.expected_version)
     late = stage_restore(head_of_sailors(graph), pinned, uuid=effect.compensation_uuid, properties={})
@@ -70,12 +70,12 @@ def test_a_late_decision_brings_no_finished_operation_back(store_root: str) -> N
     graph = harbor.new_graph(store_root)
     run_child(store_root, "load_append", "write.between_tables:kill:2")
     (operation,) = harbor.pending(graph)
-    sidecar = graph._context.sidecars.read(operation)
+    sidecar = sidecars_of(graph._context).read(operation)
     late = replace(sidecar, rollback=RollbackRecord(restores={"node:Sailor": 2}, classes={"node:Sailor": "complete"}))
     settled = _sweep_until_free(harbor.open_with_short_leases(store_root))
     assert [operation.outcome for operation in settled] == ["rolled_back"]
 
     with pytest.raises(StaleView):
-        graph._context.sidecars.record_rollback(late)
+        sidecars_of(graph._context).record_rollback(late)
 
     assert harbor.pending(graph) == []

@@ -20,13 +20,13 @@ from omnigraph.base import clock, ids
 from omnigraph.engine.local import LocalEngine
 from omnigraph.errors import Effect, OmniError
 from omnigraph.graph import Graph
+from omnigraph.graphs.context import GraphContext
 from omnigraph.storage.locks import LeaseTerms, open_locks
 from omnigraph.storage.objects.s3 import S3Objects
 from omnigraph.storage.settings import StoreSettings
 from omnigraph.storage.store import GraphStore
 from omnigraph.storage.tables import TableStore
 from omnigraph.storage.uris import GraphRoot
-from omnigraph.writes.context import GraphContext
 from support import harbor
 from support.faulty_s3 import Action, Answer, FaultyS3, LoseAnswer, LoseRequest, Rule, Seen
 

@@ -1,7 +1,7 @@
 """Spark keeps the reader that took the filters of one plan for other plans of the same frame.
 
 As long as this holds, a data source that takes filters reads too few rows whenever a frame is asked twice. When this
-test fails, Spark has mended it, and `omnigraph.spark.source` may take filters again.
+test fails, Spark has mended it, and `omnigraph.connectors.spark.source` may take filters again.
 """
 
 from collections.abc import Iterator

@@ -16,8 +16,8 @@ from omnigraph.errors import (
     SchemaDiverged,
 )
 from omnigraph.graph import Graph
+from omnigraph.graphs.capture import capture_branch
 from omnigraph.manifest.commits import CommitId
-from omnigraph.writes.authority import capture_branch
 from support import harbor
 from support.failpoints import armed
 

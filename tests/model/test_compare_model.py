@@ -22,9 +22,9 @@ from omnigraph.catalog.arrow import table_schema
 from omnigraph.catalog.model import NodeType, Property, PropertyType, Scalar
 from omnigraph.changes.compare import TableState, changed_by_content, changed_by_history
 from omnigraph.engine.local import LocalEngine
+from omnigraph.graphs.context import GraphContext
 from omnigraph.storage.store import GraphStore
 from omnigraph.storage.tables import TableAddress
-from omnigraph.writes.context import GraphContext
 
 ENTITY = NodeType(
     name="Thing",

@@ -16,11 +16,11 @@ from omnigraph.base import ids
 from omnigraph.catalog.model import TableIdentity, TableKey
 from omnigraph.engine.local import LocalEngine
 from omnigraph.errors import GraphCorrupt, ManifestConflict, ReadSetConflict, SnapshotNotFound
+from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import Commit, CommitId, CommitKind
 from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions, TableRegistration
 from omnigraph.manifest.snapshot import GraphSnapshot, fold
 from omnigraph.storage.store import GraphStore
-from omnigraph.writes.context import GraphContext
 
 NAMES = tuple(TableKey(f"node:{letter}") for letter in "ABCD")
 SCHEMA = "node A {}"

@@ -10,9 +10,9 @@ from unittest.mock import patch
 from omnigraph.base import ids
 from omnigraph.engine.local import LocalEngine
 from omnigraph.graph import Graph
+from omnigraph.graphs.context import GraphContext
 from omnigraph.storage.locks import LeaseTerms
 from omnigraph.storage.store import GraphStore
-from omnigraph.writes.context import GraphContext
 from support.s3_process import BUCKET, client_environment, running_s3
 
 # On S3 the lease of a writer that was killed is waited out, and with the usual minute nothing would happen in a soak.

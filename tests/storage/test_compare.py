@@ -14,9 +14,9 @@ from omnigraph.catalog.model import NodeType, Property, PropertyType, Scalar
 from omnigraph.changes.compare import TableState, changed_by_content, changed_by_history, changed_entities
 from omnigraph.engine.local import LocalEngine
 from omnigraph.errors import Internal
+from omnigraph.graphs.context import GraphContext
 from omnigraph.storage.store import GraphStore
 from omnigraph.storage.tables import TableAddress
-from omnigraph.writes.context import GraphContext
 
 ENTITY = NodeType(
     name="Thing",

@@ -12,10 +12,10 @@ import omnigraph
 from omnigraph.engine.local import LocalEngine
 from omnigraph.errors import GraphCorrupt, SchemaContractMissing
 from omnigraph.graph import Graph
+from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.migrations.run import migrate_branch
 from omnigraph.manifest.state import ManifestState
 from omnigraph.storage.store import GraphStore
-from omnigraph.writes.context import GraphContext
 from support import harbor, old_graphs
 from support.old_graphs import MARKER, STAMP
 

@@ -37,7 +37,7 @@ from omnigraph.manifest.migrations.migration import Site
 from omnigraph.manifest.migrations.run import carry_out
 from omnigraph.manifest.rows import MANIFEST
 from omnigraph.storage.store import GraphStore
-from omnigraph.writes.context import GraphContext
+from omnigraph.graphs.context import GraphContext
 
 uri, name = sys.argv[1:]
 context = GraphContext.over(GraphStore.open(uri), LocalEngine())
@@ -53,7 +53,7 @@ from omnigraph.engine.local import LocalEngine
 from omnigraph.manifest.commits import Commit, CommitKind
 from omnigraph.manifest.publish import ManifestChanges, Preconditions
 from omnigraph.storage.store import GraphStore
-from omnigraph.writes.context import GraphContext
+from omnigraph.graphs.context import GraphContext
 
 context = GraphContext.over(GraphStore.open(sys.argv[1]), LocalEngine())
 head = context.manifest.load("main").head

@@ -14,7 +14,7 @@ import omnigraph
 from omnigraph.catalog.arrow import table_schema
 from omnigraph.errors import SnapshotNotFound
 from omnigraph.graph import Graph
-from omnigraph.reads.snapshot import Snapshot
+from omnigraph.graphs.snapshot import Snapshot
 from support import harbor
 from support.processes import child
 

@@ -12,11 +12,11 @@ import pyarrow as pa
 
 from omnigraph.base.events import ignore_events
 from omnigraph.engine.local import LocalEngine
+from omnigraph.graphs.context import GraphContext
 from omnigraph.pipeline.load.bulk.partitions import keep_partition
 from omnigraph.pipeline.load.frames import FrameLoad
 from omnigraph.pipeline.load.once import StreamBatch
 from omnigraph.storage.store import GraphStore
-from omnigraph.writes.context import GraphContext
 
 
 def load_batch(uri: str, batch_id: int, bad_records: str, codes: list[str]) -> str | None:

@@ -8,10 +8,11 @@ from typing import Any
 import omnigraph
 from omnigraph.engine.local import LocalEngine
 from omnigraph.graph import Graph
+from omnigraph.graphs.context import GraphContext
 from omnigraph.storage.locks import LeaseTerms
 from omnigraph.storage.locks.paths import READER_LEASES
 from omnigraph.storage.store import GraphStore
-from omnigraph.writes.context import GraphContext
+from omnigraph.writes.sidecar import sidecars_of
 
 SCHEMA = """
 node Sailor {
@@ -95,7 +96,7 @@ def pins_equal_heads(graph: Graph) -> bool:
 
 def pending(graph: Graph) -> list[str]:
     """Return the operations whose sidecars are still there."""
-    return list(graph._context.sidecars.pending())
+    return list(sidecars_of(graph._context).pending())
 
 
 def files_of(graph: Graph) -> dict[str, float]:

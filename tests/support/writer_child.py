@@ -7,12 +7,12 @@ from unittest.mock import patch
 import omnigraph
 from omnigraph.base import clock
 from omnigraph.base.events import Event, Warned
-from omnigraph.embedding.config import EmbedConfig
 from omnigraph.engine.choice import EngineChoice, EngineName
 from omnigraph.errors import OmniError, RecoveryRequired
 from omnigraph.maintenance.cleanup.policy import CleanupPolicy
 from omnigraph.pipeline.load import inputs
 from omnigraph.pipeline.load.bulk import pieces
+from omnigraph.providers.config import EmbedConfig
 from support import harbor
 
 CHANGES = [

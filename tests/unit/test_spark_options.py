@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from omnigraph.connectors.spark.options import READ, STREAM, Options
 from omnigraph.errors import Usage
-from omnigraph.spark.options import READ, STREAM, Options
 from support.nasty_texts import nasty
 
 

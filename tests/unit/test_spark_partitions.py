@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.spark.partitions import PARTITION_BYTES_MAX, PARTITION_BYTES_MIN, FragmentPart, divide
+from omnigraph.connectors.spark.partitions import PARTITION_BYTES_MAX, PARTITION_BYTES_MIN, FragmentPart, divide
 from omnigraph.storage.layout import FragmentLayout
 
 MIB = 1 << 20

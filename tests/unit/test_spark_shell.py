@@ -3,9 +3,9 @@
 import pytest
 
 from omnigraph.catalog.model import TableKey
+from omnigraph.connectors.spark.shell import all_statements, statements_in
+from omnigraph.connectors.spark.views import view_names
 from omnigraph.errors import InvalidTarget
-from omnigraph.spark.shell import all_statements, statements_in
-from omnigraph.spark.views import view_names
 
 
 @pytest.mark.parametrize(

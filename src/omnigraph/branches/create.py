@@ -10,6 +10,8 @@ from omnigraph.base.events import Events, Published, ignore_events
 from omnigraph.branches.gates import hold_branches
 from omnigraph.branches.names import check_new_name
 from omnigraph.errors import BranchExists, HistoricalVersionReclaimed
+from omnigraph.graphs.context import GraphContext
+from omnigraph.graphs.holding import hold_versions
 from omnigraph.manifest.addresses import Located
 from omnigraph.manifest.commits import Commit
 from omnigraph.manifest.root import refuse_moved
@@ -17,8 +19,6 @@ from omnigraph.manifest.rows import MANIFEST
 from omnigraph.manifest.state import ManifestState
 from omnigraph.storage.refs import create_ref, drop_leftover_tree, list_refs
 from omnigraph.storage.tables import Table
-from omnigraph.writes.context import GraphContext
-from omnigraph.writes.holding import hold_versions
 from omnigraph.writes.recovery.entry import settle_branch
 
 

@@ -8,10 +8,10 @@ from omnigraph.branches.merge.sides import base_state
 from omnigraph.changes.diff import Diff
 from omnigraph.changes.snapshots import diff_snapshots
 from omnigraph.errors import InvalidTarget, NoCommonAncestor
+from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.addresses import Located
 from omnigraph.manifest.ancestry import merge_bases
 from omnigraph.manifest.commits import Commit, CommitId
-from omnigraph.writes.context import GraphContext
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

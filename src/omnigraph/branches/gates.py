@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 from omnigraph.base.events import Events, ignore_events
+from omnigraph.graphs.context import GraphContext
 from omnigraph.storage.locks import Claim, HeldLock, Reach
-from omnigraph.writes.context import GraphContext
 
 _WAIT_SECONDS = 30.0
 

@@ -3,10 +3,10 @@
 from omnigraph.base.showing import Shown
 from omnigraph.base.values import dataclass
 from omnigraph.errors import BranchNotFound
+from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import MAIN_BRANCH, CommitId
 from omnigraph.manifest.rows import MANIFEST
 from omnigraph.storage.refs import list_refs
-from omnigraph.writes.context import GraphContext
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from omnigraph.base.endings import tell
 from omnigraph.base.events import Events, Published, ignore_events
 from omnigraph.engine.choice import EngineChoice
+from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import MAIN_BRANCH
-from omnigraph.writes.context import GraphContext
 
 if TYPE_CHECKING:
     from omnigraph.branches.diff import BranchDiff

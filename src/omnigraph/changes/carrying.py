@@ -12,12 +12,12 @@ from omnigraph.changes.compare import AFTER_ROW, BEFORE_ROW, Op, TableState, cha
 from omnigraph.changes.filled import with_filled
 from omnigraph.changes.parts import Bucket, ChangePart, Fragments, opened
 from omnigraph.engine.local import worker_engine
+from omnigraph.graphs.context import GraphContext
+from omnigraph.graphs.holding import hold_if_possible
 from omnigraph.records.contents import row_digests
 from omnigraph.storage.row_changes import rows_inserted_since, rows_updated_since
 from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID
 from omnigraph.storage.worker_files import worker_store
-from omnigraph.writes.context import GraphContext
-from omnigraph.writes.holding import hold_if_possible
 
 _log = logging.getLogger(__name__)
 

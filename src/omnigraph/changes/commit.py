@@ -14,10 +14,10 @@ from omnigraph.errors import (
     SnapshotNotFound,
     StorageError,
 )
+from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import Commit, CommitId
 from omnigraph.manifest.snapshot import GraphSnapshot
 from omnigraph.manifest.state import ManifestState
-from omnigraph.writes.context import GraphContext
 
 
 class CommitChanges:

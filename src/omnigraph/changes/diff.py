@@ -23,10 +23,10 @@ from omnigraph.changes.position import Position
 from omnigraph.changes.selection import Selection
 from omnigraph.changes.tokens import TokenUse, refuse_other, seal, unseal
 from omnigraph.errors import ChangeCursorRejected
+from omnigraph.graphs.context import GraphContext
+from omnigraph.graphs.holding import hold_if_possible
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.manifest.snapshot import GraphSnapshot
-from omnigraph.writes.context import GraphContext
-from omnigraph.writes.holding import hold_if_possible
 
 _log = logging.getLogger(__name__)
 

@@ -22,10 +22,10 @@ from omnigraph.changes.position import Position
 from omnigraph.changes.selection import Selection, resolve_selection
 from omnigraph.changes.tokens import TokenUse, refuse_other, seal, unseal
 from omnigraph.errors import ChangeCursorRejected, ChangeFeedGap, InvalidTarget, ReadSetConflict, SchemaBoundary
+from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import Commit, CommitId
 from omnigraph.manifest.snapshot import GraphSnapshot
 from omnigraph.manifest.state import ManifestState
-from omnigraph.writes.context import GraphContext
 
 COMMITS_DEFAULT = 128
 COMMITS_MAX = 512

@@ -12,11 +12,11 @@ from omnigraph.changes.commit import gap_at
 from omnigraph.changes.compare import TableState, change_bytes, is_told_by_history
 from omnigraph.changes.entities import ChangedType
 from omnigraph.changes.pairs import PinnedType, TypePair
+from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import Commit, CommitId
 from omnigraph.storage.change_sizes import has_lost_rows
 from omnigraph.storage.row_changes import fragments_not_in
 from omnigraph.storage.tables import Table
-from omnigraph.writes.context import GraphContext
 
 PART_BYTES = 64 << 20
 """What is worth a task of its own."""

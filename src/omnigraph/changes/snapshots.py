@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from omnigraph.changes.diff import Diff
 from omnigraph.changes.selection import resolve_selection
+from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.snapshot import GraphSnapshot
-from omnigraph.writes.context import GraphContext
 
 
 def diff_snapshots(

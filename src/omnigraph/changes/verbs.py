@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from omnigraph.changes.commit import CommitChanges, changes_of_commit
 from omnigraph.changes.feed import COMMITS_DEFAULT, Feed, FeedPage
 from omnigraph.changes.paging import PageLimits
+from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import MAIN_BRANCH
-from omnigraph.writes.context import GraphContext
 
 
 class Changes:

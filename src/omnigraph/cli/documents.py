@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from omnigraph.cli.output import Json
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
+    from omnigraph.graphs.snapshot import Snapshot
     from omnigraph.manifest.commits import Commit
     from omnigraph.pipeline.embed.result import EmbedResult
     from omnigraph.pipeline.export.run import ExportResult
     from omnigraph.pipeline.load.run import LoadResult
-    from omnigraph.reads.snapshot import Snapshot
 
 
 def commit_document(commit: "Commit") -> dict[str, Json]:

@@ -17,7 +17,7 @@ from omnigraph.cli.output import Column, Grid, Json, Text
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from omnigraph.spark.shell import SqlAnswer
+    from omnigraph.connectors.spark.shell import SqlAnswer
 
 _NULL = "null"
 

@@ -6,10 +6,10 @@ from omnigraph.base.units import counted
 from omnigraph.cli.output import Column, Grid, Text
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
+    from omnigraph.graphs.snapshot import Snapshot
     from omnigraph.manifest.commits import Commit
     from omnigraph.pipeline.embed.result import EmbedResult
     from omnigraph.pipeline.load.run import LoadResult
-    from omnigraph.reads.snapshot import Snapshot
 
 
 def load_text(result: "LoadResult") -> Text:

@@ -5,8 +5,8 @@ from omnigraph.base.values import dataclass
 from omnigraph.catalog.compile import compile_shape
 from omnigraph.catalog.migration import MigrationPlan, MigrationStep, plan_migration, resolve
 from omnigraph.catalog.model import Catalog
+from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import MAIN_BRANCH
-from omnigraph.writes.context import GraphContext
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

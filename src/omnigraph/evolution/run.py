@@ -9,10 +9,10 @@ from omnigraph.catalog.migration import MigrationStep
 from omnigraph.errors import BranchBusy, Effect, RecoveryRequired, SchemaApplyLocked, SchemaDrift
 from omnigraph.evolution.plan import FOREIGN_EDIT, SchemaText, has_foreign_edit
 from omnigraph.evolution.writer import SchemaWriter, refuse_other_branches
+from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import MAIN_BRANCH, Commit, check_actor, check_message
 from omnigraph.storage.locks import Claim, HeldLock
 from omnigraph.writes.aftermath import says_what_is_published
-from omnigraph.writes.context import GraphContext
 from omnigraph.writes.protocol import run_write
 from omnigraph.writes.recovery.sweep import settle_all, tell_settled
 from omnigraph.writes.upgrading import bring_up_to_date

@@ -9,11 +9,11 @@ from omnigraph.catalog.migration import MigrationPlan
 from omnigraph.errors import SchemaApplyBlocked
 from omnigraph.evolution.changes import SchemaChange, schema_change
 from omnigraph.evolution.plan import SchemaText, plan_from
+from omnigraph.graphs.capture import Capture
+from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import MAIN_BRANCH, CommitKind
 from omnigraph.storage.columns import stage_reshape
 from omnigraph.storage.staging import stage_auto_cleanup_strip, stage_creation
-from omnigraph.writes.authority import Capture
-from omnigraph.writes.context import GraphContext
 from omnigraph.writes.creation import NewTable
 from omnigraph.writes.protocol import PreparedTable, PreparedWrite, WriteIdentity
 from omnigraph.writes.sidecar import SidecarKind

@@ -7,10 +7,10 @@ from omnigraph.base import clock
 from omnigraph.base.events import Events, ignore_events
 from omnigraph.base.units import counted
 from omnigraph.errors import BranchBusy, MaintenanceLocked, RecoveryRequired
+from omnigraph.graphs.context import GraphContext
+from omnigraph.graphs.holding import MAINTENANCE_LOCK
 from omnigraph.storage.locks import HeldLock
-from omnigraph.writes.context import GraphContext
-from omnigraph.writes.holding import MAINTENANCE_LOCK
-from omnigraph.writes.sidecar import PendingOperation, SidecarKind, list_pending
+from omnigraph.writes.sidecar import PendingOperation, SidecarKind, list_pending, sidecars_of
 
 _PATIENCE_SECONDS = 10.0
 _PAUSE_SECONDS = 0.1
@@ -43,7 +43,7 @@ def require_settled(context: GraphContext, verb: str) -> None:
     has another one at each look, and what it begins from now on is for whoever takes the gates to judge.
     """
     deadline = clock.monotonic_seconds() + _PATIENCE_SECONDS
-    watched = list_pending(context.sidecars)
+    watched = list_pending(sidecars_of(context))
     abandoned: set[str] = set()
     while watched:
         interrupted = [operation for operation in watched if operation.operation_id in abandoned]
@@ -54,7 +54,7 @@ def require_settled(context: GraphContext, verb: str) -> None:
         abandoned = {operation.operation_id for operation in watched if not _has_live_writer(context, operation)}
         clock.sleep_seconds(_PAUSE_SECONDS)
         ids = {operation.operation_id for operation in watched}
-        watched = [operation for operation in list_pending(context.sidecars) if operation.operation_id in ids]
+        watched = [operation for operation in list_pending(sidecars_of(context)) if operation.operation_id in ids]
 
 
 def refuse_pending_on(context: GraphContext, branch: str, verb: str) -> None:
@@ -64,7 +64,7 @@ def refuse_pending_on(context: GraphContext, branch: str, verb: str) -> None:
     """
     pending = [
         operation.operation_id
-        for operation in list_pending(context.sidecars)
+        for operation in list_pending(sidecars_of(context))
         if operation.sidecar is None
         or operation.sidecar.branch_name == branch
         or operation.sidecar.kind is SidecarKind.SCHEMA_APPLY

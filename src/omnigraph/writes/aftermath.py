@@ -12,10 +12,10 @@ from omnigraph.base import faults
 from omnigraph.base.endings import attempt, tell
 from omnigraph.base.events import Event, Events, Published, ignore_events
 from omnigraph.errors import Effect, OmniError
+from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import Commit
 from omnigraph.writes.completion import complete_schema_change
-from omnigraph.writes.context import GraphContext
-from omnigraph.writes.sidecar import Sidecar
+from omnigraph.writes.sidecar import Sidecar, sidecars_of
 
 Options = ParamSpec("Options")
 ResultT = TypeVar("ResultT")
@@ -58,7 +58,7 @@ def _log(context: GraphContext, commit: Commit) -> None:
 
 def _forget(context: GraphContext, sidecar: Sidecar) -> None:
     faults.reach("write.delete_fails")
-    context.sidecars.forget(sidecar.operation_id)
+    sidecars_of(context).forget(sidecar.operation_id)
 
 
 def says_what_is_published(verb: Callable[Options, ResultT]) -> Callable[Options, ResultT]:

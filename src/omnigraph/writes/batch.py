@@ -16,11 +16,11 @@ from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Catalog, EntityType, NodeType
 from omnigraph.catalog.type_names import find_type
 from omnigraph.errors import Effect, InvalidTarget
+from omnigraph.graphs.capture import capture_branch
+from omnigraph.graphs.comparisons import comparison_with
+from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import Commit, check_actor, check_message, check_name
 from omnigraph.storage.filters import Operator
-from omnigraph.writes.authority import capture_branch
-from omnigraph.writes.comparisons import comparison_with
-from omnigraph.writes.context import GraphContext
 from omnigraph.writes.incoming import Row, Rows, change_rows, read_rows
 from omnigraph.writes.mutation import Delete, MutationWriter, Selection, Statement, Update, Upsert
 from omnigraph.writes.protocol import run_write

@@ -4,10 +4,10 @@ from omnigraph.base import ids
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import TableIdentity, TableKey
 from omnigraph.errors import DriftNeedsRepair
+from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.publish import TableRegistration
 from omnigraph.storage.staging import StagedCommit
 from omnigraph.storage.tables import TableAddress
-from omnigraph.writes.context import GraphContext
 from omnigraph.writes.sidecar import EffectKind, PlannedCommit, SidecarEffect
 
 

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import EntityType, TableKey
+from omnigraph.graphs.capture import Capture
 from omnigraph.records.tables import FILE, LINE, POSITION, content_schema
 from omnigraph.storage.staging import (
     StagedCommit,
@@ -18,7 +19,6 @@ from omnigraph.storage.staging import (
     stage_replacement,
 )
 from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID, Table
-from omnigraph.writes.authority import Capture
 from omnigraph.writes.protocol import PreparedTable, WriteIdentity
 
 PLACE_COLUMNS = (POSITION, FILE, LINE)

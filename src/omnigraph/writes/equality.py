@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
+from omnigraph.graphs.capture import Capture
 from omnigraph.records.contents import equal_ids
 from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID
-from omnigraph.writes.authority import Capture
 from omnigraph.writes.delta import TableDelta, rows_among, rows_without
 
 

@@ -18,10 +18,10 @@ from omnigraph.records.findings import Code, Finding, FindingCollector, Findings
 from omnigraph.records.parse import check_rows, parse_chunk, with_place
 from omnigraph.records.rendering import render_lines
 from omnigraph.records.report import rejected
+from omnigraph.records.spelling import spell_json
 from omnigraph.records.tables import LINE, content_schema
 from omnigraph.records.typed import TypedRows
 from omnigraph.writes.delta import PLACE_COLUMNS
-from omnigraph.writes.spelling import spell_json
 
 Row: TypeAlias = Mapping[str, Any]
 Rows: TypeAlias = Iterable[Row] | ArrowRows

@@ -14,13 +14,13 @@ import pyarrow.compute as pc
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import EntityType, NodeType, TableKey
 from omnigraph.errors import ConstraintViolation, KeyConflict
+from omnigraph.graphs.capture import Capture
 from omnigraph.manifest.commits import CommitKind
 from omnigraph.records.findings import FindingCollector
 from omnigraph.records.report import rejected
 from omnigraph.records.tables import content_schema
 from omnigraph.storage.filters import Comparison, all_of
 from omnigraph.storage.tables import Table
-from omnigraph.writes.authority import Capture
 from omnigraph.writes.constraints import check_deltas
 from omnigraph.writes.delta import (
     PLACE_COLUMNS,

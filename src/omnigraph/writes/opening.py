@@ -2,10 +2,10 @@
 
 from omnigraph.base.events import Events, Warned
 from omnigraph.errors import OmniError
+from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.claim import complete_birth, read_claim
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.manifest.root import adopt_root
-from omnigraph.writes.context import GraphContext
 from omnigraph.writes.recovery.entry import settle_whatever_is_pending
 from omnigraph.writes.upgrading import bring_up_to_date
 

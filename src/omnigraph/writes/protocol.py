@@ -29,6 +29,9 @@ from omnigraph.errors import (
     StaleView,
     StorageError,
 )
+from omnigraph.graphs.capture import Capture, capture_branch, head_at_pin
+from omnigraph.graphs.context import GraphContext
+from omnigraph.graphs.whole_tables import explain_failure
 from omnigraph.manifest.commits import MESSAGE, Commit, CommitId, CommitKind, check_message
 from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions, check_preconditions
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
@@ -39,8 +42,6 @@ from omnigraph.storage.refs import create_ref, has_ref
 from omnigraph.storage.staging import CommitInterleaved, StagedCommit, commit_staged
 from omnigraph.storage.tables import Table, TableAddress
 from omnigraph.writes.aftermath import finish_published
-from omnigraph.writes.authority import Capture, capture_branch, head_at_pin
-from omnigraph.writes.context import GraphContext
 from omnigraph.writes.creation import NewTable, expect_absent_table
 from omnigraph.writes.manifest_delta import ManifestDelta
 from omnigraph.writes.pointers import pointer_moves
@@ -53,10 +54,10 @@ from omnigraph.writes.sidecar import (
     Sidecar,
     SidecarEffect,
     SidecarKind,
+    sidecars_of,
     this_writer,
 )
 from omnigraph.writes.upgrading import bring_up_to_date
-from omnigraph.writes.whole_tables import explain_failure
 
 PREPARE_RETRY_BUDGET = 5
 GATE_WAIT_SECONDS = 30.0
@@ -291,7 +292,7 @@ def carry_out(
     Returns None when `effects` did, which says that no table moved: there is nothing to publish then.
     """
     lock.ensure_seconds_left()
-    context.sidecars.arm(sidecar)
+    sidecars_of(context).arm(sidecar)
     commit: Commit | None
     try:
         faults.reach("write.after_arm")
@@ -299,7 +300,7 @@ def carry_out(
         faults.reach("write.after_effects")
         lock.ensure_seconds_left()
         if achieved is None:
-            context.sidecars.forget(sidecar.operation_id)
+            sidecars_of(context).forget(sidecar.operation_id)
             return None
         draft = sidecar.commit()
         if achieved.metadata is not None:

@@ -19,6 +19,7 @@ from omnigraph.base.showing import Shown
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import TableIdentity, TableKey
 from omnigraph.errors import ReadSetConflict, ResourceLimit, StorageError
+from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import Commit, CommitId, CommitKind, readable_actor
 from omnigraph.manifest.snapshot import TablePin
 from omnigraph.storage.objects import ControlStore, ObjectChanged
@@ -484,3 +485,8 @@ def list_pending(sidecars: SidecarStore) -> list[PendingOperation]:
             sidecar, problem = None, str(unreadable)
         found.append(PendingOperation(operation_id=operation_id, sidecar=sidecar, problem=problem, content=content))
     return found
+
+
+def sidecars_of(context: GraphContext) -> SidecarStore:
+    """Return the sidecars of an open graph."""
+    return SidecarStore(context.store.objects)

@@ -1,6 +1,6 @@
 """Migrating a branch of an older on-disk shape before anything is written to it."""
 
-from omnigraph.writes.context import GraphContext
+from omnigraph.graphs.context import GraphContext
 
 
 def bring_up_to_date(context: GraphContext, branch: str) -> None:

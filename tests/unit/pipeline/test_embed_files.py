@@ -8,9 +8,9 @@ import pytest
 
 import omnigraph
 from omnigraph.base.events import Event, Warned
-from omnigraph.embedding.config import EmbedConfig
 from omnigraph.errors import EmbeddingProvider, InvalidRecord, Io, Usage
 from omnigraph.pipeline.embed.result import EmbedResult
+from omnigraph.providers.config import EmbedConfig
 from support.embedding_server import embedding_server
 
 MOCK = EmbedConfig.from_environ({"OMNIGRAPH_EMBEDDINGS_MOCK": "1"})

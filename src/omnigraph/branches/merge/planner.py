@@ -21,11 +21,11 @@ from omnigraph.changes.compare import change_bytes
 from omnigraph.engine.choice import EngineChoice, Work
 from omnigraph.engine.interface import Engine
 from omnigraph.engine.opening import close_at_end, open_engine
+from omnigraph.graphs.holding import hold_if_possible, hold_versions
 from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.store import GraphStore
 from omnigraph.storage.worker_files import shared_with_workers
 from omnigraph.writes.exchange.stages import ScratchPlace
-from omnigraph.writes.holding import hold_if_possible, hold_versions
 
 
 @dataclass(kw_only=True)

@@ -16,13 +16,13 @@ from omnigraph.branches.merge.writer import MergeWriter
 from omnigraph.branches.names import check_branch_name
 from omnigraph.engine.choice import EngineChoice
 from omnigraph.errors import Effect, HistoricalVersionReclaimed, InvalidTarget, OmniError, ReadSetConflict, StorageError
+from omnigraph.graphs.capture import capture_branch
+from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId, check_actor, check_message
 from omnigraph.manifest.rows import MANIFEST
 from omnigraph.manifest.state import ManifestState
 from omnigraph.storage.refs import list_refs
 from omnigraph.writes.aftermath import says_what_is_published
-from omnigraph.writes.authority import capture_branch
-from omnigraph.writes.context import GraphContext
 from omnigraph.writes.protocol import run_write
 from omnigraph.writes.recovery.entry import settle_branch
 

@@ -7,6 +7,8 @@ from enum import StrEnum
 from omnigraph.catalog.model import EntityType
 from omnigraph.changes.compare import TableState
 from omnigraph.errors import HistoricalVersionReclaimed, NoCommonAncestor, SchemaDiverged
+from omnigraph.graphs.capture import Capture
+from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.ancestry import History, merge_bases
 from omnigraph.manifest.bases import FAST_FORWARD, base_snapshot
 from omnigraph.manifest.commits import CommitId
@@ -14,8 +16,6 @@ from omnigraph.manifest.rows import MANIFEST
 from omnigraph.manifest.snapshot import GraphSnapshot, own_ref
 from omnigraph.manifest.state import ManifestState
 from omnigraph.storage.refs import list_refs
-from omnigraph.writes.authority import Capture
-from omnigraph.writes.context import GraphContext
 
 
 class MergeOutcome(StrEnum):

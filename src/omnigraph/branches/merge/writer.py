@@ -7,10 +7,10 @@ from omnigraph.base import faults
 from omnigraph.branches.merge.plan import MergePlan
 from omnigraph.branches.merge.planner import MergePlanner
 from omnigraph.branches.merge.sides import MergeOutcome, observe_sides
+from omnigraph.graphs.capture import Capture
 from omnigraph.manifest.bases import MERGE_OUTCOME, MERGED_PINS, spell_merged_pins
 from omnigraph.manifest.commits import CommitKind
 from omnigraph.manifest.state import ManifestState
-from omnigraph.writes.authority import Capture
 from omnigraph.writes.protocol import PreparedWrite, WriteIdentity
 from omnigraph.writes.sidecar import SidecarKind
 

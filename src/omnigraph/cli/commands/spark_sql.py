@@ -20,7 +20,7 @@ from omnigraph.cli.scope import resolve_storage
 from omnigraph.engine.choice import EngineName
 
 if TYPE_CHECKING:
-    from omnigraph.spark.shell import SqlAnswer, SqlShell
+    from omnigraph.connectors.spark.shell import SqlAnswer, SqlShell
 
 _ROWS_SHOWN = 1_000
 _PROMPT, _GOES_ON = "spark-sql> ", "         > "
@@ -69,8 +69,8 @@ def spark_sql(
 
         require_pyspark("spark-sql")
         import omnigraph
+        from omnigraph.connectors.spark.shell import SqlShell, all_statements
         from omnigraph.engine.spark.session import open_session
-        from omnigraph.spark.shell import SqlShell, all_statements
 
         asked = [statement for text in texts for statement in all_statements(text)]
         if texts and not asked:
@@ -149,7 +149,7 @@ class Conversation:
 
     def _answer_begun(self, begun: str) -> str:
         """Answer what is complete and return the rest."""
-        from omnigraph.spark.shell import statements_in
+        from omnigraph.connectors.spark.shell import statements_in
 
         whole, rest = statements_in(begun)
         for statement in whole:
@@ -172,7 +172,7 @@ class Conversation:
 
 def _statements_of(lines: Iterable[str]) -> Iterator[str]:
     """Yield the statements of a text as soon as each is complete."""
-    from omnigraph.spark.shell import all_statements, statements_in
+    from omnigraph.connectors.spark.shell import all_statements, statements_in
 
     rest = ""
     for line in lines:

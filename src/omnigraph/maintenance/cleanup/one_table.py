@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from omnigraph.base import faults
 from omnigraph.base.units import counted
 from omnigraph.base.values import dataclass
+from omnigraph.graphs.context import GraphContext
 from omnigraph.maintenance.cleanup.orphans import Orphans
 from omnigraph.maintenance.cleanup.place import RemovalPlace
 from omnigraph.maintenance.cleanup.plan import CleanupTarget, Selection
@@ -13,7 +14,6 @@ from omnigraph.maintenance.cleanup.tally import Tally
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.storage.file_references import LostFile, lost_files
 from omnigraph.storage.retention import Doomed, doomed_files, removal_of
-from omnigraph.writes.context import GraphContext
 
 _VERSIONS_SHOWN = 5
 

@@ -7,6 +7,8 @@ from omnigraph.base import faults
 from omnigraph.base.events import Events
 from omnigraph.base.values import dataclass
 from omnigraph.branches.gates import hold_branches
+from omnigraph.graphs.context import GraphContext
+from omnigraph.graphs.holding import CLEANUP_OPERATION
 from omnigraph.maintenance.admission import refuse_pending_on
 from omnigraph.maintenance.cleanup.protections import Protections
 from omnigraph.manifest.rows import MANIFEST
@@ -15,8 +17,6 @@ from omnigraph.storage.refs import Ref, delete_ref, drop_leftover_tree, list_ref
 from omnigraph.storage.retention import Removal, preview_ref_drop
 from omnigraph.storage.stray_trees import StrayTree, drop_stray_tree, find_stray_trees
 from omnigraph.storage.tables import TableAddress
-from omnigraph.writes.context import GraphContext
-from omnigraph.writes.holding import CLEANUP_OPERATION
 
 _log = logging.getLogger(__name__)
 

@@ -6,10 +6,10 @@ from omnigraph.base.events import EngineChosen, Events
 from omnigraph.engine.choice import Decision, EngineChoice, EngineName, Work
 from omnigraph.engine.interface import Engine
 from omnigraph.engine.opening import open_engine
+from omnigraph.graphs.context import GraphContext
 from omnigraph.storage.access import ANY_OPERATION
 from omnigraph.storage.retention import Doomed, RemovalTask, remove_files, run_removal
 from omnigraph.storage.tables import Table
-from omnigraph.writes.context import GraphContext
 
 
 class RemovalPlace:

@@ -6,6 +6,7 @@ import pyarrow.compute as pc
 
 from omnigraph.base.units import counted
 from omnigraph.base.values import dataclass
+from omnigraph.graphs.context import GraphContext
 from omnigraph.maintenance.cleanup.policy import CleanupPolicy
 from omnigraph.maintenance.cleanup.protections import Protections, forked_versions
 from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId
@@ -17,7 +18,6 @@ from omnigraph.storage.locks import StoreClock
 from omnigraph.storage.refs import Ref, list_refs
 from omnigraph.storage.retention import StoredVersion, tagged_versions
 from omnigraph.storage.tables import Table, TableAddress
-from omnigraph.writes.context import GraphContext
 from omnigraph.writes.recovery.audit import RECOVERIES
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 
 from omnigraph.base.values import dataclass
+from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.ancestry import merge_bases
 from omnigraph.manifest.bases import base_snapshot
 from omnigraph.manifest.commits import MAIN_BRANCH
@@ -18,8 +19,7 @@ from omnigraph.manifest.state import ManifestState
 from omnigraph.storage.locks import Lease
 from omnigraph.storage.refs import Ref, list_refs
 from omnigraph.storage.tables import TableAddress
-from omnigraph.writes.context import GraphContext
-from omnigraph.writes.sidecar import PendingOperation, list_pending
+from omnigraph.writes.sidecar import PendingOperation, list_pending, sidecars_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,7 @@ def gather_protections(context: GraphContext, leases: Iterable[Lease]) -> Protec
     for lease in leases:
         for pinned in lease.versions:
             protect(TableAddress(pinned.location, pinned.ref), pinned.version, f"reader:{lease.holder}")
-    for operation in list_pending(context.sidecars):
+    for operation in list_pending(sidecars_of(context)):
         for address, version in _needed_by(operation):
             protect(address, version, f"recovery:{operation.operation_id}")
     return Protections(states=states, reasons=reasons, floors=floors)

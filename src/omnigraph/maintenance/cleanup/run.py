@@ -10,6 +10,8 @@ from omnigraph.base.units import spell_seconds
 from omnigraph.branches.gates import hold_branches
 from omnigraph.engine.choice import EngineChoice, EngineName
 from omnigraph.errors import DriftNeedsRepair
+from omnigraph.graphs.context import GraphContext
+from omnigraph.graphs.holding import CLEANUP_OPERATION
 from omnigraph.maintenance.admission import refuse_pending_on, require_settled, sole_maintainer
 from omnigraph.maintenance.cleanup.one_table import Part, TableCleaning
 from omnigraph.maintenance.cleanup.orphans import Orphans, Reclaiming, find_orphans
@@ -33,8 +35,6 @@ from omnigraph.storage.removal import remove_table
 from omnigraph.storage.retention import Removal, StoredVersion, preview_drop, preview_ref_drop, stored_versions
 from omnigraph.storage.scratch import SCRATCH_DIRECTORY
 from omnigraph.storage.tables import TableAddress
-from omnigraph.writes.context import GraphContext
-from omnigraph.writes.holding import CLEANUP_OPERATION
 
 __all__ = ["CleanupReport", "CleanupRow", "preview_cleanup", "run_cleanup"]
 

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 
 from omnigraph.base.values import dataclass
 from omnigraph.errors import GraphCorrupt, StorageError
+from omnigraph.graphs.capture import Capture
+from omnigraph.graphs.context import GraphContext
 from omnigraph.maintenance.unreadable import refuse_unreachable
 from omnigraph.manifest.ancestry import History, ancestors
 from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitKind
@@ -11,8 +13,6 @@ from omnigraph.manifest.rows import MANIFEST
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
 from omnigraph.storage.refs import Ref, list_refs
 from omnigraph.storage.tables import TableAddress
-from omnigraph.writes.authority import Capture
-from omnigraph.writes.context import GraphContext
 
 _WITHOUT_CONTENT = frozenset({CommitKind.MAINTENANCE})
 """Commits that change no row, so that nothing is lost with them."""

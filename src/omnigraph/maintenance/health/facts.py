@@ -11,6 +11,9 @@ from functools import partial
 from omnigraph.base import clock
 from omnigraph.base.values import dataclass
 from omnigraph.errors import BranchNotFound, OmniError, StorageError
+from omnigraph.graphs.capture import capture_branch
+from omnigraph.graphs.context import GraphContext
+from omnigraph.graphs.holding import MAINTENANCE_LOCK
 from omnigraph.maintenance.health.branches import BranchHealth, LiveBranch, observe_branches
 from omnigraph.maintenance.health.damage import Damage, DamagedPart, DamageLog
 from omnigraph.maintenance.health.rules import BrokenTable, forced_tables, observe_rules
@@ -31,10 +34,7 @@ from omnigraph.storage.layout import TableLayout, read_layout
 from omnigraph.storage.locks import Holder
 from omnigraph.storage.retention import stored_versions
 from omnigraph.storage.tables import TableAddress
-from omnigraph.writes.authority import capture_branch
-from omnigraph.writes.context import GraphContext
-from omnigraph.writes.holding import MAINTENANCE_LOCK
-from omnigraph.writes.sidecar import RECOVERY_PREFIX, PendingOperation, list_pending
+from omnigraph.writes.sidecar import RECOVERY_PREFIX, PendingOperation, list_pending, sidecars_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,7 +237,7 @@ def _broken_rules(live: Mapping[str, LiveBranch], history: History | None, damag
 def _pending(context: GraphContext, damages: DamageLog) -> tuple[PendingOperation, ...]:
     nothing: tuple[PendingOperation, ...] = ()
     return damages.attempt(
-        lambda: tuple(list_pending(context.sidecars)),
+        lambda: tuple(list_pending(sidecars_of(context))),
         otherwise=nothing,
         part=DamagedPart.INTERNAL,
         where=RECOVERY_PREFIX,

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator
 
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import TableKey
+from omnigraph.graphs.capture import Capture
 from omnigraph.maintenance.repair.drift import Classification
 from omnigraph.maintenance.unreadable import UNREADABLE, refuse_unreachable
 from omnigraph.manifest.ancestry import History
 from omnigraph.manifest.commits import CommitKind
 from omnigraph.records.findings import Findings
 from omnigraph.storage.tables import Table
-from omnigraph.writes.authority import Capture
 from omnigraph.writes.constraints.broken import broken_constraints
 
 _FORCED = frozenset({Classification.SUSPICIOUS.value, Classification.UNVERIFIABLE.value})

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 
 from omnigraph.base.values import dataclass
+from omnigraph.graphs.context import GraphContext
 from omnigraph.maintenance.cleanup.policy import KEEP_VERSIONS_DEFAULT, CleanupPolicy
 from omnigraph.maintenance.cleanup.run import CleanupRow, preview_cleanup
 from omnigraph.maintenance.health.damage import DamagedPart, DamageLog
 from omnigraph.maintenance.unreadable import problem_of
-from omnigraph.writes.context import GraphContext
 
 DEFAULT_POLICY = CleanupPolicy(keep_versions=KEEP_VERSIONS_DEFAULT)
 """What `cleanup` does when nobody says otherwise, so that the bytes named here are those that it would remove."""

@@ -5,6 +5,7 @@ from functools import partial
 
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import EntityType, TableKey
+from omnigraph.graphs.capture import Capture
 from omnigraph.maintenance.health.damage import DamagedPart, DamageLog
 from omnigraph.maintenance.optimize.facts import TableFacts, observe_table
 from omnigraph.maintenance.optimize.options import OptimizeOptions
@@ -14,7 +15,6 @@ from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.storage.filters import Comparison, all_of
 from omnigraph.storage.refs import list_refs
 from omnigraph.storage.retention import stored_versions
-from omnigraph.writes.authority import Capture
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

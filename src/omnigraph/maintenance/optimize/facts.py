@@ -10,13 +10,13 @@ from omnigraph.base.values import dataclass
 from omnigraph.catalog.indexes import IndexIntent, IndexKind, index_intents
 from omnigraph.catalog.model import EntityType, TableKey
 from omnigraph.errors import GraphCorrupt, HistoricalVersionReclaimed, OmniError
+from omnigraph.graphs.capture import Capture
 from omnigraph.maintenance.unreadable import UNREADABLE, problem_of, refuse_unreachable
 from omnigraph.manifest.snapshot import TablePin
 from omnigraph.storage.file_references import FileKind, LostFile, lost_files_of
 from omnigraph.storage.filters import Comparison
 from omnigraph.storage.layout import IndexLayout, TableLayout, read_layout, unreadable_indexes
 from omnigraph.storage.tables import Table
-from omnigraph.writes.authority import Capture
 
 UNREADABLE_LAYOUT = TableLayout(
     version=0, fragments=(), indexes=(), column_count=0, has_blobs=False, has_auto_cleanup=False

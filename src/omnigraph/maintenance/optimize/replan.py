@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
+from omnigraph.graphs.capture import Capture
 from omnigraph.maintenance.optimize.facts import observe_table
 from omnigraph.maintenance.optimize.grouping import RewriteGroup
 from omnigraph.maintenance.optimize.options import OptimizeOptions
 from omnigraph.maintenance.optimize.plan import plan_table
 from omnigraph.maintenance.optimize.table_work import TableWork
 from omnigraph.storage.compaction import same_files, unchanged
-from omnigraph.writes.authority import Capture
 
 
 def plan_again(

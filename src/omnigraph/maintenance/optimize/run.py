@@ -12,6 +12,8 @@ from omnigraph.engine.choice import EngineChoice, Work
 from omnigraph.engine.interface import Engine
 from omnigraph.engine.opening import decide, open_engine
 from omnigraph.errors import OmniError
+from omnigraph.graphs.capture import Capture, capture_branch
+from omnigraph.graphs.context import GraphContext
 from omnigraph.maintenance.admission import require_settled, sole_maintainer
 from omnigraph.maintenance.journal import record_run
 from omnigraph.maintenance.optimize.costs import PUBLISH_SECONDS, TAIL_SECONDS_MAX
@@ -46,9 +48,7 @@ from omnigraph.storage.access import ANY_OPERATION
 from omnigraph.storage.tables import TableAddress
 from omnigraph.storage.worker_files import shared_with_workers
 from omnigraph.writes.aftermath import says_what_is_published
-from omnigraph.writes.authority import Capture, capture_branch
-from omnigraph.writes.context import GraphContext
-from omnigraph.writes.sidecar import list_pending
+from omnigraph.writes.sidecar import list_pending, sidecars_of
 from omnigraph.writes.upgrading import bring_up_to_date
 
 _NOTHING_TO_DO = ("local", "nothing to do")
@@ -201,7 +201,7 @@ class _Run:
         }
         announced = {
             effect.identity
-            for operation in list_pending(self._context.sidecars)
+            for operation in list_pending(sidecars_of(self._context))
             if operation.sidecar is not None
             for effect in operation.sidecar.effects
         }

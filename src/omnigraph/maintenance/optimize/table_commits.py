@@ -12,6 +12,7 @@ from typing import Any
 from omnigraph.base import clock, faults
 from omnigraph.base.values import dataclass
 from omnigraph.errors import OmniError
+from omnigraph.graphs.context import GraphContext
 from omnigraph.maintenance.optimize.costs import fold_seconds
 from omnigraph.maintenance.optimize.table_plan import TablePlan
 from omnigraph.maintenance.optimize.table_work import FinishedBuild, FinishedRewrite, TableWork
@@ -22,7 +23,6 @@ from omnigraph.storage.layout import IndexLayout, TableLayout, read_layout
 from omnigraph.storage.locks import HeldLock, LeaseLost
 from omnigraph.storage.staging import CommitInterleaved, StagedCommit, commit_staged, stage_upkeep
 from omnigraph.storage.tables import Table
-from omnigraph.writes.context import GraphContext
 from omnigraph.writes.recovery.facts import observe_effect
 from omnigraph.writes.sidecar import SidecarEffect
 

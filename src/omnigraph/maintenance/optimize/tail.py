@@ -14,6 +14,7 @@ from omnigraph.base.events import Events, Phase, phase
 from omnigraph.base.values import dataclass
 from omnigraph.branches.gates import hold_branches
 from omnigraph.catalog.model import TableKey
+from omnigraph.graphs.context import GraphContext
 from omnigraph.maintenance.admission import refuse_pending_on
 from omnigraph.maintenance.optimize.costs import PAUSE_SECONDS_MAX, PUBLISH_SECONDS
 from omnigraph.maintenance.optimize.table_commits import TableCommit, commit_table
@@ -28,7 +29,6 @@ from omnigraph.storage.file_references import missing_or_short
 from omnigraph.storage.foreseen import highest_fragment_number
 from omnigraph.storage.locks import HeldLock
 from omnigraph.storage.tables import Table
-from omnigraph.writes.context import GraphContext
 from omnigraph.writes.protocol import Achieved, WriteIdentity, carry_out, describe_operation
 from omnigraph.writes.sidecar import EffectKind, SidecarEffect, SidecarKind
 

@@ -6,13 +6,13 @@ from typing import Any
 
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import TableKey
+from omnigraph.graphs.context import GraphContext
 from omnigraph.maintenance.repair.drift import Classification, TableDrift
 from omnigraph.maintenance.unreadable import UNREADABLE, refuse_unreachable
 from omnigraph.manifest.snapshot import GraphSnapshot
 from omnigraph.records.findings import Findings
 from omnigraph.storage.tables import Table
 from omnigraph.writes.constraints.broken import BrokenConstraints, broken_constraints
-from omnigraph.writes.context import GraphContext
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

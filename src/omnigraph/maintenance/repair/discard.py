@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from omnigraph.base import faults, ids
 from omnigraph.base.events import Events
 from omnigraph.errors import GraphCorrupt
+from omnigraph.graphs.context import GraphContext
 from omnigraph.maintenance.repair.drift import TableDrift
 from omnigraph.manifest.commits import MESSAGE, Commit, CommitKind
 from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions
 from omnigraph.manifest.snapshot import GraphSnapshot
 from omnigraph.storage.locks import HeldLock
-from omnigraph.writes.context import GraphContext
 from omnigraph.writes.protocol import Achieved, WriteIdentity, carry_out, describe_operation
 from omnigraph.writes.recovery.act import discard_drift
 from omnigraph.writes.recovery.forks import branch_that_pins, remove_ref

@@ -11,6 +11,7 @@ from omnigraph.catalog.arrow import PRIMARY_KEY_METADATA, PROPERTY_ID_METADATA, 
 from omnigraph.catalog.model import Catalog, TableKey
 from omnigraph.catalog.type_names import find_types
 from omnigraph.errors import HistoricalVersionReclaimed
+from omnigraph.graphs.context import GraphContext
 from omnigraph.maintenance.unreadable import UNREADABLE, problem_of, refuse_unreachable
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
@@ -18,7 +19,6 @@ from omnigraph.storage.operations import OperationName, ReadOperations, TableOpe
 from omnigraph.storage.refs import has_ref, list_refs
 from omnigraph.storage.table_files import TableDirectory
 from omnigraph.storage.tables import Table, TableAddress
-from omnigraph.writes.context import GraphContext
 
 _PATIENCE_SECONDS = 10.0
 _PAUSE_SECONDS = 0.1

@@ -4,8 +4,8 @@ from typing import Any
 
 from omnigraph.base.values import dataclass
 from omnigraph.changes.compare import Op, TableState, changed_entities
+from omnigraph.graphs.context import GraphContext
 from omnigraph.maintenance.repair.drift import TableDrift
-from omnigraph.writes.context import GraphContext
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

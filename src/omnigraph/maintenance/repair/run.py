@@ -15,6 +15,7 @@ from omnigraph.base.values import dataclass
 from omnigraph.branches.gates import hold_branches
 from omnigraph.catalog.model import TableKey
 from omnigraph.errors import Effect, OmniError
+from omnigraph.graphs.context import GraphContext
 from omnigraph.maintenance.admission import refuse_pending_on, require_settled, sole_maintainer
 from omnigraph.maintenance.repair.consequences import BrokenRules, broken_rules
 from omnigraph.maintenance.repair.discard import discard
@@ -33,7 +34,6 @@ from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions
 from omnigraph.manifest.rows import MANIFEST
 from omnigraph.manifest.snapshot import GraphSnapshot
 from omnigraph.writes.aftermath import finish_published, says_what_is_published
-from omnigraph.writes.context import GraphContext
 from omnigraph.writes.upgrading import bring_up_to_date
 
 REPAIR_ACTOR = "omnigraph:repair"

@@ -6,12 +6,12 @@ can still be read.
 
 from collections.abc import Iterator, Sequence
 
+from omnigraph.graphs.context import GraphContext
 from omnigraph.maintenance.verify.files import TableFiles, look_at_table, told_with_what_is_left
 from omnigraph.maintenance.verify.lineage import log_problems
 from omnigraph.maintenance.verify.pins import gather_pins
 from omnigraph.maintenance.verify.report import Problem
 from omnigraph.manifest.state import ManifestState
-from omnigraph.writes.context import GraphContext
 
 
 def verify_heads(context: GraphContext, states: Sequence[ManifestState]) -> Iterator[Problem]:

@@ -12,6 +12,7 @@ from omnigraph.engine.choice import EngineChoice, Work
 from omnigraph.engine.interface import Engine
 from omnigraph.engine.opening import open_engine
 from omnigraph.errors import BranchNotFound, GraphNotFound, GraphTooNew, OmniError, StorageError
+from omnigraph.graphs.context import GraphContext
 from omnigraph.maintenance.verify.contents import compare_bytes, files_to_read, read_contents
 from omnigraph.maintenance.verify.files import TableFiles, look_at_table, told_with_what_is_left
 from omnigraph.maintenance.verify.lineage import log_problems
@@ -26,7 +27,6 @@ from omnigraph.storage.file_references import lost_files
 from omnigraph.storage.tables import Table, TableAddress
 from omnigraph.storage.worker_files import shared_with_workers
 from omnigraph.writes.constraints.broken import broken_constraints
-from omnigraph.writes.context import GraphContext
 
 _SAMPLES_SHOWN = 3
 

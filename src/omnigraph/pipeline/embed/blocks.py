@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import TableKey
+from omnigraph.graphs.capture import Capture
 from omnigraph.pipeline.embed.targets import Target
 from omnigraph.storage.tables import ROW_ADDRESS
-from omnigraph.writes.authority import Capture
 
 _BLOCK_BITS = 12
 """The rows of a block, as a power of two: their texts are asked for at once."""

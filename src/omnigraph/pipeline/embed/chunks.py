@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 
-from omnigraph.embedding.config import EmbedConfig
-from omnigraph.embedding.embedder import embed_texts
 from omnigraph.pipeline.embed.records import EmbedJob, EmbedRecord
 from omnigraph.pipeline.load.lines import Chunk
+from omnigraph.providers.config import EmbedConfig
+from omnigraph.providers.embedder import embed_texts
 from omnigraph.records.strict_json import Number
 
 CHUNK_BYTES = 2**20

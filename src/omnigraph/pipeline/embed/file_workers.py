@@ -11,7 +11,6 @@ from pathlib import Path
 from omnigraph.base import ids
 from omnigraph.base.events import Events, phase
 from omnigraph.base.values import dataclass
-from omnigraph.embedding.config import EmbedConfig
 from omnigraph.engine.interface import Engine
 from omnigraph.pipeline.embed.chunks import CHUNK_BYTES, embed_chunk
 from omnigraph.pipeline.embed.destination import Destination, Write, make_directory
@@ -20,6 +19,7 @@ from omnigraph.pipeline.embed.workers import EMBEDDING
 from omnigraph.pipeline.load.bulk.pieces import Piece, plan_pieces
 from omnigraph.pipeline.load.sources import InputFile
 from omnigraph.pipeline.outputs import appearing_file
+from omnigraph.providers.config import EmbedConfig
 
 _COPY_BYTES = 1 << 20
 

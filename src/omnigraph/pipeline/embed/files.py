@@ -11,7 +11,6 @@ from omnigraph.base import work
 from omnigraph.base.events import EngineChosen, Events, Warned, phase
 from omnigraph.base.units import spell_bytes
 from omnigraph.base.values import dataclass
-from omnigraph.embedding.config import EmbedConfig
 from omnigraph.engine.choice import EngineChoice, EngineName, Work
 from omnigraph.engine.interface import Engine
 from omnigraph.engine.local import LocalEngine
@@ -35,6 +34,7 @@ from omnigraph.pipeline.load.sources import (
     find_inputs,
 )
 from omnigraph.pipeline.paths import given_path
+from omnigraph.providers.config import EmbedConfig
 from omnigraph.records.findings import Finding, FindingCollector, Rejected
 from omnigraph.records.report import rejected
 

@@ -17,21 +17,21 @@ from omnigraph.base.events import EngineChosen, Events, Warned, phase
 from omnigraph.base.units import counted
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import NodeType, TableKey
-from omnigraph.embedding.config import EmbedConfig
-from omnigraph.embedding.embedder import embed_texts
-from omnigraph.embedding.vectors import vector_column
 from omnigraph.engine.choice import EngineChoice, EngineName, Work
 from omnigraph.engine.opening import close_at_end, decide, open_engine
+from omnigraph.graphs.capture import Capture, capture_branch
+from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import CommitKind, check_actor, check_message
 from omnigraph.pipeline.embed.blocks import pending_texts
 from omnigraph.pipeline.embed.result import EmbedMode, EmbedResult
 from omnigraph.pipeline.embed.targets import Target, find_targets
 from omnigraph.pipeline.embed.workers import EMBEDDING, WorkersEmbedWriter
+from omnigraph.providers.config import EmbedConfig
+from omnigraph.providers.embedder import embed_texts
+from omnigraph.providers.vectors import vector_column
 from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID
 from omnigraph.writes.aftermath import says_what_is_published
-from omnigraph.writes.authority import Capture, capture_branch
-from omnigraph.writes.context import GraphContext
 from omnigraph.writes.delta import TableDelta, delta_rows, empty_reference, prepare_tables
 from omnigraph.writes.equality import without_unchanged
 from omnigraph.writes.protocol import PreparedWrite, WriteIdentity, run_write

@@ -19,20 +19,20 @@ from omnigraph.base.events import Events, phase
 from omnigraph.base.grouping import grouped
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import NodeType, TableKey
-from omnigraph.embedding.config import EmbedConfig
-from omnigraph.embedding.embedder import embed_texts
 from omnigraph.engine.interface import Engine
+from omnigraph.graphs.capture import Capture
 from omnigraph.manifest.commits import CommitKind
 from omnigraph.pipeline.embed.blocks import by_block, fragments_of, pending_texts, rows_in
 from omnigraph.pipeline.embed.targets import Target
 from omnigraph.pipeline.load.bulk.rewriting import Rewritten
+from omnigraph.providers.config import EmbedConfig
+from omnigraph.providers.embedder import embed_texts
 from omnigraph.records.contents import equal_ids
 from omnigraph.records.tables import content_schema
 from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.staging import stage_written
 from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID, Table
 from omnigraph.storage.worker_files import TablePlace, worker_store
-from omnigraph.writes.authority import Capture
 from omnigraph.writes.delta import rows_without, with_strip
 from omnigraph.writes.protocol import PreparedTable, PreparedWrite, WriteIdentity
 from omnigraph.writes.sidecar import SidecarKind

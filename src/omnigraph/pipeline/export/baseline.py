@@ -16,13 +16,13 @@ from omnigraph.base.showing import Shown
 from omnigraph.base.values import dataclass
 from omnigraph.changes.feed import Feed
 from omnigraph.errors import Io, OutputReplaced
+from omnigraph.graphs.context import GraphContext
+from omnigraph.graphs.holding import hold_versions
+from omnigraph.graphs.snapshot import Snapshot
 from omnigraph.pipeline.export.run import run_export
 from omnigraph.pipeline.outputs import appearing_file
 from omnigraph.pipeline.paths import given_path
-from omnigraph.reads.snapshot import Snapshot
 from omnigraph.storage.flock import flock_within
-from omnigraph.writes.context import GraphContext
-from omnigraph.writes.holding import hold_versions
 
 _TURN_SECONDS = 600.0
 

@@ -17,16 +17,16 @@ from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import TableKey
 from omnigraph.engine.choice import EngineChoice, EngineName
 from omnigraph.errors import EngineUnavailable, NotConfirmed, Usage
+from omnigraph.graphs.context import GraphContext
+from omnigraph.graphs.holding import hold_if_possible
+from omnigraph.graphs.reclaimed import telling_reclaimed
+from omnigraph.graphs.snapshot import Snapshot
 from omnigraph.pipeline.export.parts import ExportFormat
 from omnigraph.pipeline.export.side_by_side import PartsExport, TableExported
 from omnigraph.pipeline.outputs import appearing_file
 from omnigraph.pipeline.paths import given_path
-from omnigraph.reads.reclaimed import telling_reclaimed
-from omnigraph.reads.snapshot import Snapshot
 from omnigraph.records.rendering import render_lines
 from omnigraph.storage.uris import is_bucket_uri
-from omnigraph.writes.context import GraphContext
-from omnigraph.writes.holding import hold_if_possible
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

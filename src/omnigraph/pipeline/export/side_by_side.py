@@ -16,13 +16,13 @@ from omnigraph.catalog.model import TableKey
 from omnigraph.engine.choice import EngineChoice, Work
 from omnigraph.engine.opening import open_engine
 from omnigraph.errors import Io
+from omnigraph.graphs.context import GraphContext
+from omnigraph.graphs.snapshot import Snapshot
 from omnigraph.pipeline.export.parts import ExportFormat, PartTask, PartWritten, exported_schema, write_part
 from omnigraph.pipeline.outputs import appearing_directory
-from omnigraph.reads.snapshot import Snapshot
 from omnigraph.storage.layout import FragmentLayout, TableLayout, read_layout
 from omnigraph.storage.uris import is_bucket_uri
 from omnigraph.storage.worker_files import shared_with_workers
-from omnigraph.writes.context import GraphContext
 
 PART_ROWS_MAX = 1 << 20
 """A million rows are a good file for whoever reads it, and many files keep all workers busy."""

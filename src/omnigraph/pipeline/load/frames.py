@@ -13,6 +13,8 @@ from omnigraph.base.events import Events
 from omnigraph.base.values import dataclass
 from omnigraph.engine.interface import Engine, Watch
 from omnigraph.errors import ConstraintViolation, KeyConflict
+from omnigraph.graphs.capture import capture_branch
+from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import Commit, check_actor, check_message
 from omnigraph.pipeline.load.bulk.buckets import buckets_for
 from omnigraph.pipeline.load.bulk.held import are_few, put_together, read_few
@@ -36,8 +38,6 @@ from omnigraph.pipeline.load.writer import IncomingTable, LoadMode, LoadWriter
 from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.store import GraphStore
 from omnigraph.storage.worker_files import shared_with_workers
-from omnigraph.writes.authority import capture_branch
-from omnigraph.writes.context import GraphContext
 from omnigraph.writes.protocol import run_write
 
 _REFUSED_AT_ONCE = 1 << 16

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.catalog.model import EdgeType
+from omnigraph.graphs.capture import Capture
 from omnigraph.records.contents import row_contents
 from omnigraph.records.tables import POSITION
 from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID
-from omnigraph.writes.authority import Capture
 
 _ENDPOINTS = {"src", "dst"}
 

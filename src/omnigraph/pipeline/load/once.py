@@ -11,9 +11,9 @@ from dataclasses import replace
 
 from omnigraph.base.values import dataclass
 from omnigraph.errors import StreamDiverged
+from omnigraph.graphs.capture import Capture
 from omnigraph.manifest.commits import Commit, CommitKind
 from omnigraph.manifest.log import CommitLog
-from omnigraph.writes.authority import Capture
 from omnigraph.writes.protocol import PreparedWrite, WriteIdentity, Writer
 from omnigraph.writes.sidecar import SidecarKind
 

@@ -17,6 +17,8 @@ from omnigraph.engine.choice import EngineChoice, Work
 from omnigraph.engine.interface import Engine
 from omnigraph.engine.opening import close_at_end, open_engine
 from omnigraph.errors import BranchNotFound, Effect, InvalidTarget
+from omnigraph.graphs.capture import Capture, capture_branch
+from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import Commit, CommitId, check_actor, check_message
 from omnigraph.manifest.missing import no_such_branch
 from omnigraph.pipeline.load.bulk.buckets import buckets_for
@@ -29,8 +31,6 @@ from omnigraph.records.report import rejected
 from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.worker_files import shared_with_workers
 from omnigraph.writes.aftermath import says_what_is_published
-from omnigraph.writes.authority import Capture, capture_branch
-from omnigraph.writes.context import GraphContext
 from omnigraph.writes.protocol import run_write
 
 

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import EdgeType, EntityType, NodeType, TableKey
+from omnigraph.graphs.capture import Capture
 from omnigraph.manifest.commits import CommitKind
 from omnigraph.pipeline.load.meaning import resolve_ids
 from omnigraph.pipeline.load.newest import newest_rows, newest_type
@@ -22,7 +23,6 @@ from omnigraph.records.findings import Code, FindingCollector
 from omnigraph.records.minting import fill_missing_ids
 from omnigraph.records.report import rejected
 from omnigraph.records.tables import FILE, LINE, POSITION
-from omnigraph.writes.authority import Capture
 from omnigraph.writes.constraints import check_deltas
 from omnigraph.writes.delta import TableDelta, delta_rows, empty_reference, prepare_tables, reference_columns
 from omnigraph.writes.equality import without_unchanged

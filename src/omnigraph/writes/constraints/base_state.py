@@ -6,8 +6,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.catalog.model import EntityType, TableKey
+from omnigraph.graphs.capture import Capture
 from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID
-from omnigraph.writes.authority import Capture
 from omnigraph.writes.delta import TableDelta, rows_without
 
 

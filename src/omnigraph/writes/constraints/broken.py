@@ -18,6 +18,7 @@ from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Catalog, EdgeType, EntityType, TableKey
 from omnigraph.engine.interface import Engine, Produced, Watch
 from omnigraph.errors import OmniError
+from omnigraph.graphs.context import GraphContext
 from omnigraph.records.findings import FINDINGS_KEPT, FindingCollector, Findings
 from omnigraph.records.stored import check_stored_rows, ruled_columns
 from omnigraph.storage.tables import Table
@@ -25,7 +26,6 @@ from omnigraph.storage.worker_files import TablePlace, shared_with_workers, work
 from omnigraph.writes.constraints.keys import StoredFragments, stored_fragments, stored_keys
 from omnigraph.writes.constraints.set_checks import Violations, find_violations
 from omnigraph.writes.constraints.stored_state import StoredState, needed_tables, stored_checks
-from omnigraph.writes.context import GraphContext
 
 _STATEMENT_ROWS_MAX = 4 << 20
 """Rows of keys that the tables of one statement have together; a larger table has a statement to itself."""

@@ -8,9 +8,9 @@ import pyarrow.compute as pc
 
 from omnigraph.catalog.identity import spell_column
 from omnigraph.catalog.model import EdgeType, EntityType, TableKey, Unique
+from omnigraph.graphs.capture import Capture
 from omnigraph.records.findings import Code, FindingCollector
 from omnigraph.records.tables import FILE, LINE, POSITION
-from omnigraph.writes.authority import Capture
 from omnigraph.writes.constraints import words
 from omnigraph.writes.constraints.base_state import RetainedRows
 from omnigraph.writes.constraints.statements import cardinality_statement, orphan_statement, unique_statement

@@ -3,11 +3,11 @@
 from omnigraph.base.events import Events, Warned, ignore_events
 from omnigraph.base.plain_text import printable
 from omnigraph.errors import EntityNotFound
+from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import MAIN_BRANCH, check_name
-from omnigraph.writes.context import GraphContext
 from omnigraph.writes.recovery.act import Settled
 from omnigraph.writes.recovery.audit import record_recovery, record_unreadable
-from omnigraph.writes.sidecar import Sidecar, UnreadableSidecar
+from omnigraph.writes.sidecar import Sidecar, UnreadableSidecar, sidecars_of
 
 _GATE_WAIT_SECONDS = 30.0
 
@@ -20,7 +20,7 @@ def abandon_operation(context: GraphContext, operation_id: str, events: Events =
     last way out.
     """
     check_name(operation_id, what="The operation id")
-    if operation_id not in context.sidecars.pending():
+    if operation_id not in sidecars_of(context).pending():
         raise EntityNotFound(f"No pending operation {operation_id} is in {context.store.uri}.", selector=operation_id)
     sidecar = _readable(context, operation_id)
     branch = sidecar.branch_name if sidecar is not None else MAIN_BRANCH
@@ -32,7 +32,7 @@ def abandon_operation(context: GraphContext, operation_id: str, events: Events =
         except Exception as error:  # noqa: BLE001  # whatever it is, it must not keep the sidecar
             reason = printable(str(error)) or type(error).__name__
             events(Warned(message=f"{operation_id} was given up, but the audit does not say so: {reason}"))
-        context.sidecars.forget(operation_id)
+        sidecars_of(context).forget(operation_id)
     return Settled(
         operation_id=operation_id,
         kind=sidecar.kind.value if sidecar is not None else "unknown",
@@ -51,6 +51,6 @@ def _audit(context: GraphContext, operation_id: str, sidecar: Sidecar | None) ->
 
 def _readable(context: GraphContext, operation_id: str) -> Sidecar | None:
     try:
-        return context.sidecars.read(operation_id)
+        return sidecars_of(context).read(operation_id)
     except UnreadableSidecar:
         return None

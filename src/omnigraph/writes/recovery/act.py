@@ -8,6 +8,7 @@ from typing import Any, Final
 from omnigraph.base import clock, faults
 from omnigraph.base.values import dataclass
 from omnigraph.errors import Effect, OmniError, RecoveryRequired
+from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import Commit, CommitId, CommitKind
 from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
@@ -15,13 +16,12 @@ from omnigraph.storage.locks import HeldLock
 from omnigraph.storage.staging import CommitInterleaved, commit_staged, stage_restore
 from omnigraph.storage.tables import Table
 from omnigraph.writes.completion import complete_schema_change
-from omnigraph.writes.context import GraphContext
 from omnigraph.writes.pointers import pointer_moves
 from omnigraph.writes.recovery.audit import record_recovery
 from omnigraph.writes.recovery.decide import OURS, Action, Decision, EffectClass, classify
 from omnigraph.writes.recovery.facts import SidecarFacts, observe_effect
 from omnigraph.writes.recovery.forks import remove_target, targets_to_remove
-from omnigraph.writes.sidecar import RollbackRecord, Sidecar, SidecarEffect, SidecarKind
+from omnigraph.writes.sidecar import RollbackRecord, Sidecar, SidecarEffect, SidecarKind, sidecars_of
 
 RECOVERY_ACTOR = "omnigraph:recovery"
 
@@ -236,7 +236,7 @@ def _roll_back(context: GraphContext, facts: SidecarFacts, decision: Decision, l
     assert snapshot is not None
     if sidecar.rollback is None:
         sidecar = replace(sidecar, rollback=_rollback_record(sidecar, snapshot, decision))
-        context.sidecars.record_rollback(sidecar)
+        sidecars_of(context).record_rollback(sidecar)
         faults.reach("recover.after_rollback_recorded")
     assert sidecar.rollback is not None
     _remove_targets(context, sidecar, lock)
@@ -393,7 +393,7 @@ def _outcomes(facts: SidecarFacts, decision: Decision) -> Mapping[str, Any]:
 
 def _forget(context: GraphContext, sidecar: Sidecar) -> None:
     faults.reach("recover.delete_fails")
-    context.sidecars.forget(sidecar.operation_id)
+    sidecars_of(context).forget(sidecar.operation_id)
 
 
 def _settled(sidecar: Sidecar, outcome: str, commit: Commit | None) -> Settled:

@@ -4,10 +4,10 @@ That is next to never, and every command that writes comes through here.
 """
 
 from omnigraph.base.events import Events, Warned, ignore_events
+from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import Commit
 from omnigraph.storage.locks import HeldLock
-from omnigraph.writes.context import GraphContext
-from omnigraph.writes.sidecar import Sidecar
+from omnigraph.writes.sidecar import Sidecar, sidecars_of
 
 
 def settle_branch(
@@ -18,7 +18,7 @@ def settle_branch(
     Costs one listing when nothing is pending, which is nearly always. Sidecars of other branches are left alone,
     unless they change the schema; one that cannot be read may belong to any branch and therefore blocks.
     """
-    pending = context.sidecars.pending()
+    pending = sidecars_of(context).pending()
     if pending:
         from omnigraph.writes.recovery.sweep import settle_concerning
 
@@ -27,7 +27,7 @@ def settle_branch(
 
 def settle_whatever_is_pending(context: GraphContext, events: Events) -> None:
     """Settle all sidecars for somebody who came for something else, and say what was done and what is blocked."""
-    pending = context.sidecars.pending()
+    pending = sidecars_of(context).pending()
     if pending:
         from omnigraph.writes.recovery.sweep import settle_operations, tell_settled
 

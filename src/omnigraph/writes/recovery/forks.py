@@ -3,11 +3,11 @@
 from omnigraph.base import faults
 from omnigraph.catalog.model import TableIdentity
 from omnigraph.errors import BranchNotFound, OmniError
+from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.storage.refs import delete_ref, drop_leftover_tree, list_refs
 from omnigraph.storage.removal import remove_table
 from omnigraph.storage.tables import TableAddress
-from omnigraph.writes.context import GraphContext
 from omnigraph.writes.recovery.decide import EffectClass, classify
 from omnigraph.writes.recovery.facts import observe_effect
 from omnigraph.writes.sidecar import Sidecar, SidecarEffect

@@ -13,13 +13,13 @@ from omnigraph.base.showing import Shown
 from omnigraph.base.units import shorten
 from omnigraph.base.values import dataclass
 from omnigraph.errors import BranchBusy, OmniError, RecoveryRequired, StaleView, StorageError
+from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import Commit
 from omnigraph.storage.locks import HeldLock, LeaseLost
-from omnigraph.writes.context import GraphContext
 from omnigraph.writes.recovery.act import Settled, act, blocked
 from omnigraph.writes.recovery.decide import UNDOING, Decision, decide
 from omnigraph.writes.recovery.facts import SidecarFacts, observe
-from omnigraph.writes.sidecar import Sidecar, SidecarKind, UnreadableSidecar
+from omnigraph.writes.sidecar import Sidecar, SidecarKind, UnreadableSidecar, sidecars_of
 
 GATE_WAIT_SECONDS = 30.0
 _DECISIONS_MAX = 3
@@ -118,7 +118,7 @@ def settle_own(context: GraphContext, sidecar: Sidecar, lock: HeldLock) -> Commi
 
 def settle_all(context: GraphContext, *, wait_seconds: float = 0.0, events: Events = ignore_events) -> SweepResult:
     """Settle all sidecars, oldest first; one that fails or is in use does not stop the next."""
-    return settle_operations(context, context.sidecars.pending(), wait_seconds=wait_seconds, events=events)
+    return settle_operations(context, sidecars_of(context).pending(), wait_seconds=wait_seconds, events=events)
 
 
 def settle_operations(
@@ -183,14 +183,14 @@ def _decision(context: GraphContext, sidecar: Sidecar) -> tuple[SidecarFacts, De
 
 def _readable(context: GraphContext, operation_id: str) -> Sidecar | None:
     try:
-        return context.sidecars.read(operation_id)
+        return sidecars_of(context).read(operation_id)
     except UnreadableSidecar as unreadable:
         raise blocked(context, operation_id, None, str(unreadable)) from unreadable
 
 
 def _blocked_operation(context: GraphContext, operation_id: str, error: OmniError) -> BlockedOperation:
     try:
-        sidecar = context.sidecars.read(operation_id)
+        sidecar = sidecars_of(context).read(operation_id)
     except Exception:  # noqa: BLE001  # why it cannot be read is what `error` says
         sidecar = None
     return BlockedOperation(

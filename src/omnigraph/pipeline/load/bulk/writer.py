@@ -17,6 +17,7 @@ from omnigraph.catalog.arrow import table_schema
 from omnigraph.catalog.model import EntityType, TableKey
 from omnigraph.engine.interface import Engine, Produced
 from omnigraph.errors import ReadSetConflict
+from omnigraph.graphs.capture import Capture
 from omnigraph.manifest.commits import CommitKind
 from omnigraph.pipeline.load.bulk.checks import LoadCheck
 from omnigraph.pipeline.load.bulk.keys import KeyFile, incoming_schema, read_keys
@@ -40,7 +41,6 @@ from omnigraph.records.report import rejected
 from omnigraph.storage.row_numbers import unpacked_numbers
 from omnigraph.storage.staging import stage_written
 from omnigraph.storage.worker_files import TablePlace
-from omnigraph.writes.authority import Capture
 from omnigraph.writes.constraints.keys import StoredFragments, stored_fragments, stored_keys
 from omnigraph.writes.delta import with_strip
 from omnigraph.writes.exchange.cutting import Buckets

@@ -1,0 +1,176 @@
+"""Writing frames through the data source: workers check and write the rows, one process commits them.
+
+Spark calls back in processes of its own, without a session: one plans, many write a partition each, one commits. What
+they share travels with the writer and with the messages of the partitions.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any, get_args
+from urllib.parse import quote
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
+
+from omnigraph.base.events import ignore_events
+from omnigraph.connectors.spark.options import Options
+from omnigraph.connectors.spark.telling import sentence_first
+from omnigraph.engine.local import LocalEngine
+from omnigraph.errors import OmniError, Usage
+from omnigraph.graphs.context import GraphContext
+from omnigraph.manifest.commits import MAIN_BRANCH
+from omnigraph.pipeline.load.bulk.partitions import FrameTask, PartitionKept, keep_partition
+from omnigraph.pipeline.load.frames import FrameLoad
+from omnigraph.pipeline.load.writer import LoadMode
+from omnigraph.storage.store import GraphStore
+from omnigraph.storage.worker_files import shared_with_workers
+
+_MAX_ERRORS = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteOptions:
+    """What `.option(…)` says about a write."""
+
+    uri: str
+    type_name: str | None
+    """None is a frame of whole records."""
+    mode: LoadMode
+    branch: str
+    actor_id: str | None
+    message: str | None
+    max_errors: int
+    newest_by: str | None
+    bad_records_path: str | None
+    """Where records that cannot be loaded are written down; None lets them reject the load."""
+    storage: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """How to reach the store, over what the environment of a worker says; may hold credentials."""
+
+    @classmethod
+    def of(cls, options: Options, *, overwrite: bool) -> "WriteOptions":
+        """Read the options; `overwrite` is what Spark's own save mode says."""
+        max_errors = options.number("maxErrors")
+        return cls(
+            uri=options.required("graph"),
+            type_name=options.get("type"),
+            mode=_mode(options.get("loadMode"), overwrite=overwrite),
+            branch=options.get("branch") or MAIN_BRANCH,
+            actor_id=options.get("actor"),
+            message=options.get("message"),
+            max_errors=_MAX_ERRORS if max_errors is None else max_errors,
+            newest_by=options.get("newestBy"),
+            bad_records_path=options.get("badRecordsPath"),
+            storage=options.storage,
+        )
+
+    def context(self) -> GraphContext:
+        """Open the graph in this process, with what the options and its environment say about the store."""
+        return GraphContext.over(GraphStore.open(self.uri, self.storage), LocalEngine())
+
+    def keep(self, task: FrameTask, batches: Iterator[pa.RecordBatch]) -> PartitionKept:
+        """Check and keep the rows of the partition that this worker has."""
+        with ExitStack() as held:
+            if self.storage:
+                store = GraphStore.open(task.load.uri, self.storage)
+                held.enter_context(shared_with_workers(store, task.load.operation_id))
+            return keep_partition(task, partition_number(), batches)
+
+    def begin(self, names: list[str]) -> FrameLoad:
+        """Begin a load of a frame with these columns."""
+        return FrameLoad.begin(
+            self.context(),
+            type_name=self.type_name,
+            names=names,
+            mode=self.mode,
+            branch=self.branch,
+            actor_id=self.actor_id,
+            message=self.message,
+            max_errors=self.max_errors,
+            newest_by=self.newest_by,
+            sets_aside=self.bad_records_path is not None,
+        )
+
+    def bad_records(self, *names: str) -> str | None:
+        """Name the file of one load's bad records, below the path that the options give."""
+        if self.bad_records_path is None:
+            return None
+        return "/".join([self.bad_records_path.rstrip("/"), *(_file_name(name) for name in names)]) + ".jsonl"
+
+
+def _file_name(text: str) -> str:
+    """Spell any name as one of a file: nothing in it leads to another directory."""
+    return quote(text, safe=" ").replace(".", "%2E")
+
+
+def _mode(asked: str | None, *, overwrite: bool) -> LoadMode:
+    modes: tuple[LoadMode, ...] = get_args(LoadMode)
+    mode = asked or ("overwrite" if overwrite else None)
+    for known in modes:
+        if mode == known and (not overwrite or known == "overwrite"):
+            return known
+    if overwrite:
+        raise Usage(f'.mode("overwrite") replaces all rows of the type; loadMode says {asked}. Use .mode("append").')
+    raise Usage(
+        f'Writing with omnigraph needs .option("loadMode", …), one of {", ".join(modes)}; it is {asked or "missing"}.',
+        flag="loadMode",
+    )
+
+
+@dataclass(frozen=True)
+class PartitionMessage(WriterCommitMessage):
+    """What a worker tells whoever commits."""
+
+    kept: PartitionKept
+
+
+@sentence_first("write", "commit", "abort")
+class FrameWriter(DataSourceArrowWriter):
+    """Writes a frame as one commit."""
+
+    def __init__(self, options: WriteOptions, load: FrameLoad) -> None:
+        self._options = options
+        self._load = load
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> PartitionMessage:
+        """Check and keep the rows of one partition, in a worker."""
+        return PartitionMessage(self._options.keep(self._load.task, iterator))
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Publish what the workers have kept."""
+        with naming_records():
+            self._load.commit(
+                self._options.context(),
+                kept_partitions(messages),
+                ignore_events,
+                bad_records=self._options.bad_records(self._load.task.load.operation_id),
+            )
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Remove what the workers have kept."""
+        del messages
+        self._load.abandon(self._options.context().store)
+
+
+@contextmanager
+def naming_records() -> Iterator[None]:
+    """Put the rejected records into the message of an error: its text is all of it that passes through Spark."""
+    try:
+        yield
+    except OmniError as error:
+        entries = error.details.get("errors", ())
+        places = [f"{entry.get('file')}:{entry.get('line')}: {entry['message']}" for entry in entries]
+        error.args = ("\n  ".join([error.message, *places]),)
+        raise
+
+
+def partition_number() -> int:
+    """Return which partition this worker has."""
+    context: Any = TaskContext.get()
+    return int(context.partitionId())
+
+
+def kept_partitions(messages: list[WriterCommitMessage | None]) -> list[PartitionKept]:
+    """Take the messages of all partitions apart."""
+    return [message.kept for message in messages if isinstance(message, PartitionMessage)]

@@ -1,0 +1,72 @@
+"""What a caller compares with: a property and a value, read by the rules by which records are read.
+
+So `where` accepts what a load accepts (a date as text, a whole number as a float), means the same in a scan and on rows
+in memory, and a value that does not fit is refused by name instead of failing in the storage engine.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.base.nearest import listed, nearest
+from omnigraph.catalog.arrow import arrow_type
+from omnigraph.catalog.model import EntityType, Property, PropertyType, Scalar
+from omnigraph.errors import EntityNotFound, InvalidTarget
+from omnigraph.records.findings import Rejected
+from omnigraph.records.spelling import spell_json
+from omnigraph.records.strict_json import decode_line
+from omnigraph.records.values import read_value
+from omnigraph.storage.filters import MEMBERSHIPS, OPERATORS, Comparison, FilterValue, Operator
+
+_ENDPOINT_COLUMNS = {"from": "src", "to": "dst", "src": "src", "dst": "dst"}
+_ID = PropertyType(scalar=Scalar.STRING)
+_CARRIERS = {Scalar.DATE: pa.int32(), Scalar.DATETIME: pa.int64()}
+
+
+def comparison_with(entity: EntityType, name: str, operator: Operator, value: Any) -> Comparison:
+    """Compare a property, `id` or an endpoint with a value; `= None` and `!= None` test for null."""
+    column = _ENDPOINT_COLUMNS.get(name, name) if entity.kind == "edge" else name
+    declared = entity.property_by_name.get(column)
+    if declared is None and column not in {"id", *(_ENDPOINT_COLUMNS.values() if entity.kind == "edge" else ())}:
+        raise no_such_property(entity, name)
+    if operator not in OPERATORS:
+        raise InvalidTarget(f"{operator!r} is not a comparison; use one of {', '.join(OPERATORS)}.")
+    if operator in MEMBERSHIPS:
+        return Comparison(column, operator, _members(entity, name, declared, value))
+    if value is None and operator not in {"=", "!="}:
+        raise InvalidTarget(f"{entity.name}.{name} {operator} null never holds; use = or != to test for null.")
+    return Comparison(column, operator, None if value is None else _fitting(entity, name, declared, value))
+
+
+def no_such_property(entity: EntityType, name: str) -> EntityNotFound:
+    """Say that a type does not have a property, which one comes nearest, and which there are."""
+    ends = ("src", "dst") if entity.kind == "edge" else ()
+    known = ("id", *ends, *entity.property_by_name)
+    meant = nearest(str(name), known)
+    hint = f"did you mean {meant}? It has" if meant is not None else "it has"
+    return EntityNotFound(
+        f"{entity.name} has no property {name!r}; {hint} {listed(known)}.", selector=f"{entity.name}.{name}"
+    )
+
+
+def _members(entity: EntityType, name: str, declared: Property | None, values: Any) -> tuple[FilterValue, ...]:
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise InvalidTarget(f"{entity.name}.{name} is looked for in a list of values, not in {values!r}.")
+    return tuple(None if value is None else _fitting(entity, name, declared, value) for value in values)
+
+
+def _fitting(entity: EntityType, name: str, declared: Property | None, value: Any) -> FilterValue:
+    kind = _ID if declared is None else declared.type
+    if kind.is_list or kind.scalar in {Scalar.VECTOR, Scalar.BLOB}:
+        raise InvalidTarget(f"{entity.name}.{name} is {kind}; it can be compared with null only.")
+    try:
+        stored = read_value(decode_line(spell_json(value)), kind)
+        # Dates and times are numbers so far.
+        carrier = _CARRIERS.get(kind.scalar, arrow_type(kind))
+        fitting: FilterValue = pa.scalar(stored, carrier).cast(arrow_type(kind)).as_py()
+    except Rejected as misfit:
+        raise InvalidTarget(f"{entity.name}.{name} {misfit}") from misfit
+    except OverflowError as error:
+        raise InvalidTarget(f"{entity.name}.{name} cannot be compared with a time outside years 1–9999.") from error
+    return fitting

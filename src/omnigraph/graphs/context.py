@@ -1,0 +1,43 @@
+"""The open parts of one graph that writers, readers and recovery share."""
+
+from dataclasses import field
+
+from omnigraph.base.values import dataclass
+from omnigraph.engine.interface import Engine
+from omnigraph.graphs.whole_tables import WholeTables
+from omnigraph.manifest.addresses import Addresses
+from omnigraph.manifest.log import CommitLog
+from omnigraph.manifest.publish import Publisher
+from omnigraph.manifest.schemas import SchemaStore
+from omnigraph.manifest.state import ManifestReader
+from omnigraph.storage.store import GraphStore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphContext:
+    """One opened graph; no decisions, only what they are made with."""
+
+    store: GraphStore
+    manifest: ManifestReader
+    log: CommitLog
+    publisher: Publisher
+    addresses: Addresses
+    schemas: SchemaStore
+    engine: Engine
+    whole_tables: WholeTables = field(default_factory=WholeTables)
+
+    @classmethod
+    def over(cls, store: GraphStore, engine: Engine) -> "GraphContext":
+        """Compose the parts over one store."""
+        schemas = SchemaStore(store.objects)
+        manifest = ManifestReader(store.tables, schemas, uri=store.uri)
+        log = CommitLog(store.tables)
+        return cls(
+            store=store,
+            manifest=manifest,
+            log=log,
+            publisher=Publisher(store.tables, manifest, log),
+            addresses=Addresses(manifest, log),
+            schemas=schemas,
+            engine=engine,
+        )

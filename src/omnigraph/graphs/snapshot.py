@@ -1,0 +1,189 @@
+"""A snapshot, opened: one graph version, whose tables can be read one by one or with SQL.
+
+A snapshot is pinned when it is made and never looks at the branch again: two reads of one snapshot see one state,
+whatever is committed between them.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+from omnigraph.base.showing import html_table
+from omnigraph.catalog.model import Catalog, TableKey
+from omnigraph.catalog.type_names import bare_name, each_name, keys_named, no_such_type, nodes_first, only_one
+from omnigraph.errors import Internal
+from omnigraph.graphs.conditions import Where
+from omnigraph.graphs.context import GraphContext
+from omnigraph.graphs.holding import pinned_versions
+from omnigraph.graphs.table import SnapshotTable
+from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
+from omnigraph.storage.locks import HeldVersions
+
+if TYPE_CHECKING:
+    from omnigraph.engine.local import Parameters
+    from omnigraph.graphs.sql import SqlResult
+
+__all__ = ["Snapshot", "SnapshotTable"]
+
+
+class SparkFrames(Protocol):
+    """Makes Spark frames of a snapshot; given by who knows Spark, which nothing here does."""
+
+    def __call__(
+        self,
+        spark: Any,
+        snapshot: "Snapshot",
+        name: str,
+        *,
+        columns: Sequence[str] | None,
+        where: Where,
+        partition_bytes: int | None,
+    ) -> Any:
+        """Make the frame of one type."""
+        ...
+
+
+class Snapshot:
+    """One graph version, ready to be read.
+
+    Held for longer than a moment, it keeps its versions from a cleanup that runs elsewhere, until the `with` block
+    ends or nobody refers to it any more. Where no lease can be written, or the process was stopped for a minute, a read
+    may find its version gone, and raises `HistoricalVersionReclaimed`.
+    """
+
+    def __init__(
+        self,
+        context: GraphContext,
+        pinned: GraphSnapshot,
+        *,
+        is_held: bool = False,
+        spark_frames: SparkFrames | None = None,
+    ) -> None:
+        self._context = context
+        self._pinned = pinned
+        self._spark_frames = spark_frames
+        self._held = HeldVersions(context.store.objects, pinned_versions(pinned.pins.values())) if is_held else None
+        self.catalog: Catalog = context.schemas.catalog(pinned.schema)
+        pinned.check_against(self.catalog)
+
+    def __repr__(self) -> str:
+        return f"<Snapshot {self.branch}@{self.graph_version} {self.commit_id}>"
+
+    def _repr_html_(self) -> str:
+        pins = (self._pinned.pins[key] for key in nodes_first(self._pinned.pins))
+        rows = ((pin.entity_kind, pin.type_name, pin.row_count) for pin in pins)
+        return html_table(("kind", "type", "rows"), rows, caption=f"{self.branch}@{self.graph_version}")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    def release(self) -> None:
+        """Let cleanup have the versions that nobody else needs; reading on works for as long as they are there."""
+        if self._held is not None:
+            self._held.release()
+
+    @property
+    def branch(self) -> str:
+        """The branch that the snapshot was taken on."""
+        return self._pinned.branch
+
+    @property
+    def graph_version(self) -> int:
+        """The graph version of the snapshot on its branch."""
+        return self._pinned.graph_version
+
+    @property
+    def commit_id(self) -> str:
+        """The commit that made this graph version."""
+        return self._pinned.commit_id
+
+    @property
+    def internal_schema_version(self) -> int:
+        """The on-disk shape of the graph."""
+        return self._context.manifest.load(self._pinned.branch).stamp.version
+
+    @property
+    def tables(self) -> tuple[TablePin, ...]:
+        """The pins of all tables, by table key."""
+        return tuple(self._pinned.pins.values())
+
+    @property
+    def schema_source(self) -> str:
+        """The schema text that this graph version is read with."""
+        return self._context.schemas.source(self._pinned.schema)
+
+    def table(self, name: str) -> SnapshotTable:
+        """Open a type's table by its name or table key; a name that a node and an edge type share needs the key.
+
+        A name that the type got later is understood, too: what counts is that it is the same type.
+        """
+        table_key = only_one(name, self._named(name), self._pinned.pins)
+        pin = self._pinned.pins[table_key]
+        table = self._context.store.tables.open(pin.address, pin.version)
+        return SnapshotTable(self._context, table, pin, self.catalog.type_by_table_key[table_key], self._held)
+
+    def to_spark(
+        self,
+        spark: Any,
+        name: str,
+        *,
+        columns: Sequence[str] | None = None,
+        where: Where = (),
+        partition_bytes: int | None = None,
+    ) -> Any:
+        """Return a type's rows as a Spark data frame, of a classic or a Connect session.
+
+        Workers read `columns`, or all of them, and the rows that `where` lets through: a list of `(column, operator,
+        value)`, a list of such lists, or SQL text, with Lance's indexes. Every action on the frame, and on frames made
+        from it, reads this snapshot, which is kept from cleanup meanwhile. `partition_bytes` is about what one task
+        reads; without it there are enough tasks to keep a cluster busy.
+        """
+        if self._spark_frames is None:
+            raise Internal("this snapshot was made without a way to Spark")
+        return self._spark_frames(spark, self, name, columns=columns, where=where, partition_bytes=partition_bytes)
+
+    def sql(self, query: str, *, params: "Parameters" = None, frames: Mapping[str, Any] | None = None) -> "SqlResult":
+        """Ask a question in SQL, over tables that are called like their types; edges have `src` and `dst`.
+
+        Letter case does not matter. A name that a node and an edge type share is written `"node:Ship"`, and so is any
+        type whose name is a word of SQL. `params` stand for `?` or `$name`; `frames` are further tables by name, of
+        Arrow, pandas or polars. DuckDB reads the columns and rows that the query needs.
+        """
+        from omnigraph.graphs.sql import SqlResult
+
+        return SqlResult(
+            self._context,
+            query,
+            find_table=self._find_for_sql,
+            known=self._pinned.pins,
+            parameters=params,
+            frames=frames,
+        )
+
+    def _find_for_sql(self, name: str) -> SnapshotTable | None:
+        """Find the type that a query means; None leaves the name to the database."""
+        named = keys_named(name, self._pinned.pins) or tuple(
+            key for key in self._pinned.pins if name.casefold() in (key.casefold(), bare_name(key).casefold())
+        )
+        return self.table(only_one(name, named, self._pinned.pins)) if named else None
+
+    def table_keys(self, names: Sequence[str]) -> tuple[TableKey, ...]:
+        """Resolve type names and table keys, nodes before edges; an unknown name is an error that names it."""
+        found: list[TableKey] = []
+        for name in each_name(names):
+            keys = self._named(name)
+            if not keys:
+                raise no_such_type(name, self._pinned.pins)
+            found.extend(keys)
+        return nodes_first(found)
+
+    def _named(self, name: str) -> tuple[TableKey, ...]:
+        """Find types by the name they have here, or by the one that their branch has for them now."""
+        named = keys_named(name, self._pinned.pins)
+        if named:
+            return named
+        today = self._context.manifest.load(self._pinned.branch).snapshot
+        pins = (self._pinned.pin_of(today.pins[key].identity) for key in keys_named(name, today.pins))
+        return tuple(pin.table_key for pin in pins if pin is not None)
