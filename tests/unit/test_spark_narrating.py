@@ -1,0 +1,84 @@
+"""What a write through the data source says while it runs, and to whom."""
+
+import logging
+
+import pytest
+
+from omnigraph.base.events import Advanced, PhaseFinished, PhaseStarted, Warned
+from omnigraph.connectors.spark import narrating
+from omnigraph.connectors.spark.narrating import Narrator, heard, tell_begin, tell_end
+
+
+@pytest.fixture(autouse=True)
+def nobody_listens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a process of Spark's: nobody hears of it, pytest included."""
+    monkeypatch.setattr(logging.getLogger("omnigraph"), "propagate", False)
+
+
+def said(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """Return the lines without their times."""
+    return [line.partition(" omnigraph: ")[2] for line in capsys.readouterr().err.splitlines()]
+
+
+def test_a_write_is_told_from_beginning_to_end_and_leaves_no_listener(capsys: pytest.CaptureFixture[str]) -> None:
+    logger = logging.getLogger("omnigraph.spark")
+    before = (list(logger.handlers), logger.level)
+
+    with heard(shows=True):
+        tell_begin("rows of Port", "branch main of g.omni, append")
+        narrator = Narrator()
+        for event in (
+            PhaseStarted(phase="reading stored keys", total=4_000_000, unit="rows"),
+            Advanced(phase="reading stored keys", done=1, total=4_000_000, unit="rows"),
+            PhaseFinished(phase="reading stored keys"),
+            PhaseStarted(phase="checking"),
+            PhaseStarted(phase="putting small partitions together", total=3 << 20, unit="bytes"),
+            Warned(message="somebody should look"),
+        ):
+            narrator(event)
+        tell_end("the frame", 1_234, 3, None)
+    tell_end("after the end", 1, 1, None)
+
+    assert said(capsys) == [
+        "writing rows of Port to branch main of g.omni, append",
+        "reading stored keys: 4,000,000 rows",
+        "checking",
+        "putting small partitions together: 3 MiB",
+        "somebody should look",
+        "the frame: 1,234 rows of 3 partitions; nothing to change",
+    ]
+    assert (logger.handlers, logger.level) == before
+
+
+def test_how_far_a_phase_or_a_partition_is_comes_every_few_seconds(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 0.0
+    monkeypatch.setattr(narrating.clock, "monotonic_seconds", lambda: now)
+    with heard(shows=True):
+        narrator = Narrator()
+        took = narrator.rows_of_partition(7)
+        for now in (1.0, 4.9, 5.1, 6.0, 10.2):  # noqa: B007 — what the clock says
+            took(1_000)
+        now = 20.0
+        narrator(Advanced(phase="checking", done=5, total=9, unit="rows"))
+
+    assert said(capsys) == ["partition 7: 3,000 rows", "partition 7: 5,000 rows", "checking: 5 of 9 rows"]
+
+
+def test_what_nobody_wants_or_somebody_hears_already_is_not_said_again(
+    capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    with heard(shows=False):
+        tell_begin("records", "nowhere")
+    assert said(capsys) == []
+
+    logger = logging.getLogger("omnigraph")
+    logger.addHandler(caplog.handler)
+    try:
+        with caplog.at_level(logging.INFO, logger="omnigraph"), heard(shows=True):
+            tell_begin("records", "a log")
+    finally:
+        logger.removeHandler(caplog.handler)
+
+    assert (said(capsys), caplog.messages) == ([], ["writing records to a log"])
