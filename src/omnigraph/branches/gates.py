@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from omnigraph.base.events import Events, ignore_events
 from omnigraph.graphs.context import GraphContext
-from omnigraph.storage.locks import Claim, HeldLock, Reach
+from omnigraph.storage.locks import HeldLock, LockRequest, Reach
 
 _WAIT_SECONDS = 30.0
 
@@ -13,6 +13,6 @@ def hold_branches(
     context: GraphContext, names: Iterable[str], *, operation: str, events: Events = ignore_events
 ) -> HeldLock:
     """Take the gates of several branches in the one order that all writers keep."""
-    claims = [Claim(name="schema", reach=Reach.IN_PROCESS_SHARED)]
-    claims += [Claim(name=f"branch/{name}") for name in sorted(set(names))]
+    claims = [LockRequest(name="schema", reach=Reach.IN_PROCESS_SHARED)]
+    claims += [LockRequest(name=f"branch/{name}") for name in sorted(set(names))]
     return context.store.locks.acquire_all(claims, operation=operation, wait_seconds=_WAIT_SECONDS, events=events)

@@ -6,7 +6,6 @@ carries our uuid: that check, under the branch's gate, is what keeps keys unique
 """
 
 import json
-from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
@@ -29,8 +28,8 @@ from omnigraph.storage.deletions import (
 from omnigraph.storage.expected_tables import ExpectedTable
 from omnigraph.storage.field_ids import flat_field_ids
 from omnigraph.storage.file_references import FileReference, written_deletions, written_files
+from omnigraph.storage.kept_row_ids import packed_row_ids, unpacked_row_ids, with_row_ids
 from omnigraph.storage.lance_errors import LanceFailure, classify, lance_failures, storage_error, translated
-from omnigraph.storage.row_numbers import packed_numbers, unpacked_numbers
 from omnigraph.storage.tables import ROW_ID, Table, TableAddress, TableStore
 
 _FRAGMENT_ROWS_MAX = 1 << 20
@@ -151,19 +150,10 @@ def stage_written(
 
 
 def described_fragment(store: TableStore, target: TableAddress, fragment: Any, *, has_blobs: bool) -> str:
-    """Spell what a commit needs to know of a fragment that a worker wrote, the checksums of its files included.
-
-    Lance spells every byte of the row ids as a number of its own. The process that commits has those of all workers,
-    and would need a hundred bytes for each row that is replaced.
-    """
-    from lance.fragment import RowIdSequence
-
+    """Spell what a commit needs to know of a fragment that a worker wrote, the checksums of its files included."""
     sums = read_back(store.objects, written_files(target, [fragment]), has_blobs=has_blobs)
-    document = {"fragment": replace(fragment, row_id_meta=None).to_json(), "crc32": sums}
-    if fragment.row_id_meta is not None:
-        row_ids = RowIdSequence.from_inline_metadata(fragment.row_id_meta).to_pyarrow()
-        document["row_ids"] = b64encode(packed_numbers(row_ids)).decode()
-    return json.dumps(document)
+    row_ids = packed_row_ids(fragment.row_id_meta) if fragment.row_id_meta is not None else None
+    return json.dumps({"fragment": replace(fragment, row_id_meta=None).to_json(), "row_ids": row_ids, "crc32": sums})
 
 
 def _fragment_of(described: str) -> tuple[Any, dict[str, str]]:
@@ -172,8 +162,8 @@ def _fragment_of(described: str) -> tuple[Any, dict[str, str]]:
 
     document = json.loads(described)
     fragment = FragmentMetadata.from_json(json.dumps(document["fragment"]))
-    if "row_ids" in document:
-        fragment.row_id_meta = _row_id_meta(unpacked_numbers(b64decode(document["row_ids"])))
+    if document["row_ids"] is not None:
+        fragment.row_id_meta = unpacked_row_ids(document["row_ids"])
     return fragment, document["crc32"]
 
 
@@ -523,26 +513,3 @@ def _stream(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBa
 
 def _is_blob(data_type: pa.DataType) -> bool:
     return getattr(data_type, "extension_name", None) == "lance.blob.v2"
-
-
-def with_row_ids(fragments: Sequence[Any], row_ids: pa.Array) -> list[Any]:
-    """Attach the kept row ids to the leading rows of the new fragments."""
-    from lance.fragment import FragmentMetadata
-
-    attached, start = [], 0
-    for fragment in fragments:
-        kept = row_ids.slice(start, fragment.physical_rows)
-        start += fragment.physical_rows
-        metadata = _row_id_meta(kept) if len(kept) else None
-        attached.append(
-            FragmentMetadata(
-                id=fragment.id, files=fragment.files, physical_rows=fragment.physical_rows, row_id_meta=metadata
-            )
-        )
-    return attached
-
-
-def _row_id_meta(row_ids: pa.Array) -> Any:
-    from lance.fragment import RowIdSequence
-
-    return RowIdSequence(row_ids).to_inline_metadata()

@@ -37,7 +37,7 @@ from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions, 
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
 from omnigraph.storage.checksums import for_sidecar
 from omnigraph.storage.file_references import missing_or_short
-from omnigraph.storage.locks import Claim, HeldLock
+from omnigraph.storage.locks import HeldLock, LockRequest
 from omnigraph.storage.refs import create_ref, has_ref
 from omnigraph.storage.staging import CommitInterleaved, StagedCommit, commit_staged
 from omnigraph.storage.tables import Table, TableAddress
@@ -246,7 +246,7 @@ def _run_gated(
 ) -> Commit:
     branches = sorted({writer.branch, *prepared.also_gated})
     with context.store.locks.acquire_all(
-        [Claim(name=f"branch/{name}") for name in branches],
+        [LockRequest(name=f"branch/{name}") for name in branches],
         operation=f"{writer.kind} {identity.operation_id}",
         wait_seconds=GATE_WAIT_SECONDS,
         events=events,

@@ -32,7 +32,7 @@ from omnigraph.storage.staging import stage_written
 from omnigraph.storage.worker_files import TablePlace
 from omnigraph.writes.constraints.keys import stored_fragments, stored_keys
 from omnigraph.writes.constraints.set_checks import (
-    Check,
+    ViolationQuery,
     cardinality_check,
     endpoint_checks,
     run_checks,
@@ -240,7 +240,7 @@ class _BulkMerge:
 
     def _checks(
         self, state: MergedState, resolved: Mapping[TableKey, _Resolved], limit: int, *, is_suspicious: bool
-    ) -> Iterator[Check]:
+    ) -> Iterator[ViolationQuery]:
         def loses(entity: EntityType) -> bool:
             table = resolved.get(entity.table_key)
             return table is not None and table.counted(Outcome.DELETE).held > 0

@@ -17,7 +17,6 @@ from omnigraph.pipeline.load.vectors import keep_vectors
 from omnigraph.records.contents import equal_ids
 from omnigraph.records.tables import POSITION, content_schema
 from omnigraph.storage.cut_files import read_cuts, write_cuts
-from omnigraph.storage.row_numbers import packed_numbers, unpacked_numbers
 from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID
 from omnigraph.storage.worker_files import worker_store
@@ -31,16 +30,21 @@ class Rewritten:
     table_key: TableKey
     fragments: tuple[str, ...]
     removed_addresses: bytes
-    """Addresses of the stored rows that have a successor in the fragments, packed."""
+    """Addresses of the stored rows that have a successor in the fragments, eight bytes each."""
 
     @classmethod
     def of(cls, table_key: TableKey, fragments: tuple[str, ...], addresses: pa.Array) -> "Rewritten":
-        """Pack addresses."""
-        return cls(table_key=table_key, fragments=fragments, removed_addresses=packed_numbers(addresses))
+        """Spell addresses as bytes."""
+        return cls(table_key=table_key, fragments=fragments, removed_addresses=b"".join(_bytes_of(addresses)))
 
     def addresses(self) -> pa.Array:
         """Return the addresses as Arrow has them."""
-        return unpacked_numbers(self.removed_addresses)
+        return addresses_of(self.removed_addresses)
+
+
+def addresses_of(spelled: bytes) -> pa.Array:
+    """Return addresses that were spelled as bytes."""
+    return pa.Array.from_buffers(pa.uint64(), len(spelled) // 8, [None, pa.py_buffer(spelled)])
 
 
 def rewrite_changed(
@@ -142,3 +146,10 @@ def _with_final_ids(rows: pa.Table, matches: pa.Table) -> pa.Table:
     rows, at = rows.filter(pc.is_valid(at)), at.drop_null()
     ids = matches["id"].combine_chunks().cast(pa.string()).take(at)
     return rows.set_column(rows.schema.get_field_index("id"), rows.schema.field("id"), ids)
+
+
+def _bytes_of(numbers: pa.Array) -> Iterator[bytes]:
+    # Through a copy: an array may be a window on a larger buffer.
+    copied = pa.concat_arrays([numbers.slice(0, 0), numbers])
+    if len(copied):
+        yield copied.buffers()[1].to_pybytes()[: 8 * len(copied)]

@@ -22,15 +22,15 @@ from omnigraph.manifest.commits import CommitKind
 from omnigraph.pipeline.load.bulk.checks import LoadCheck
 from omnigraph.pipeline.load.bulk.keys import KeyFile, incoming_schema, read_keys
 from omnigraph.pipeline.load.bulk.lookups import asked_tables
-from omnigraph.pipeline.load.bulk.pieces import InputPiece, PlacedPiece, Places
+from omnigraph.pipeline.load.bulk.pieces import InputPiece, LineNumbers, NumberedPiece
 from omnigraph.pipeline.load.bulk.reading import (
-    KeptPieces,
     LoadTask,
     PieceOutcome,
+    PiecesRead,
     looks_for_meaning,
     read_piece,
 )
-from omnigraph.pipeline.load.bulk.rewriting import rewrite_changed
+from omnigraph.pipeline.load.bulk.rewriting import addresses_of, rewrite_changed
 from omnigraph.pipeline.load.bulk.screening import Screening
 from omnigraph.pipeline.load.bulk.suspects import count_all_suspects
 from omnigraph.pipeline.load.bulk.views import IncomingKeys, Views
@@ -38,7 +38,6 @@ from omnigraph.pipeline.load.sources import READING_INPUT
 from omnigraph.pipeline.load.writer import LoadMode
 from omnigraph.records.findings import FindingCollector
 from omnigraph.records.report import rejected
-from omnigraph.storage.row_numbers import unpacked_numbers
 from omnigraph.storage.staging import stage_written
 from omnigraph.storage.worker_files import TablePlace
 from omnigraph.writes.constraints.keys import StoredFragments, stored_fragments, stored_keys
@@ -74,17 +73,17 @@ def load_task(capture: Capture, operation_id: str, *, mode: LoadMode, max_errors
     )
 
 
-def read_pieces(engine: Engine, load: LoadTask, pieces: Sequence[InputPiece], events: Events) -> KeptPieces:
+def read_pieces(engine: Engine, load: LoadTask, pieces: Sequence[InputPiece], events: Events) -> PiecesRead:
     """Have workers read all pieces."""
     weights = [piece.stored_bytes for piece in pieces]
     with phase(events, READING_INPUT, total=sum(weights), unit="bytes") as reading:
         outcomes = engine.map(partial(read_piece, load), pieces, weights=weights, watch=reading.reach)
-        return KeptPieces.of(load, pieces, outcomes)
+        return PiecesRead.of(load, pieces, outcomes)
 
 
-def placed(kept: KeptPieces) -> Places:
+def placed(kept: PiecesRead) -> LineNumbers:
     """Find out where the records of pieces stand; raise with every bad record counted and the first few shown."""
-    places = Places(kept.pieces, {outcome.ordinal: outcome.lines for outcome in kept.outcomes})
+    places = LineNumbers(kept.pieces, {outcome.ordinal: outcome.lines for outcome in kept.outcomes})
     findings = FindingCollector(limit=kept.load.max_errors)
     for outcome in kept.outcomes:
         findings.include(outcome.findings)
@@ -108,8 +107,8 @@ class BulkLoadWriter:
     engine: Engine
     events: Events
     load: LoadTask
-    pieces: Sequence[PlacedPiece]
-    places: Places
+    pieces: Sequence[NumberedPiece]
+    places: LineNumbers
     outcomes: Sequence[PieceOutcome]
     ir_hash: str
     seen_head: str
@@ -125,7 +124,7 @@ class BulkLoadWriter:
     def of(
         cls,
         engine: Engine,
-        kept: KeptPieces,
+        kept: PiecesRead,
         *,
         ir_hash: str,
         seen_head: str,
@@ -298,7 +297,7 @@ class BulkLoadWriter:
             if table.fragments:
                 changes[table.table_key].fragments.extend(table.fragments)
                 if table.removed_addresses:
-                    changes[table.table_key].removed.append(unpacked_numbers(table.removed_addresses))
+                    changes[table.table_key].removed.append(addresses_of(table.removed_addresses))
         return changes
 
     def _merged(self, load: LoadTask, views: Views) -> dict[TableKey, _Change]:
@@ -313,6 +312,6 @@ class BulkLoadWriter:
         return changes
 
 
-def file_names(pieces: Iterable[PlacedPiece]) -> list[str]:
+def file_names(pieces: Iterable[NumberedPiece]) -> list[str]:
     """Return what the files of pieces are called, in their order."""
     return list({piece.file.index: piece.file.name for piece in pieces}.values())
