@@ -10,9 +10,11 @@ from omnigraph.connectors.spark.narrating import Narrator, heard, tell_begin, te
 
 
 @pytest.fixture(autouse=True)
-def nobody_listens(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a process of Spark's: nobody hears of it, pytest included."""
-    monkeypatch.setattr(logging.getLogger("omnigraph"), "propagate", False)
+def logger(monkeypatch: pytest.MonkeyPatch) -> logging.Logger:
+    """A logger as in a process of Spark's: nobody listens, pytest included."""
+    alone = logging.Logger("omnigraph.spark")  # noqa: LOG001 — one that belongs to nobody
+    monkeypatch.setattr(narrating, "_log", alone)
+    return alone
 
 
 def said(capsys: pytest.CaptureFixture[str]) -> list[str]:
@@ -20,8 +22,9 @@ def said(capsys: pytest.CaptureFixture[str]) -> list[str]:
     return [line.partition(" omnigraph: ")[2] for line in capsys.readouterr().err.splitlines()]
 
 
-def test_a_write_is_told_from_beginning_to_end_and_leaves_no_listener(capsys: pytest.CaptureFixture[str]) -> None:
-    logger = logging.getLogger("omnigraph.spark")
+def test_a_write_is_told_from_beginning_to_end_and_leaves_no_listener(
+    logger: logging.Logger, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = (list(logger.handlers), logger.level)
 
     with heard(shows=True):
@@ -67,18 +70,14 @@ def test_how_far_a_phase_or_a_partition_is_comes_every_few_seconds(
 
 
 def test_what_nobody_wants_or_somebody_hears_already_is_not_said_again(
-    capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+    logger: logging.Logger, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     with heard(shows=False):
         tell_begin("records", "nowhere")
     assert said(capsys) == []
 
-    logger = logging.getLogger("omnigraph")
     logger.addHandler(caplog.handler)
-    try:
-        with caplog.at_level(logging.INFO, logger="omnigraph"), heard(shows=True):
-            tell_begin("records", "a log")
-    finally:
-        logger.removeHandler(caplog.handler)
+    with heard(shows=True):
+        tell_begin("records", "a log")
 
     assert (said(capsys), caplog.messages) == ([], ["writing records to a log"])
