@@ -1,16 +1,16 @@
 """Carrying out a part of the changes: the images of what was inserted, updated and deleted, a chunk at a time."""
 
-import logging
 from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.logs import logger_of
 from omnigraph.base.values import dataclass
 from omnigraph.changes.commit import gap_at
 from omnigraph.changes.compare import AFTER_ROW, BEFORE_ROW, Op, TableState, changed_entities, changed_in_bucket
 from omnigraph.changes.filled import with_filled
-from omnigraph.changes.parts import Bucket, ChangePart, Fragments, opened
+from omnigraph.changes.parts import ChangePart, EntityBucket, Fragments, opened
 from omnigraph.engine.local import worker_engine
 from omnigraph.graphs.context import GraphContext
 from omnigraph.graphs.holding import hold_if_possible
@@ -19,7 +19,7 @@ from omnigraph.storage.row_changes import rows_inserted_since, rows_updated_sinc
 from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID
 from omnigraph.storage.worker_files import worker_store
 
-_log = logging.getLogger(__name__)
+_log = logger_of(__name__)
 
 _CHUNK_ROWS_FIRST = 1_024
 _CHUNK_ROWS_MAX = 1 << 16
@@ -52,7 +52,7 @@ def carry_out(part: ChangePart) -> Iterator[ChangeChunk]:
         match part.share:
             case Fragments(fragment_ids=fragment_ids) if after is not None:
                 yield from _written(part, before, after, fragment_ids)
-            case Bucket(number=number, count=count) if before is not None and after is not None:
+            case EntityBucket(number=number, count=count) if before is not None and after is not None:
                 changed = changed_in_bucket(context, before, after, number=number, count=count)
                 yield from _found(part, before, after, changed)
             case _:

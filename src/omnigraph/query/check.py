@@ -2,6 +2,7 @@
 
 from omnigraph.base.nearest import nearest
 from omnigraph.catalog.model import Catalog, PropertyType, Scalar
+from omnigraph.catalog.scalars import traits_of
 from omnigraph.language.query.spelling import spell_parameter_type
 from omnigraph.language.query.syntax import (
     ANONYMOUS,
@@ -12,7 +13,7 @@ from omnigraph.language.query.syntax import (
     ReadSyntax,
 )
 from omnigraph.language.source import SourceText
-from omnigraph.query.mistakes import Checking, Code
+from omnigraph.query.mistakes import Checking, QueryCode
 from omnigraph.query.mutations import check_mutation
 from omnigraph.query.reads import check_read
 from omnigraph.query.typed import CheckedQuery, Parameter
@@ -50,7 +51,7 @@ def _declare(checking: Checking, written: ParameterSyntax) -> None:
     else:
         checking.parameters[name] = Parameter(name=name, type=_type(checking, name, written.type))
         return
-    checking.refuse(Code.WRONG_PARAMETER, written.variable.span, reason)
+    checking.refuse(QueryCode.WRONG_PARAMETER, written.variable.span, reason)
 
 
 def _type(checking: Checking, name: str, written: ParameterTypeSyntax) -> PropertyType:
@@ -61,15 +62,15 @@ def _type(checking: Checking, name: str, written: ParameterTypeSyntax) -> Proper
         meant = nearest(written.scalar, _SCALARS)
         hint = f"; did you mean {meant}?" if meant else f"; the types are {', '.join(_SCALARS)}"
         reason = f"there is no type {written.scalar}{hint}"
-    elif written.is_list and scalar is Scalar.BLOB:
-        reason = "a list cannot hold Blob values"
+    elif written.is_list and not traits_of(scalar).fits_in_lists:
+        reason = f"a list cannot hold {scalar} values"
     elif written.dimension is not None and not 1 <= written.dimension <= _DIMENSION_MAX:
         reason = f"a Vector dimension is from 1 to {_DIMENSION_MAX}"
     else:
         reason = None
     if reason is not None or scalar is None:
         checking.refuse(
-            Code.WRONG_PARAMETER,
+            QueryCode.WRONG_PARAMETER,
             written.span,
             f"the parameter `${name}` cannot be {spell_parameter_type(written)}: {reason}",
         )

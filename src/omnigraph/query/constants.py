@@ -1,17 +1,17 @@
 """Literals as typed constants, and which types go together."""
 
 from omnigraph.catalog.model import FLOATS, NUMBERS, PropertyType, Scalar
+from omnigraph.catalog.scalars import Family, traits_of
 from omnigraph.catalog.values import ValueRefusedError, stored_value
 from omnigraph.language.query.spelling import spell_expression
 from omnigraph.language.query.syntax import ConstantSyntax, ListSyntax, LiteralSyntax, MomentSyntax
-from omnigraph.query.mistakes import Checking, Code
+from omnigraph.query.mistakes import Checking, QueryCode
 from omnigraph.query.typed import BOOL, DATETIME, F64, STRING, Constant
 
 I64 = PropertyType(scalar=Scalar.I64)
 U64 = PropertyType(scalar=Scalar.U64)
 DATE = PropertyType(scalar=Scalar.DATE)
 _I64_MAX = 2**63 - 1
-_MOMENTS = frozenset({Scalar.DATE, Scalar.DATETIME})
 
 
 def constant(checking: Checking, written: ConstantSyntax) -> Constant:
@@ -37,7 +37,7 @@ def is_text(declared: PropertyType) -> bool:
 
 def is_scalar(declared: PropertyType) -> bool:
     """Tell whether values of a type can be compared: no lists, vectors or blobs."""
-    return not declared.is_list and declared.scalar not in {Scalar.VECTOR, Scalar.BLOB}
+    return declared.is_single
 
 
 def is_vector_value(value: Constant) -> bool:
@@ -53,7 +53,7 @@ def item_type(declared: PropertyType) -> PropertyType:
 def moment_hint(left: PropertyType, right: PropertyType) -> str:
     """Say how a date is written, where a text meets one."""
     scalars = {left.scalar, right.scalar}
-    if Scalar.STRING not in scalars or not scalars & _MOMENTS:
+    if Scalar.STRING not in scalars or not any(traits_of(found).family is Family.MOMENT for found in scalars):
         return ""
     if Scalar.DATE in scalars:
         return '; a date is written date("2026-02-14")'
@@ -75,18 +75,20 @@ def _moment(checking: Checking, written: MomentSyntax) -> Constant:
     try:
         return Constant(value=stored_value(written.text, declared), type=declared)
     except ValueRefusedError as refused:
-        checking.refuse(Code.WRONG_LITERAL, written.span, f"{written.kind}(…) cannot be read as {declared}: {refused}")
+        checking.refuse(
+            QueryCode.WRONG_LITERAL, written.span, f"{written.kind}(…) cannot be read as {declared}: {refused}"
+        )
 
 
 def _list(checking: Checking, written: ListSyntax) -> Constant:
     items = []
     for item in written.items:
         if isinstance(item, ListSyntax):
-            checking.refuse(Code.MIXED_LIST, item.span, "a list cannot hold another list")
+            checking.refuse(QueryCode.MIXED_LIST, item.span, "a list cannot hold another list")
         items.append(constant(checking, item))
         if not is_compatible(items[0].type, items[-1].type):
             checking.refuse(
-                Code.MIXED_LIST,
+                QueryCode.MIXED_LIST,
                 item.span,
                 f"a list holds values of one type: {spell_expression(written.items[0])} is {items[0].type}, "
                 f"{spell_expression(item)} is {items[-1].type}",

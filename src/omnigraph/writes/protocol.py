@@ -8,7 +8,6 @@ Before the sidecar is armed nothing is owned and everything can be refused. Afte
 to an end, by this process or by whoever recovers it: there is no silent retry past that point.
 """
 
-import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
 from typing import Any, Protocol
@@ -16,6 +15,7 @@ from typing import Any, Protocol
 from omnigraph.base import clock, faults, ids
 from omnigraph.base.endings import is_failure, tell
 from omnigraph.base.events import Events, Phase, Warned, phase
+from omnigraph.base.logs import about, logger_of
 from omnigraph.base.units import counted
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import TableIdentity, TableKey
@@ -63,7 +63,7 @@ PREPARE_RETRY_BUDGET = 5
 GATE_WAIT_SECONDS = 30.0
 _PAUSE_SECONDS = 0.02
 
-_log = logging.getLogger(__name__)
+_log = logger_of(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,7 +176,12 @@ class Writer(Protocol):
 def run_write(context: GraphContext, writer: Writer, events: Events, *, message: str | None = None) -> Commit | None:
     """Carry out one write and return its commit, which says `message`, or None when it changed nothing."""
     said = {} if check_message(message) is None else {MESSAGE: message}
-    bring_up_to_date(context, writer.branch)
+    with about(graph=context.store.uri):
+        bring_up_to_date(context, writer.branch)
+        return _run_write(context, writer, said, events)
+
+
+def _run_write(context: GraphContext, writer: Writer, said: Mapping[str, Any], events: Events) -> Commit | None:
     moved: StaleView | None = None
     for attempt in range(PREPARE_RETRY_BUDGET):
         if attempt:
@@ -185,17 +190,21 @@ def run_write(context: GraphContext, writer: Writer, events: Events, *, message:
         capture = capture_branch(context, writer.branch)
         _check_expected_head(writer, capture)
         identity = WriteIdentity.mint(writer.kind, writer.commit_kind, writer.actor_id)
-        prepared = _prepare(context, writer, capture, identity)
-        if prepared is None:
-            return None
-        faults.reach("write.after_stage")
-        try:
-            prepared = replace(prepared, metadata={**prepared.metadata, **said})
-            return _run_gated(context, writer, capture, identity, prepared, events)
-        except _Moved as stale:
-            moved = stale.view
-            if writer.is_strict:
-                raise moved from None
+        with about(graph=context.store.uri, operation_id=identity.operation_id):
+            prepared = _prepare(context, writer, capture, identity)
+            if prepared is None:
+                _log.info("%s on branch %s changes nothing", writer.kind, writer.branch)
+                return None
+            faults.reach("write.after_stage")
+            try:
+                prepared = replace(prepared, metadata={**prepared.metadata, **said})
+                return _run_gated(context, writer, capture, identity, prepared, events)
+            except _Moved as stale:
+                moved = stale.view
+                if writer.is_strict:
+                    _log.warning("%s given up: %s", writer.kind, moved)
+                    raise moved from None
+                _log.warning("attempt %d of %d failed: %s", attempt + 1, PREPARE_RETRY_BUDGET, moved)
     assert moved is not None
     raise ReadSetConflict(
         f"stale view of branch '{writer.branch}': it moved {PREPARE_RETRY_BUDGET} times while this write was being "
@@ -207,6 +216,8 @@ def run_write(context: GraphContext, writer: Writer, events: Events, *, message:
 def _prepare(context: GraphContext, writer: Writer, capture: Capture, identity: WriteIdentity) -> PreparedWrite | None:
     """Let the writer prepare; refuse to build on tables that have lost files, and say so when reading them failed."""
     objects = context.store.objects
+    started = clock.monotonic_seconds()
+    _log.debug("%s on branch %s builds on graph version %d", writer.kind, writer.branch, capture.snapshot.graph_version)
     try:
         prepared = writer.prepare(capture, identity)
     except StorageError as error:
@@ -214,6 +225,9 @@ def _prepare(context: GraphContext, writer: Writer, capture: Capture, identity: 
             raise
         raise explain_failure(objects, capture.snapshot.pins.values(), error) from error
     if prepared is not None:
+        files = sum(len(staged.files) for table in prepared.effects for staged in table.chain)
+        staged_for = f"{counted(files, 'file')} for {counted(len(prepared.effects), 'table')}"
+        _log.debug("%s staged %s in %.3f s", writer.kind, staged_for, clock.monotonic_seconds() - started)
         context.whole_tables.expect(objects, [table.pin for table in prepared.tables])
     return prepared
 
@@ -291,8 +305,22 @@ def carry_out(
 
     Returns None when `effects` did, which says that no table moved: there is nothing to publish then.
     """
+    with about(graph=context.store.uri, operation_id=sidecar.operation_id):
+        return _carry_out(context, sidecar, lock, effects, preconditions, events)
+
+
+def _carry_out(
+    context: GraphContext,
+    sidecar: Sidecar,
+    lock: HeldLock,
+    effects: Callable[[], Achieved | None],
+    preconditions: Preconditions,
+    events: Events,
+) -> Commit | None:
     lock.ensure_seconds_left()
     sidecars_of(context).arm(sidecar)
+    tables = counted(len(sidecar.effects), "table")
+    _log.info("%s armed on branch %s: %s", sidecar.kind, sidecar.branch_name, tables)
     commit: Commit | None
     try:
         faults.reach("write.after_arm")
@@ -301,6 +329,7 @@ def carry_out(
         lock.ensure_seconds_left()
         if achieved is None:
             sidecars_of(context).forget(sidecar.operation_id)
+            _log.info("%s moved no table; nothing is published", sidecar.kind)
             return None
         draft = sidecar.commit()
         if achieved.metadata is not None:
@@ -407,6 +436,7 @@ def _apply_effects(
         for staged in table.chain:
             lock.ensure_seconds_left()
             achieved[table.table_key] = commit_staged(context.store.tables, table.target, staged)
+            _log.debug("committed %s at version %d", table.table_key, achieved[table.table_key].version)
         if isinstance(table, PreparedTable):
             context.whole_tables.note_landed(achieved[table.table_key])
         if fork is not None:

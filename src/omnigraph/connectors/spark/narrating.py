@@ -12,29 +12,40 @@ from contextlib import contextmanager
 
 from omnigraph.base import clock, work
 from omnigraph.base.events import Advanced, Event, PhaseStarted, Warned
+from omnigraph.base.logs import about, logger_of
 from omnigraph.base.units import spell_bytes
 from omnigraph.manifest.commits import Commit
 
-_LOGGER = "omnigraph.spark"
 _SECONDS_BETWEEN = 5.0
-_log = logging.getLogger(_LOGGER)
+_log = logger_of("omnigraph.spark")
 
 
 @contextmanager
-def heard(*, shows: bool) -> Iterator[None]:
+def heard(graph: str, *, shows: bool) -> Iterator[None]:
     """Let lines of this block be heard, if they are wanted and nobody listens already; leave no trace behind it."""
-    if not shows or _log.hasHandlers():
-        yield
-        return
-    handler, level = logging.StreamHandler(sys.stderr), _log.level
-    handler.setFormatter(logging.Formatter("%(asctime)s omnigraph: %(message)s", "%H:%M:%S"))
-    _log.addHandler(handler)
-    _log.setLevel(logging.INFO)
-    try:
-        yield
-    finally:
-        _log.removeHandler(handler)
-        _log.setLevel(level)
+    logger = _log.logger
+    with about(graph=graph):
+        if not shows or _is_heard(logger):
+            yield
+            return
+        handler, level = logging.StreamHandler(sys.stderr), logger.level
+        handler.setFormatter(logging.Formatter("%(asctime)s omnigraph: %(message)s", "%H:%M:%S"))
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO)
+        try:
+            yield
+        finally:
+            logger.removeHandler(handler)
+            logger.setLevel(level)
+
+
+def _is_heard(logger: logging.Logger | None) -> bool:
+    """Whether anybody listens to a logger, beside those who drop what they hear."""
+    while logger is not None:
+        if any(not isinstance(handler, logging.NullHandler) for handler in logger.handlers):
+            return True
+        logger = logger.parent if logger.propagate else None
+    return False
 
 
 class Narrator:
@@ -95,7 +106,8 @@ def _amount(done: int | None, total: int | None, unit: str) -> str:
     figures = [_figure(number, unit) for number in (done, total) if number is not None]
     if not figures:
         return ""
-    return f": {' of '.join(figures)}" + ("" if unit == "bytes" else f" {unit}")
+    shown = unit.removesuffix("s") if total == 1 else unit
+    return f": {' of '.join(figures)}" + ("" if unit == "bytes" else f" {shown}")
 
 
 def _figure(number: int, unit: str) -> str:

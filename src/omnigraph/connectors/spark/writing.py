@@ -81,7 +81,7 @@ class WriteOptions:
     def keep(self, task: FrameTask, batches: Iterator[pa.RecordBatch]) -> PartitionOutcome:
         """Check and keep the rows of the partition that this worker has."""
         partition = partition_number()
-        with heard(shows=self.shows_progress), ExitStack() as held:
+        with heard(self.uri, shows=self.shows_progress), ExitStack() as held:
             if self.storage:
                 store = GraphStore.open(task.load.uri, self.storage)
                 held.enter_context(shared_with_workers(store, task.load.operation_id))
@@ -100,7 +100,7 @@ class WriteOptions:
         """Publish what the workers have kept, and say so."""
         kept = [message.kept for message in messages if isinstance(message, PartitionMessage)]
         rows = sum(outcome.lines for partition in kept for outcome in partition.outcomes)
-        with heard(shows=self.shows_progress), naming_records():
+        with heard(self.uri, shows=self.shows_progress), naming_records():
             commit = load.commit(self.context(), kept, Narrator(), batch=batch, bad_records=bad_records)
             tell_end(what, rows, len(kept), commit)
 
@@ -159,7 +159,7 @@ class FrameWriter(DataSourceArrowWriter):
     def __init__(self, options: WriteOptions, load: FrameLoad) -> None:
         self._options = options
         self._load = load
-        with heard(shows=options.shows_progress):
+        with heard(options.uri, shows=options.shows_progress):
             what = f"rows of {options.type_name}" if options.type_name is not None else "records"
             tell_begin(what, f"branch {options.branch} of {options.uri}, {options.mode}")
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from omnigraph.base import clock, faults
 from omnigraph.base.events import Events, Warned, ignore_events, phase
-from omnigraph.base.units import spell_seconds
+from omnigraph.base.logs import about, logger_of
+from omnigraph.base.units import counted, spell_seconds
 from omnigraph.branches.gates import hold_branches
 from omnigraph.engine.choice import EngineChoice, EngineName
 from omnigraph.errors import DriftNeedsRepair
@@ -15,12 +16,13 @@ from omnigraph.graphs.holding import CLEANUP_OPERATION
 from omnigraph.maintenance.admission import refuse_pending_on, require_settled, sole_maintainer
 from omnigraph.maintenance.cleanup.one_table import Part, TableCleaning
 from omnigraph.maintenance.cleanup.orphans import Orphans, Reclaiming, find_orphans
-from omnigraph.maintenance.cleanup.plan import Choosing, CleanupTarget, TablePlan, cleanup_targets, dropped_tables
+from omnigraph.maintenance.cleanup.plan import Choosing, CleanupTarget, RemovalPlan, cleanup_targets, dropped_tables
 from omnigraph.maintenance.cleanup.policy import CleanupPolicy
 from omnigraph.maintenance.cleanup.protections import Protections, gather_protections
 from omnigraph.maintenance.cleanup.published import BranchPast, commits_lost, published_versions
 from omnigraph.maintenance.cleanup.remover import Remover
 from omnigraph.maintenance.cleanup.report import CleanupReport, CleanupRow, as_document
+from omnigraph.maintenance.cleanup.request import CleanupRequest
 from omnigraph.maintenance.cleanup.tally import Tally
 from omnigraph.maintenance.journal import record_run
 from omnigraph.maintenance.repair.drift import Classification, find_lasting_drift
@@ -36,35 +38,39 @@ from omnigraph.storage.retention import Removal, StoredVersion, preview_drop, pr
 from omnigraph.storage.scratch import SCRATCH_DIRECTORY
 from omnigraph.storage.tables import TableAddress
 
+_log = logger_of(__name__)
+
 __all__ = ["CleanupReport", "CleanupRow", "preview_cleanup", "run_cleanup"]
 
 RECOVERY_FLOOR = 3
 
 
-def run_cleanup(
-    context: GraphContext,
-    policy: CleanupPolicy,
-    *,
-    confirm: bool,
-    choice: EngineChoice,
-    wait_seconds: float,
-    events: Events,
-) -> CleanupReport:
+def run_cleanup(context: GraphContext, request: CleanupRequest, *, events: Events) -> CleanupReport:
     """Remove versions outside of the policy that nobody needs; without `confirm`, say exactly what would go."""
+    policy, confirm = request.policy, request.confirm
     if policy.keep_versions is not None and policy.keep_versions < RECOVERY_FLOOR:
         events(
             Warned(message=f"keeping fewer than {RECOVERY_FLOOR} versions: crash recovery may lose its rollback target")
         )
-    alone = sole_maintainer(context, CLEANUP_OPERATION, wait_seconds=wait_seconds, events=events)
-    with alone if confirm else nullcontext():
+    alone = sole_maintainer(context, CLEANUP_OPERATION, wait_seconds=request.wait_seconds, events=events)
+    with about(graph=context.store.uri), alone if confirm else nullcontext():
         started = clock.now_us()
         require_settled(context, "cleanup")
         broken = _refuse_drift(context)
-        report = _Run(context, policy, choice, broken=broken, executes=confirm, events=events).report()
+        report = _Run(context, policy, request.engine, broken=broken, executes=confirm, events=events).report()
         if not confirm:
             return report
         document = {key: value for key, value in as_document(report).items() if key != "run_id"}
         run_id = record_run(context.store.objects, "cleanup", started_at_us=started, document=document, events=events)
+        _log.info(
+            "cleanup %s finished in %.3f s: removed %s and %s, %d of %s failed",
+            run_id,
+            (clock.now_us() - started) / 1e6,
+            counted(sum(row.removed.versions for row in report.rows), "version"),
+            counted(sum(row.removed.bytes for row in report.rows), "byte"),
+            len(report.failed),
+            counted(len(report.rows), "table"),
+        )
         return replace(report, run_id=run_id)
 
 
@@ -258,7 +264,7 @@ class _Run:
         )
         protections = self._fresh_protections()
 
-        def select(target: CleanupTarget) -> TablePlan | None:
+        def select(target: CleanupTarget) -> RemovalPlan | None:
             stored = self._stored.get(target.address)
             if stored is None:
                 stored = stored_versions(self._context.store.objects, target.address)

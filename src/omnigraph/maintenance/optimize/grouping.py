@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterable
 from itertools import groupby
 
 from omnigraph.base.values import dataclass
-from omnigraph.maintenance.optimize.options import OptimizeOptions
+from omnigraph.maintenance.optimize.request import OptimizeRequest
 from omnigraph.storage.layout import FragmentLayout
 
 _SMALL_SHARE = 0.25
@@ -69,7 +69,7 @@ class RewriteGroup:
 
 def group_fragments(
     fragments: Iterable[FragmentLayout],
-    options: OptimizeOptions,
+    options: OptimizeRequest,
     *,
     column_count: int,
     kind: Callable[[FragmentLayout], Hashable] = lambda _: None,
@@ -84,7 +84,7 @@ def group_fragments(
     return tuple(sorted((group for group in chosen if group.pays), key=lambda group: group.fragment_ids))
 
 
-def _group_alike(fragments: list[FragmentLayout], options: OptimizeOptions, overhead: int) -> list[RewriteGroup]:
+def _group_alike(fragments: list[FragmentLayout], options: OptimizeRequest, overhead: int) -> list[RewriteGroup]:
     groups: list[RewriteGroup] = []
     collected: list[FragmentLayout] = []
     rows = content = 0.0
