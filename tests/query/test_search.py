@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import omnigraph
-from contract.graphs import graph_of, node
 from omnigraph.errors import EmbeddingConfig, QueryFailed
 from omnigraph.graph import Graph
 from omnigraph.query.search import fields, vectors
 from omnigraph.query.search.words import is_near
-from query.sailing import CREW, crew_graph
+from support.graphs import graph_of, node
+from support.sailing import CREW, crew_graph
 
 
 @pytest.fixture(scope="module", params=["without indexes", "indexed", "with a tail"])

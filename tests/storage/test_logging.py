@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import omnigraph
-from crash.test_writer_matrix import run_child
 from omnigraph.cli.main import main
 from omnigraph.errors import RecoveryRequired
 from support import harbor
+from writes.test_crash import run_child
 
 NEW = [harbor.sailor("Zoe", "deckhand", age=61)]
 
