@@ -241,3 +241,8 @@ def stored_table(snapshot: Snapshot, table_key: TableKey) -> Table:
     """Open the pinned version of a type's table as storage has it, for what searches it."""
     pin = snapshot._pinned.pins[table_key]  # noqa: SLF001  # its own module
     return snapshot._context.store.tables.open(pin.address, pin.version)  # noqa: SLF001  # the same
+
+
+def pinned_state(snapshot: Snapshot) -> tuple[GraphContext, GraphSnapshot]:
+    """Return what a snapshot reads, for what keeps it in memory."""
+    return snapshot._context, snapshot._pinned  # noqa: SLF001  # its own module
