@@ -126,7 +126,7 @@ class Values:
         if not any(are_whole):
             return f"CAST({one} AS DOUBLE) {_sign(operator)} CAST({other} AS DOUBLE)"
         if are_whole[1]:
-            one, other, operator = other, one, MIRRORED[operator]  # type: ignore[index]
+            one, other, operator = other, one, MIRRORED[operator]
         # A whole number that is rounded to the float it is compared with still has to be compared with it.
         wide, near, number = f"CAST({one} AS {_WIDE})", f"CAST({one} AS DOUBLE)", f"CAST({other} AS DOUBLE)"
         exact = f"try_cast({number} AS {_WIDE})"

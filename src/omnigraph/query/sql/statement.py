@@ -71,7 +71,8 @@ class _Statement:
 
     def _rows(self, pattern: Pattern, outer: str | None, known: tuple[str, ...]) -> str:
         """Add the relation of a pattern's rows: those of the pattern around it, and its own variables beside them."""
-        tables, tests = [f"{outer} o"] if outer else [], []
+        tables = [f"{outer} o"] if outer else []
+        tests: list[str] = []
         selected = ["o.*"] if outer else []
         homes: dict[str, str] = {}
         for variable, entity in (*pattern.nodes.items(), *pattern.edges.items()):
