@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from omnigraph.manifest.commits import Commit
     from omnigraph.query.asking import Asking
     from omnigraph.query.lint import LintReport
+    from omnigraph.query.mutate.run import MutationResult
     from omnigraph.writes.batch import WriteBatch
 
 
@@ -338,6 +339,43 @@ class Graph:
         return WriteBatch(
             self._context, branch=branch, actor_id=actor, message=message, expected_head=expected_head, events=events
         )
+
+    def mutate(
+        self,
+        text: str,
+        name: str | None = None,
+        /,
+        *,
+        params: Mapping[str, object] | None = None,
+        branch: str = MAIN_BRANCH,
+        if_commit: str | None = None,
+        actor: str | None = None,
+        message: str | None = None,
+        query_source: str = "<query>",
+        events: Events = ignore_events,
+        **values: object,
+    ) -> "MutationResult":
+        """Run one mutation of a query text as one commit, or raise and change nothing.
+
+        `name` says which query, if the text holds several. Parameters come by name, or in `params`, where they may be
+        called like the arguments of this method. With `if_commit` the commit happens only if that one still is the head
+        of the branch (`PreconditionFailed` otherwise). `query_source` names the text in messages.
+        """
+        from omnigraph.query.mutate.request import MutateRequest, values_together
+        from omnigraph.query.mutate.run import run_mutation
+
+        self._refuse_read_only()
+        request = MutateRequest(
+            query=text,
+            name=name,
+            params=values_together(params, values),
+            branch=branch,
+            if_commit=if_commit,
+            actor=actor,
+            message=message,
+            query_source=query_source,
+        )
+        return run_mutation(self._context, request, events)
 
     def plan_schema(
         self, schema: str, *, schema_source: str = "<schema>", allow_data_loss: bool = False
