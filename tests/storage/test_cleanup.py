@@ -346,7 +346,7 @@ def test_a_dropped_table_waits_for_whoever_holds_the_branch_that_dropped_it(grap
     location = next(pin.location for pin in graph.snapshot().tables if pin.type_name == "Note")
     graph.apply_schema(harbor.SCHEMA.replace("node Note { text: String }", ""))
     age = CleanupPolicy(keep_versions=1, older_than=timedelta(seconds=0))
-    monkeypatch.setattr("omnigraph.branches.gates._WAIT_SECONDS", 0.2)
+    monkeypatch.setattr("omnigraph.base.waits.GATE_SECONDS", 0.2)
 
     with hold_branches(graph._context, ["main"], operation="somebody"):
         preview = next(row for row in graph.cleanup(age).rows if row.dropped)

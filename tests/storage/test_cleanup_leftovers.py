@@ -252,7 +252,7 @@ def test_an_orphan_that_cannot_be_reclaimed_is_an_error_of_its_row_and_the_rest_
         with graph.write() as batch:
             batch.update("Sailor", {"age": number}, ids=["Bo"])
     forget_ref(graph, Path(graph.uri) / "__manifest", "review")
-    monkeypatch.setattr("omnigraph.branches.gates._WAIT_SECONDS", 0.2)
+    monkeypatch.setattr("omnigraph.base.waits.GATE_SECONDS", 0.2)
     warnings: list[str] = []
 
     with hold_branches(graph._context, ["review"], operation="somebody"):

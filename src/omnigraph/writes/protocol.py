@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
 from typing import Any, Protocol
 
-from omnigraph.base import clock, faults, ids
+from omnigraph.base import clock, faults, ids, waits
 from omnigraph.base.endings import is_failure, tell
 from omnigraph.base.events import Events, Phase, Warned, phase
 from omnigraph.base.units import counted
@@ -60,7 +60,6 @@ from omnigraph.writes.sidecar import (
 from omnigraph.writes.upgrading import bring_up_to_date
 
 PREPARE_RETRY_BUDGET = 5
-GATE_WAIT_SECONDS = 30.0
 _PAUSE_SECONDS = 0.02
 
 _log = logging.getLogger(__name__)
@@ -248,7 +247,7 @@ def _run_gated(
     with context.store.locks.acquire_all(
         [Claim(name=f"branch/{name}") for name in branches],
         operation=f"{writer.kind} {identity.operation_id}",
-        wait_seconds=GATE_WAIT_SECONDS,
+        wait_seconds=waits.GATE_SECONDS,
         events=events,
     ) as lock:
         faults.reach("write.after_gates")
