@@ -61,7 +61,7 @@ def produced_digests(
         columns=columns,
         filled=filled,
     )
-    groups = grouped(rows.fragment_ids, table.rows_by_fragment().__getitem__, enough=_TASK_ROWS)
+    groups = grouped(rows.fragment_ids, (table.rows_by_fragment().__getitem__, _TASK_ROWS))
     tasks = [
         *(replace(task, fragment_ids=group) for group in groups),
         *(replace(task, row_ids=tuple(row_ids.to_pylist())) for row_ids in _chunks(rows.row_ids)),

@@ -265,7 +265,7 @@ class Table:
         wanted = _one_zero(wanted)
         found = [pa.array([], pa.uint64())]
         scanned = self.scan([column], with_row_ids=True)
-        for batches in grouped(scanned, attrgetter("num_rows"), enough=_MATCHED_AT_ONCE_ROWS):
+        for batches in grouped(scanned, (attrgetter("num_rows"), _MATCHED_AT_ONCE_ROWS)):
             rows = pa.Table.from_batches(batches)
             values = _one_zero(rows[column].combine_chunks())
             found.append(rows[ROW_ID].combine_chunks().filter(pc.is_in(values, value_set=wanted)))

@@ -123,7 +123,7 @@ def compare_bytes(
     files = [file for file, _ in found]
     tasks = [
         ReadFiles(uri=uri, operation_id=operation_id, files=group)
-        for group in grouped(files, lambda file: file.size, enough=_TASK_BYTES)
+        for group in grouped(files, (lambda file: file.size, _TASK_BYTES))
     ]
     done = 0
     with phase(events, "reading files", total=sum(file.size for file in files), unit="bytes") as watch:
@@ -175,7 +175,7 @@ def read_contents(
     tasks: list[ReadRows] = []
     for key, (pin, table) in enumerate(states):
         sizes = sorted(table.rows_by_fragment().items())
-        groups = grouped(sizes, lambda fragment: fragment[1], enough=_TASK_ROWS)
+        groups = grouped(sizes, (lambda fragment: fragment[1], _TASK_ROWS))
         for group in groups:
             fragments = tuple(number for number, _ in group)
             tasks.append(_task(uri, operation_id, key, pin, fragments))

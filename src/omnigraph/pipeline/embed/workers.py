@@ -106,7 +106,7 @@ def _changed_rows(table: Table, task: EmbedTask, provider: "_KeptVectors") -> It
 def _portions(parts: Iterator[pa.Table]) -> Iterator[pa.Table]:
     """Put rows together until they are worth a data file."""
     with_rows = (part for part in parts if part.num_rows)
-    return map(pa.concat_tables, grouped(with_rows, attrgetter("nbytes"), enough=_WRITE_BYTES))
+    return map(pa.concat_tables, grouped(with_rows, (attrgetter("nbytes"), _WRITE_BYTES)))
 
 
 @dataclass(kw_only=True)

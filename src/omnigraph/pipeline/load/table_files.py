@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from omnigraph.base.grouping import fitted
 from omnigraph.base.units import shorten
 from omnigraph.base.values import dataclass
 from omnigraph.errors import Io, OmniError, Usage
@@ -238,15 +239,8 @@ class RowsInMemory:
 
 def _grouped(bytes_by_unit: Mapping[int, int], part_bytes: int, *, version: int | None = None) -> tuple[TablePart, ...]:
     """Put neighbouring units together until they have the size of a part."""
-    groups: list[list[int]] = []
-    size = part_bytes
-    for unit, unit_bytes in bytes_by_unit.items():
-        if size + unit_bytes > part_bytes:
-            groups.append([])
-            size = 0
-        groups[-1].append(unit)
-        size += unit_bytes
-    return tuple(TablePart(units=tuple(group), version=version) for group in groups)
+    groups = fitted(bytes_by_unit, (bytes_by_unit.__getitem__, part_bytes))
+    return tuple(TablePart(units=group, version=version) for group in groups)
 
 
 def find_tables(path: str, type_name: str, *, store: InputStore) -> tuple[StoredTable, ...]:

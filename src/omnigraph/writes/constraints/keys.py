@@ -5,10 +5,12 @@ Column names are fixed or numbered, because engines fold the case of names and r
 
 import hashlib
 from collections.abc import Iterator
+from operator import itemgetter
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.grouping import grouped
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.identity import spell_column
 from omnigraph.catalog.model import EntityType
@@ -67,27 +69,18 @@ def stored_fragments(
     table: Table, entity: EntityType, *, uri: str, operation_id: str, place: TablePlace, has_content: bool
 ) -> tuple[StoredFragments, ...]:
     """Divide a stored table into shares of work."""
-    tasks: list[StoredFragments] = []
-    group: list[int] = []
-    rows = 0
-    fragments = sorted(table.rows_by_fragment().items())
-    for number, (fragment_id, fragment_rows) in enumerate(fragments, start=1):
-        group.append(fragment_id)
-        rows += fragment_rows
-        if rows >= _STORED_TASK_ROWS or number == len(fragments):
-            tasks.append(
-                StoredFragments(
-                    uri=uri,
-                    operation_id=operation_id,
-                    place=place,
-                    fragment_ids=tuple(group),
-                    rows=rows,
-                    entity=entity,
-                    has_content=has_content,
-                )
-            )
-            group, rows = [], 0
-    return tuple(tasks)
+    return tuple(
+        StoredFragments(
+            uri=uri,
+            operation_id=operation_id,
+            place=place,
+            fragment_ids=tuple(fragment_id for fragment_id, _ in group),
+            rows=sum(rows for _, rows in group),
+            entity=entity,
+            has_content=has_content,
+        )
+        for group in grouped(sorted(table.rows_by_fragment().items()), (itemgetter(1), _STORED_TASK_ROWS))
+    )
 
 
 def read_stored_keys(task: StoredFragments) -> Iterator[pa.RecordBatch]:

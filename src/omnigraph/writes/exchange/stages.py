@@ -129,7 +129,7 @@ class Exchange:
                 produced = reading.produced
                 read = _ReadTask(read=produced.read, task=task, schema=produced.schema, keeps=reading.keeps)
                 tasks.append((read, count))
-        groups = list(grouped(tasks, itemgetter(1), enough=_GROUP_ROWS))
+        groups = list(grouped(tasks, (itemgetter(1), _GROUP_ROWS)))
         weights = [sum(rows for _, rows in group) for group in groups]
         function = partial(_keep_read, self.place, self.buckets)
         work = [tuple(task for task, _ in group) for group in groups]

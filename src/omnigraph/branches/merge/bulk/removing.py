@@ -80,7 +80,7 @@ def remove_rows(
         )
         for number, table in enumerate(tables)
         if table.is_there
-        for group in grouped(sorted(table.rows_by_fragment.items()), itemgetter(1), enough=_TASK_ROWS)
+        for group in grouped(sorted(table.rows_by_fragment.items()), (itemgetter(1), _TASK_ROWS))
     ]
     removal = _Removal(uri=uri, operation_id=operation_id, shelf=shelf)
     for number, done in engine.map(partial(_remove, removal), tasks):

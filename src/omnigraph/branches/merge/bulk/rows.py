@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from omnigraph.base.grouping import grouped
 from omnigraph.catalog.model import EntityType
 from omnigraph.changes.compare import TableState
 from omnigraph.engine.interface import Produced
@@ -123,18 +124,9 @@ def _batches(task: RowsTask) -> Iterator[pa.RecordBatch]:
             yield from scan_chosen(table, rows_deleted_elsewhere(table, mine, other, theirs), names)
 
 
-def _parts(table: Table, fragment_ids: Sequence[int], slots: int) -> Iterator[list[int]]:
+def _parts(table: Table, fragment_ids: Sequence[int], slots: int) -> Iterator[tuple[int, ...]]:
     """Put fragments together until they are worth a task, and leave some for every worker."""
     rows_of, bytes_of = table.rows_by_fragment(), table.bytes_by_fragment()
     share = sum(rows_of[number] for number in fragment_ids) // max(slots, 1)
     rows_max = min(max(share, _TASK_ROWS_MIN), _TASK_ROWS_MAX)
-    part: list[int] = []
-    rows = size_bytes = 0
-    for number in fragment_ids:
-        part.append(number)
-        rows, size_bytes = rows + rows_of[number], size_bytes + bytes_of[number]
-        if rows >= rows_max or size_bytes >= _TASK_BYTES_MAX:
-            yield part
-            part, rows, size_bytes = [], 0, 0
-    if part:
-        yield part
+    return grouped(fragment_ids, (rows_of.__getitem__, rows_max), (bytes_of.__getitem__, _TASK_BYTES_MAX))

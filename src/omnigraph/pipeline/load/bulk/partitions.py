@@ -5,10 +5,12 @@ in the scratch, and only the outcome that comes back says which folder counts.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 
 import pyarrow as pa
 
 from omnigraph.base import work
+from omnigraph.base.grouping import grouped
 from omnigraph.base.values import dataclass
 from omnigraph.errors import Usage
 from omnigraph.pipeline.load.bulk.held import may_wait
@@ -127,31 +129,23 @@ def _keep_each(
     task: FrameTask, scratch: Scratch, folder: str, first: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[PieceOutcome]:
     load, rows = task.load, task.rows
-    for number, (group, is_all) in enumerate(_groups(batches)):
+    for number, group in enumerate(grouped(_counted(batches), (attrgetter("nbytes"), PIECE_BYTES))):
         if number == PIECES_PER_PARTITION:
             size = f"{PIECES_PER_PARTITION * PIECE_BYTES >> 30} GiB"
             raise Usage(f"A partition of the frame holds more than {size}; repartition it into more.")
         ordinal = first + number
         # Columns are checked once, by who knows the frame's schema.
         chunks = rows.parse(group, file_index=ordinal, max_errors=load.max_errors, is_start=False)
-        waits = is_all and may_wait(sum(batch.nbytes for batch in group), first // PIECES_PER_PARTITION)
+        size_bytes = sum(batch.nbytes for batch in group)
+        is_all = number == 0 and size_bytes < PIECE_BYTES
+        waits = is_all and may_wait(size_bytes, first // PIECES_PER_PARTITION)
         outcome = keep_piece(load, scratch, ordinal, chunks, folder=folder, waits=waits)
         yield outcome if waits else with_rewritten(load, scratch, outcome)
 
 
-def _groups(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Sequence[pa.RecordBatch], bool]]:
-    """Put batches together until they are worth a data file; say of each group whether it is all there is."""
-    group: list[pa.RecordBatch] = []
-    size = 0
-    is_all = True
+def _counted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the batches that have rows, and say how many they are."""
     for batch in batches:
         if batch.num_rows:
-            group.append(batch)
-            size += batch.nbytes
             work.did(batch.num_rows)
-        if size >= PIECE_BYTES:
-            is_all = False
-            yield group, False
-            group, size = [], 0
-    if group:
-        yield group, is_all
+            yield batch
