@@ -154,7 +154,7 @@ class _Looking:
             for check in stored_checks(state, self.catalog, entity, self._others, self.limit)
         ]
         try:
-            found = find_violations(self.engine, state.relations, state, [check for _, check in checks])
+            found = find_violations(self.engine, state, [check for _, check in checks])
             return [(checks[violations.number][0], violations) for violations in found]
         except OmniError as problem:
             if len(batch) == 1:

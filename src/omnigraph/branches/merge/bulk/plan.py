@@ -236,7 +236,7 @@ class _BulkMerge:
         taken = [table.entity for table in tables if table.brings_rows]
         is_suspicious = has_suspects(exchange, self._catalog, frozenset(routes), taken, self._stored)
         checks = list(self._checks(state, resolved, findings.limit, is_suspicious=is_suspicious))
-        run_checks(self.engine, state.relations, state, checks, findings)
+        run_checks(self.engine, state, checks, findings)
 
     def _checks(
         self, state: MergedState, resolved: Mapping[TableKey, _Resolved], limit: int, *, is_suspicious: bool

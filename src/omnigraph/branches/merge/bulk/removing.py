@@ -12,12 +12,12 @@ from operator import itemgetter
 import pyarrow as pa
 
 from omnigraph.base.grouping import grouped
-from omnigraph.branches.merge.bulk.merged_state import number_of
 from omnigraph.branches.merge.bulk.outcomes import REMOVED_ROWS
 from omnigraph.catalog.model import EntityType
 from omnigraph.engine.interface import Engine
 from omnigraph.storage.deletions import RemovedRows, write_deletions
 from omnigraph.storage.worker_files import TablePlace, worker_store
+from omnigraph.writes.constraints.resulting_state import number_of
 from omnigraph.writes.exchange.stages import Exchange, Shelf
 
 _TASK_ROWS = 1 << 20

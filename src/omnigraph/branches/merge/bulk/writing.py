@@ -10,7 +10,6 @@ from itertools import chain
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.branches.merge.bulk.merged_state import number_of
 from omnigraph.branches.merge.bulk.rows import StateAddress
 from omnigraph.branches.merge.values import check_values
 from omnigraph.catalog.model import EntityType, TableKey
@@ -18,6 +17,7 @@ from omnigraph.records.findings import FindingCollector, Findings
 from omnigraph.records.tables import content_schema
 from omnigraph.storage.row_changes import chosen_by_fragment, scan_chosen
 from omnigraph.storage.worker_files import TablePlace, worker_store
+from omnigraph.writes.constraints.resulting_state import number_of
 from omnigraph.writes.exchange.stages import Shelf
 
 
