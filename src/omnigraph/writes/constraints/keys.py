@@ -3,7 +3,6 @@
 Column names are fixed or numbered, because engines fold the case of names and reserve words that schemas may use.
 """
 
-import hashlib
 from collections.abc import Iterator
 from operator import itemgetter
 
@@ -15,13 +14,13 @@ from omnigraph.base.values import dataclass
 from omnigraph.catalog.identity import spell_column
 from omnigraph.catalog.model import EntityType
 from omnigraph.engine.interface import Produced
-from omnigraph.records.rendering import render_lines
+from omnigraph.records.contents import row_digests
 from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID, Table
 from omnigraph.storage.worker_files import TablePlace, worker_store
 
 _ENDPOINTS = ("src", "dst")
 _STORED_TASK_ROWS = 2 << 20
-_DIGEST_BYTES = 16
+CONTENT_FIELD = ("content", pa.binary())
 
 
 def member_columns(entity: EntityType) -> dict[str, str]:
@@ -39,7 +38,7 @@ def identity_columns(entity: EntityType) -> list[str]:
 def stored_schema(entity: EntityType, *, has_content: bool) -> pa.Schema:
     """Return the key columns of stored rows."""
     fields = [*key_fields(entity), ("row_id", pa.int64()), ("row_address", pa.int64())]
-    return pa.schema(fields + ([("content", pa.string())] if has_content else []))
+    return pa.schema(fields + ([CONTENT_FIELD] if has_content else []))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,32 +104,8 @@ def read_stored_keys(task: StoredFragments) -> Iterator[pa.RecordBatch]:
 
 
 def content_digests(entity: EntityType, rows: pa.Table) -> pa.Array:
-    """Return a digest of everything but the id: equal where the rendered records are, and both zeros are one number."""
-    plain = {"id": pa.array([""] * rows.num_rows, pa.string())}
-    for declared in entity.properties:
-        plain[declared.name] = _one_zero(rows[declared.name].combine_chunks())
-    for name in _ENDPOINTS if entity.kind == "edge" else ():
-        plain[name] = rows[name]
-    lines = render_lines(pa.table(plain), entity).split(b"\n")[:-1] if rows.num_rows else []
-    digests = [hashlib.blake2b(line, digest_size=_DIGEST_BYTES).hexdigest() for line in lines]
-    return pa.array(digests, pa.string())
-
-
-def _one_zero(column: pa.Array) -> pa.Array:
-    if pa.types.is_floating(column.type):
-        return pc.add(column, pa.scalar(0.0, column.type))
-    if not pa.types.is_nested(column.type) or not pa.types.is_floating(column.type.value_type):
-        return column
-    # A slice would show its neighbours' values; a copy has none.
-    column = column if column.offset == 0 else pc.take(column, _all_of(column))
-    values = _one_zero(column.values)
-    if pa.types.is_fixed_size_list(column.type):
-        return pa.FixedSizeListArray.from_arrays(values, type=column.type, mask=column.is_null())
-    return pa.ListArray.from_arrays(column.offsets, values, type=column.type, mask=column.is_null())
-
-
-def _all_of(column: pa.Array) -> pa.Array:
-    return pc.indices_nonzero(pa.repeat(pa.scalar(value=True), len(column)))
+    """Return a digest of everything but the id, as the one comparator tells rows apart (`records/contents.py`)."""
+    return row_digests(rows, [*identity_columns(entity)[1:], *entity.property_by_name])
 
 
 def key_fields(entity: EntityType) -> list[tuple[str, pa.DataType]]:

@@ -58,12 +58,7 @@ class Violations:
         findings.count(self.code, self.total - len(self.first))
 
 
-def run_checks(
-    engine: Engine,
-    state: ResultingState,
-    checks: Sequence[Check],
-    findings: FindingCollector,
-) -> None:
+def run_checks(engine: Engine, state: ResultingState, checks: Sequence[Check], findings: FindingCollector) -> None:
     """Run all checks as one statement: the first few violations of each are worded, all are counted."""
     for violations in find_violations(engine, state, checks):
         violations.add_to(findings)

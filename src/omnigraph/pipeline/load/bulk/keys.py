@@ -13,7 +13,7 @@ from omnigraph.pipeline.load.newest import newest_type, newest_values
 from omnigraph.records.tables import FILE, LINE, POSITION
 from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.worker_files import worker_store
-from omnigraph.writes.constraints.keys import content_digests, key_columns, key_fields, typed
+from omnigraph.writes.constraints.keys import CONTENT_FIELD, content_digests, key_columns, key_fields, typed
 
 
 def incoming_schema(entity: EntityType, *, has_meaning: bool, newest_by: str | None = None) -> pa.Schema:
@@ -21,7 +21,7 @@ def incoming_schema(entity: EntityType, *, has_meaning: bool, newest_by: str | N
     fields = [*key_fields(entity), ("position", pa.int64()), ("file", pa.int32()), ("line", pa.int64())]
     if (newest := newest_type(entity, newest_by)) is not None:
         fields.append(("newest", newest))
-    return pa.schema(fields + ([("minted", pa.string()), ("content", pa.string())] if has_meaning else []))
+    return pa.schema(fields + ([("minted", pa.string()), CONTENT_FIELD] if has_meaning else []))
 
 
 def incoming_keys(
