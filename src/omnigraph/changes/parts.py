@@ -103,7 +103,7 @@ def opened(context: GraphContext, pinned: PinnedType | None) -> TableState | Non
     """Open the state of a type."""
     if pinned is None:
         return None
-    table = context.store.tables.open(pinned.pin.address, pinned.pin.version)
+    table = pinned.pin.state.open(context.store.tables)
     return TableState(entity=pinned.entity, table=table, filled=pinned.filled)
 
 

@@ -11,16 +11,11 @@ from omnigraph.base import clock, waits
 from omnigraph.errors import MaintenanceLocked, StorageError
 from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.snapshot import TablePin
-from omnigraph.storage.locks import PinnedVersion, StoreClock, put_reader_lease
+from omnigraph.storage.locks import StoreClock, put_reader_lease
 
 MAINTENANCE_LOCK = "maintenance"
 CLEANUP_OPERATION = "cleanup"
 _PAUSE_SECONDS = 0.2
-
-
-def pinned_versions(pins: Iterable[TablePin]) -> list[PinnedVersion]:
-    """Spell pins as a lease names them."""
-    return [PinnedVersion(location=pin.location, ref=pin.ref, version=pin.version) for pin in pins]
 
 
 @contextmanager
@@ -29,7 +24,7 @@ def hold_versions(context: GraphContext, pins: Iterable[TablePin], *, operation:
 
     Open the tables inside the block: what a cleanup removed before it began is gone.
     """
-    with put_reader_lease(context.store.objects, pinned_versions(pins), operation=operation):
+    with put_reader_lease(context.store.objects, [pin.state for pin in pins], operation=operation):
         if is_cleanup_running(context):
             _wait_for_cleanup(context, operation)
         yield

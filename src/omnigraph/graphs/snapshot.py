@@ -13,7 +13,6 @@ from omnigraph.catalog.type_names import bare_name, each_name, keys_named, no_su
 from omnigraph.errors import Internal
 from omnigraph.graphs.conditions import Where
 from omnigraph.graphs.context import GraphContext
-from omnigraph.graphs.holding import pinned_versions
 from omnigraph.graphs.table import SnapshotTable
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
 from omnigraph.storage.locks import HeldVersions
@@ -61,7 +60,9 @@ class Snapshot:
         self._context = context
         self._pinned = pinned
         self._spark_frames = spark_frames
-        self._held = HeldVersions(context.store.objects, pinned_versions(pinned.pins.values())) if is_held else None
+        self._held = (
+            HeldVersions(context.store.objects, (pin.state for pin in pinned.pins.values())) if is_held else None
+        )
         self.catalog: Catalog = context.schemas.catalog(pinned.schema)
         pinned.check_against(self.catalog)
 
@@ -121,7 +122,7 @@ class Snapshot:
         """
         table_key = only_one(name, self._named(name), self._pinned.pins)
         pin = self._pinned.pins[table_key]
-        table = self._context.store.tables.open(pin.address, pin.version)
+        table = pin.state.open(self._context.store.tables)
         return SnapshotTable(self._context, table, pin, self.catalog.type_by_table_key[table_key], self._held)
 
     def to_spark(

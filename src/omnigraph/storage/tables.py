@@ -63,6 +63,18 @@ class TableAddress:
         return self.location if self.ref is None else f"{self.location}/tree/{self.ref}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateAddress:
+    """A table at a version: which state is meant, as a small value that travels and is opened where it is needed."""
+
+    address: TableAddress
+    version: int
+
+    def open(self, store: "TableStore") -> "Table":
+        """Open the state; raise `HistoricalVersionReclaimed` when that version is gone."""
+        return store.open(self.address, self.version)
+
+
 class Table:
     """One immutable state of one table."""
 
@@ -75,6 +87,11 @@ class Table:
     def version(self) -> TableVersion:
         """The Lance version of this state."""
         return TableVersion(self._dataset.version)
+
+    @property
+    def state(self) -> StateAddress:
+        """Which state of which table this is."""
+        return StateAddress(address=self.address, version=self.version)
 
     @property
     def schema(self) -> pa.Schema:

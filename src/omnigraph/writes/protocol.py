@@ -420,7 +420,7 @@ def _fork(context: GraphContext, table: PreparedTable) -> None:
     """Give the branch a ref of its own, at exactly the state it has inherited so far."""
     assert table.target.ref is not None
     faults.reach("fork.before_create")
-    inherited = context.store.tables.open(table.pin.address, table.pin.version)
+    inherited = table.pin.state.open(context.store.tables)
     create_ref(context.store.tables, inherited, table.target.ref)
     faults.reach("fork.after_create")
 

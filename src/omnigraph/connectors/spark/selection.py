@@ -162,7 +162,7 @@ class TypeSelection:
 
     def _open(self) -> Table:
         """Open the table state in this process."""
-        return GraphStore.open(self.uri, self.storage).tables.open(self.pin.address, self.pin.version)
+        return self.pin.state.open(GraphStore.open(self.uri, self.storage).tables)
 
     @contextmanager
     def _telling_reclaimed(self) -> Iterator[None]:

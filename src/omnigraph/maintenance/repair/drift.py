@@ -210,7 +210,7 @@ def _stray(context: GraphContext, branch: str, pin: TablePin, own_ref: str, cata
 def _pinned(context: GraphContext, pin: TablePin) -> tuple[Table | None, str | None]:
     """Open the pinned state, or say why there is none."""
     try:
-        return context.store.tables.open(pin.address, pin.version), None
+        return pin.state.open(context.store.tables), None
     except HistoricalVersionReclaimed:
         return None, f"version {pin.version}, which the graph pins, is gone"
     except UNREADABLE as error:

@@ -19,7 +19,7 @@ from omnigraph.storage.checksums import FileSum, blob_directory, short_name, sum
 from omnigraph.storage.file_references import FileKind
 from omnigraph.storage.index_check import disagreement
 from omnigraph.storage.layout import read_layout
-from omnigraph.storage.tables import Table, TableAddress
+from omnigraph.storage.tables import StateAddress, Table
 from omnigraph.storage.worker_files import worker_store
 
 _TASK_BYTES = 256 << 20
@@ -61,8 +61,7 @@ class ReadRows:
     uri: str
     operation_id: str
     key: int
-    address: TableAddress
-    version: int
+    state: StateAddress
     fragment_ids: tuple[int, ...]
     index: str | None = None
 
@@ -142,7 +141,7 @@ def read_rows(task: ReadRows) -> RowsRead:
     """Decode rows, or compare an index with a scan, on a worker."""
     rows = 0
     try:
-        table = worker_store(task.uri, task.operation_id).tables.open(task.address, task.version)
+        table = task.state.open(worker_store(task.uri, task.operation_id).tables)
         if task.index is not None:
             problem = disagreement(table, read_layout(table).index_by_name[task.index])
             return RowsRead(key=task.key, rows=0, index=task.index, problem=problem)
@@ -203,8 +202,7 @@ def _task(
         uri=uri,
         operation_id=operation_id,
         key=key,
-        address=pin.address,
-        version=pin.version,
+        state=pin.state,
         fragment_ids=fragment_ids,
         index=index,
     )

@@ -219,15 +219,11 @@ class WorkersEmbedWriter:
             operation_id=self.operation_id,
             node=targets[0].node,
             targets=targets,
-            place=self._place(capture, key),
+            place=capture.place(key),
             blocks=tuple(blocks),
             reembed_all=self.reembed_all,
             config=config,
         )
-
-    def _place(self, capture: Capture, key: TableKey) -> TablePlace:
-        pin = capture.snapshot.pins[key]
-        return TablePlace(address=pin.address, version=pin.version, target=capture.target(key))
 
     def _prepared(
         self, capture: Capture, identity: WriteIdentity, key: TableKey, changed: Sequence[Rewritten]

@@ -20,7 +20,7 @@ from omnigraph.catalog.model import EdgeType, EntityType, TableKey
 from omnigraph.pipeline.outputs import appearing_file
 from omnigraph.records.rendering import render_lines
 from omnigraph.records.tables import content_schema
-from omnigraph.storage.tables import Table, TableAddress
+from omnigraph.storage.tables import StateAddress, Table
 from omnigraph.storage.uris import is_bucket_uri
 from omnigraph.storage.worker_files import worker_store
 
@@ -39,8 +39,7 @@ class PartTask:
 
     uri: str
     operation_id: str
-    address: TableAddress
-    version: int
+    state: StateAddress
     fragments: tuple[int, ...]
     rows: int
     """How many rows the part holds, for whoever follows the progress."""
@@ -67,7 +66,7 @@ class PartWritten:
 
 def write_part(task: PartTask) -> PartWritten:
     """Write one part; the directory of a local file exists already."""
-    table = worker_store(task.uri, task.operation_id).tables.open(task.address, task.version)
+    table = task.state.open(worker_store(task.uri, task.operation_id).tables)
     files: tuple[str, ...] = ()
     match task.format:
         case ExportFormat.JSONL:

@@ -75,8 +75,7 @@ class PartsExport:
             PartTask(
                 uri=self.context.store.uri,
                 operation_id=self._operation_id,
-                address=table.pin.address,
-                version=table.pin.version,
+                state=table.pin.state,
                 fragments=part.fragment_ids,
                 rows=part.rows,
                 entity=table.entity,
@@ -92,8 +91,7 @@ class PartsExport:
         ]
 
     def _layout(self, table_key: TableKey) -> TableLayout:
-        pin = self.snapshot.table(table_key).pin
-        return read_layout(self.context.store.tables.open(pin.address, pin.version))
+        return read_layout(self.snapshot.table(table_key).pin.state.open(self.context.store.tables))
 
     def _run(self, tasks: Sequence[PartTask]) -> tuple[TableExported, ...]:
         store = self.context.store

@@ -178,7 +178,7 @@ class _Looking:
             entity,
             uri=self.context.store.uri,
             operation_id=self.operation_id,
-            place=TablePlace(address=table.address, version=table.version, target=table.address),
+            place=TablePlace(state=table.state, target=table.address),
             has_content=False,
         )
 

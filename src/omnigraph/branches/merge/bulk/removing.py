@@ -39,7 +39,7 @@ class ThinnedTable:
     @property
     def is_there(self) -> bool:
         """Whether there is a place for deletion files already."""
-        return self.place.target == self.place.address
+        return self.place.target == self.place.state.address
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

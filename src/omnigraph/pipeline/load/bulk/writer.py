@@ -49,10 +49,7 @@ from omnigraph.writes.sidecar import SidecarKind
 
 def table_places(capture: Capture) -> dict[TableKey, TablePlace]:
     """Return where workers read and write every table of a captured branch."""
-    return {
-        key: TablePlace(address=pin.address, version=pin.version, target=capture.target(key))
-        for key, pin in capture.snapshot.pins.items()
-    }
+    return {key: capture.place(key) for key in capture.snapshot.pins}
 
 
 def stored_rows(capture: Capture) -> int:
