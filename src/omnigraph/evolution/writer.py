@@ -15,7 +15,7 @@ from omnigraph.manifest.commits import MAIN_BRANCH, CommitKind
 from omnigraph.storage.columns import stage_reshape
 from omnigraph.storage.staging import stage_auto_cleanup_strip, stage_creation
 from omnigraph.writes.creation import NewTable
-from omnigraph.writes.protocol import PreparedTable, PreparedWrite, WriteIdentity
+from omnigraph.writes.prepared import PreparedTable, PreparedWrite, WriteIdentity
 from omnigraph.writes.sidecar import SidecarKind
 
 

@@ -51,12 +51,7 @@ class Capture:
     def preconditions(self, touched: tuple[TableKey, ...]) -> Preconditions:
         """Return what an exact publish demands: the captured head, schema and the pins of the touched tables."""
         pins = [self.snapshot.pins[table_key] for table_key in touched]
-        return Preconditions(
-            incarnation=self.snapshot.incarnation,
-            exact_head=self.snapshot.commit_id,
-            ir_hash=self.snapshot.schema.ir_hash,
-            expected_pins={pin.identity: (pin.ref, pin.version) for pin in pins},
-        )
+        return Preconditions.of(self.snapshot, pins, is_exact=True)
 
 
 def capture_branch(context: GraphContext, branch: str) -> Capture:

@@ -19,7 +19,7 @@ from omnigraph.storage.staging import (
     stage_replacement,
 )
 from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID, Table
-from omnigraph.writes.protocol import PreparedTable, WriteIdentity
+from omnigraph.writes.prepared import PreparedTable, WriteIdentity
 
 PLACE_COLUMNS = (POSITION, FILE, LINE)
 """Where an incoming row stood in the input; null for rows that a statement derived from stored ones."""

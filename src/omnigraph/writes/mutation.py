@@ -34,7 +34,7 @@ from omnigraph.writes.delta import (
 )
 from omnigraph.writes.equality import without_unchanged
 from omnigraph.writes.matching import comparisons_hold
-from omnigraph.writes.protocol import PreparedWrite, WriteIdentity
+from omnigraph.writes.prepared import PreparedWrite, WriteIdentity
 from omnigraph.writes.sidecar import SidecarKind
 
 

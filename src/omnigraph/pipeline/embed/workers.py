@@ -34,7 +34,7 @@ from omnigraph.storage.staging import stage_written
 from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID, Table
 from omnigraph.storage.worker_files import TablePlace, worker_store
 from omnigraph.writes.delta import rows_without, with_strip
-from omnigraph.writes.protocol import PreparedTable, PreparedWrite, WriteIdentity
+from omnigraph.writes.prepared import PreparedTable, PreparedWrite, WriteIdentity
 from omnigraph.writes.sidecar import SidecarKind
 
 EMBEDDING = "embedding"

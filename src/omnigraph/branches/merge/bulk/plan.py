@@ -40,7 +40,7 @@ from omnigraph.writes.constraints.set_checks import (
 from omnigraph.writes.delta import with_strip
 from omnigraph.writes.exchange.cutting import Buckets
 from omnigraph.writes.exchange.stages import Exchange, ScratchPlace
-from omnigraph.writes.protocol import PreparedTable, WriteIdentity
+from omnigraph.writes.prepared import PreparedTable, WriteIdentity
 
 READING = "reading the branches"
 COMPARING = "comparing the branches"

@@ -43,7 +43,7 @@ from omnigraph.storage.worker_files import TablePlace
 from omnigraph.writes.constraints.keys import StoredFragments, stored_fragments, stored_keys
 from omnigraph.writes.delta import with_strip
 from omnigraph.writes.exchange.cutting import Buckets
-from omnigraph.writes.protocol import PreparedTable, PreparedWrite, WriteIdentity
+from omnigraph.writes.prepared import PreparedTable, PreparedWrite, WriteIdentity
 from omnigraph.writes.sidecar import SidecarKind
 
 
