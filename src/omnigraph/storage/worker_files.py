@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from omnigraph.base.values import dataclass
 from omnigraph.storage.layout import has_blobs
+from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.staging import described_fragment, with_row_ids, write_data_files
 from omnigraph.storage.store import GraphStore
 from omnigraph.storage.tables import StateAddress, Table, TableAddress
@@ -48,6 +49,18 @@ def worker_store(uri: str, operation_id: str) -> GraphStore:
 def _opened(uri: str, operation_id: str) -> GraphStore:
     del operation_id
     return GraphStore.open(uri)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScratchPlace:
+    """Where the workers of one operation keep their intermediate files: a value that travels."""
+
+    uri: str
+    operation_id: str
+
+    def open(self) -> Scratch:
+        """Open it, on whichever worker."""
+        return Scratch(worker_store(self.uri, self.operation_id), self.operation_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

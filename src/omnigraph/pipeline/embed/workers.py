@@ -30,10 +30,10 @@ from omnigraph.providers.embedder import embed_texts
 from omnigraph.records.contents import equal_ids
 from omnigraph.records.tables import content_schema
 from omnigraph.storage.scratch import Scratch
-from omnigraph.storage.staging import stage_written
 from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID, Table
 from omnigraph.storage.worker_files import TablePlace, worker_store
-from omnigraph.writes.delta import rows_without, with_strip
+from omnigraph.writes.chains import prepare_written
+from omnigraph.writes.delta import rows_without
 from omnigraph.writes.prepared import PreparedTable, PreparedWrite, WriteIdentity
 from omnigraph.writes.sidecar import SidecarKind
 
@@ -229,16 +229,10 @@ class WorkersEmbedWriter:
         self, capture: Capture, identity: WriteIdentity, key: TableKey, changed: Sequence[Rewritten]
     ) -> PreparedTable:
         parts = [part for part in changed if part.table_key == key]
-        staged = stage_written(
-            capture.context.store.tables,
-            capture.table(key),
-            capture.target(key),
+        return prepare_written(
+            capture,
+            identity,
+            key,
             [fragment for part in parts for fragment in part.fragments],
             removed_addresses=pa.concat_arrays([part.addresses() for part in parts]),
-            properties=identity.transaction_properties,
-        )
-        return PreparedTable(
-            pin=capture.snapshot.pins[key],
-            target=capture.target(key),
-            chain=with_strip(capture.table(key), staged, identity),
         )

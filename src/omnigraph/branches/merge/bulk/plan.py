@@ -27,7 +27,8 @@ from omnigraph.catalog.model import Catalog, EdgeType, EntityType, TableKey
 from omnigraph.engine.interface import Engine, Produced, Relation
 from omnigraph.records.findings import FindingCollector
 from omnigraph.storage.deletions import RemovedRows
-from omnigraph.storage.staging import stage_written
+from omnigraph.storage.worker_files import ScratchPlace
+from omnigraph.writes.chains import prepare_written
 from omnigraph.writes.constraints.keys import stored_fragments, stored_keys
 from omnigraph.writes.constraints.set_checks import (
     Check,
@@ -37,9 +38,8 @@ from omnigraph.writes.constraints.set_checks import (
     stored_orphan_checks,
     unique_checks,
 )
-from omnigraph.writes.delta import with_strip
 from omnigraph.writes.exchange.cutting import Buckets
-from omnigraph.writes.exchange.stages import Exchange, ScratchPlace
+from omnigraph.writes.exchange.stages import Exchange
 from omnigraph.writes.prepared import PreparedTable, WriteIdentity
 
 READING = "reading the branches"
@@ -318,21 +318,8 @@ def _stage(
     identity: WriteIdentity,
 ) -> tuple[PreparedTable, ...]:
     """Plan one transaction per table over the files that workers wrote."""
-    capture = sides.target
-    prepared = []
-    for key in sorted(removed):
-        if not fragments.get(key) and not removed[key]:
-            continue
-        table, target = capture.table(key), capture.target(key)
-        staged = stage_written(
-            capture.context.store.tables,
-            table,
-            target,
-            sorted(fragments.get(key, [])),
-            removed=removed[key],
-            properties=identity.transaction_properties,
-        )
-        prepared.append(
-            PreparedTable(pin=capture.snapshot.pins[key], target=target, chain=with_strip(table, staged, identity))
-        )
-    return tuple(prepared)
+    return tuple(
+        prepare_written(sides.target, identity, key, sorted(fragments.get(key, [])), removed=removed[key])
+        for key in sorted(removed)
+        if fragments.get(key) or removed[key]
+    )

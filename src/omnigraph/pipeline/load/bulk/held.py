@@ -27,7 +27,6 @@ from omnigraph.records.parse import ParsedChunk, with_place
 from omnigraph.records.tables import FILE, LINE, POSITION
 from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.store import GraphStore
-from omnigraph.storage.worker_files import worker_store
 
 _ALWAYS_BYTES = 64 << 10
 """So little is never worth data files of its own."""
@@ -79,7 +78,7 @@ class HeldTask:
 def keep_held(task: HeldTask) -> PieceOutcome:
     """Do with pieces that waited what is done with others at once."""
     load = task.load
-    scratch = Scratch(worker_store(load.uri, load.operation_id), load.operation_id)
+    scratch = load.scratch.open()
     first = task.outcomes[0].ordinal
     outcome = keep_piece(load, scratch, first, _chunks(task, scratch, first), folder=new_folder())
     return with_rewritten(load, scratch, outcome)

@@ -11,8 +11,7 @@ from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import EntityType
 from omnigraph.pipeline.load.newest import newest_type, newest_values
 from omnigraph.records.tables import FILE, LINE, POSITION
-from omnigraph.storage.scratch import Scratch
-from omnigraph.storage.worker_files import worker_store
+from omnigraph.storage.worker_files import ScratchPlace
 from omnigraph.writes.constraints.keys import CONTENT_FIELD, content_digests, key_columns, key_fields, typed
 
 
@@ -41,11 +40,10 @@ def incoming_keys(
 class KeyFile:
     """Where a worker kept key columns."""
 
-    uri: str
-    operation_id: str
+    scratch: ScratchPlace
     name: str
 
 
 def read_keys(file: KeyFile) -> Iterator[pa.RecordBatch]:
     """Read kept key columns."""
-    yield from Scratch(worker_store(file.uri, file.operation_id), file.operation_id).read_table(file.name).to_batches()
+    yield from file.scratch.open().read_table(file.name).to_batches()

@@ -21,7 +21,6 @@ from omnigraph.pipeline.load.record_lines import RecordLines
 from omnigraph.pipeline.load.sources import InputFile
 from omnigraph.pipeline.load.tables import ColumnMap, RowsOfType, find_entity
 from omnigraph.storage.scratch import Scratch
-from omnigraph.storage.worker_files import worker_store
 
 PIECES_PER_PARTITION = 128
 PARTITIONS_MAX = 1 << 16
@@ -112,7 +111,7 @@ def keep_partition(task: FrameTask, partition: int, batches: Iterable[pa.RecordB
     if first >= PARTITIONS_MAX * PIECES_PER_PARTITION:
         raise Usage(f"The frames of a load have more than {PARTITIONS_MAX} partitions; coalesce them to fewer.")
     folder = new_folder()
-    scratch = Scratch(worker_store(task.load.uri, task.load.operation_id), task.load.operation_id)
+    scratch = task.load.scratch.open()
     sieve = Sieve(task.rows, partition=partition) if task.sets_aside else None
     try:
         if sieve is not None:
