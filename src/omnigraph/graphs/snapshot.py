@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from omnigraph.base.showing import html_table
 from omnigraph.catalog.model import Catalog, TableKey
-from omnigraph.catalog.type_names import bare_name, each_name, keys_named, no_such_type, nodes_first, only_one
+from omnigraph.catalog.type_names import bare_name, find_types, keys_named, nodes_first, only_one
 from omnigraph.errors import Internal
 from omnigraph.graphs.conditions import Where
 from omnigraph.graphs.context import GraphContext
@@ -172,13 +172,7 @@ class Snapshot:
 
     def table_keys(self, names: Sequence[str]) -> tuple[TableKey, ...]:
         """Resolve type names and table keys, nodes before edges; an unknown name is an error that names it."""
-        found: list[TableKey] = []
-        for name in each_name(names):
-            keys = self._named(name)
-            if not keys:
-                raise no_such_type(name, self._pinned.pins)
-            found.extend(keys)
-        return nodes_first(found)
+        return find_types(names, self._pinned.pins, look_up=self._named)
 
     def _named(self, name: str) -> tuple[TableKey, ...]:
         """Find types by the name they have here, or by the one that their branch has for them now."""

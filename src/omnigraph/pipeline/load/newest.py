@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.catalog.model import Catalog, EntityType, Scalar
+from omnigraph.catalog.type_names import find_entity
 from omnigraph.errors import Usage
-from omnigraph.pipeline.load.tables import find_entity
 from omnigraph.records.tables import POSITION
 
 # Types that every engine has and orders alike.

@@ -12,6 +12,7 @@ import pyarrow as pa
 from omnigraph.base import work
 from omnigraph.base.grouping import grouped
 from omnigraph.base.values import dataclass
+from omnigraph.catalog.type_names import find_entity
 from omnigraph.errors import Usage
 from omnigraph.pipeline.load.bulk.held import may_wait
 from omnigraph.pipeline.load.bulk.reading import KeptPieces, LoadTask, PieceOutcome, keep_piece, new_folder
@@ -19,7 +20,7 @@ from omnigraph.pipeline.load.bulk.rewriting import with_rewritten
 from omnigraph.pipeline.load.bulk.set_aside import SetAside, Sieve
 from omnigraph.pipeline.load.record_lines import RecordLines
 from omnigraph.pipeline.load.sources import InputFile
-from omnigraph.pipeline.load.tables import ColumnMap, RowsOfType, find_entity
+from omnigraph.pipeline.load.tables import ColumnMap, RowsOfType
 from omnigraph.storage.scratch import Scratch
 
 PIECES_PER_PARTITION = 128
