@@ -23,7 +23,7 @@ from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import Commit
 from omnigraph.pipeline.load import frames
 from omnigraph.pipeline.load.bulk import held, partitions
-from omnigraph.pipeline.load.bulk.partitions import PARTITIONS_MAX, PartitionKept, keep_partition
+from omnigraph.pipeline.load.bulk.partitions import PARTITIONS_MAX, PartitionOutcome, keep_partition
 from omnigraph.pipeline.load.frames import FrameLoad
 from omnigraph.pipeline.load.once import StreamBatch
 from omnigraph.storage.store import GraphStore
@@ -59,7 +59,7 @@ def batches(*codes: str, size: int = 1) -> list[pa.RecordBatch]:
     return rows.to_batches(max_chunksize=size)
 
 
-def commit(load: FrameLoad, graph: Graph, *kept: PartitionKept, batch: StreamBatch | None = None) -> Commit | None:
+def commit(load: FrameLoad, graph: Graph, *kept: PartitionOutcome, batch: StreamBatch | None = None) -> Commit | None:
     return load.commit(context_of(graph), kept, ignore_events, batch=batch)
 
 

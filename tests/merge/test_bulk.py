@@ -13,7 +13,7 @@ from merge import many_cells
 from merge.many_cells import GROUPS
 from merge.ways import IN_BULK, IN_PROCESS, ON_SPARK, WAYS, copy_of, refusal
 from omnigraph.base.events import EngineChosen
-from omnigraph.branches.merge import planner
+from omnigraph.branches.merge import ways
 from omnigraph.engine.choice import EngineChoice, EngineName
 from omnigraph.errors import MergeConflicts, OmniError
 from omnigraph.graph import Graph
@@ -267,7 +267,7 @@ def test_a_dry_run_in_bulk_writes_nothing_and_says_what_the_run_does(store_root:
 def test_nothing_to_merge_starts_no_engine(local_root: str, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = harbor.new_graph(local_root)
     graph.branches.create("review")
-    monkeypatch.setattr(planner, "open_engine", None)
+    monkeypatch.setattr(ways, "open_engine", None)
 
     result = graph.branches.merge("review", engine=ON_SPARK)
 

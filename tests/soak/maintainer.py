@@ -15,7 +15,7 @@ from omnigraph.base import clock
 from omnigraph.errors import BranchBusy, DriftNeedsRepair, MaintenanceLocked, RecoveryRequired
 from omnigraph.graph import Graph
 from omnigraph.maintenance.cleanup.policy import CleanupPolicy
-from omnigraph.storage.locks import Claim
+from omnigraph.storage.locks import LockRequest
 from soak.places import open_graph
 from support import harbor
 
@@ -51,7 +51,7 @@ def main() -> None:
 def meddle(graph: Graph, chance: Random) -> None:
     """Change a table as another program would, at a moment at which nobody writes."""
     store = graph._context.store
-    with store.locks.acquire_all([Claim(name="branch/main")], operation="meddling", wait_seconds=10.0):
+    with store.locks.acquire_all([LockRequest(name="branch/main")], operation="meddling", wait_seconds=10.0):
         if harbor.pending(graph):
             return
         pin = chance.choice(graph.snapshot().tables)

@@ -87,7 +87,7 @@ def test_who_cannot_hold_versions_reads_all_the_same(
 def test_a_merge_holds_its_source_and_its_bases_while_it_is_planned(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from omnigraph.branches.merge import planner
+    from omnigraph.branches.merge import ways
 
     graph.branches.create("review")
     base = graph.snapshot().tables
@@ -95,9 +95,9 @@ def test_a_merge_holds_its_source_and_its_bases_while_it_is_planned(
         with graph.write(branch=branch) as batch:
             batch.update("Sailor", {"age": age}, ids=["Ana" if branch == "main" else "Bo"])
     seen: list[tuple[str, set[tuple[str, int]]]] = []
-    plan = planner.plan_in_process
+    plan = ways.plan_in_process
     monkeypatch.setattr(
-        planner,
+        ways,
         "plan_in_process",
         lambda *arguments, **options: seen.extend(leases(graph)) or plan(*arguments, **options),
     )

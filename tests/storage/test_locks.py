@@ -11,7 +11,7 @@ import pytest
 
 from omnigraph.base import clock
 from omnigraph.errors import BranchBusy, Effect, StorageError
-from omnigraph.storage.locks import Claim, LeaseLost, LeaseTerms, LockService, Reach, StoreClock, open_locks
+from omnigraph.storage.locks import LeaseLost, LeaseTerms, LockRequest, LockService, Reach, StoreClock, open_locks
 from omnigraph.storage.locks.paths import lock_path
 from omnigraph.storage.objects import ControlStore, open_objects
 from omnigraph.storage.settings import StoreSettings
@@ -423,7 +423,7 @@ def test_the_local_lock_file_says_who_and_stays(local_root):
 
 
 def test_several_claims_are_taken_together_or_not_at_all(locks, store_root):
-    claims = [Claim(name="branch/a"), Claim(name=MAIN)]
+    claims = [LockRequest(name="branch/a"), LockRequest(name=MAIN)]
     with holder(store_root) as other:
         acquire_in(other)
         with pytest.raises(BranchBusy) as caught:
@@ -441,8 +441,8 @@ def test_several_claims_are_taken_together_or_not_at_all(locks, store_root):
 
 def test_all_gates_are_entered_before_any_cross_process_lock(locks):
     """Otherwise a process could wait for itself while it keeps others out."""
-    first, second = Claim(name="branch/a"), Claim(name="branch/b")
-    with locks.acquire_all([Claim(name="branch/b", reach=Reach.IN_PROCESS)], operation="test", wait_seconds=0):
+    first, second = LockRequest(name="branch/a"), LockRequest(name="branch/b")
+    with locks.acquire_all([LockRequest(name="branch/b", reach=Reach.IN_PROCESS)], operation="test", wait_seconds=0):
         with pytest.raises(BranchBusy):
             locks.acquire_all([first, second], operation="merge", wait_seconds=0.05)
 
@@ -450,7 +450,7 @@ def test_all_gates_are_entered_before_any_cross_process_lock(locks):
 
 
 def test_an_in_process_claim_is_not_seen_by_other_processes(locks, store_root):
-    claim = Claim(name=MAIN, reach=Reach.IN_PROCESS)
+    claim = LockRequest(name=MAIN, reach=Reach.IN_PROCESS)
     with locks.acquire_all([claim], operation="test", wait_seconds=0) as held, holder(store_root) as other:
         acquire_in(other, wait_seconds=0)
 
@@ -460,7 +460,7 @@ def test_an_in_process_claim_is_not_seen_by_other_processes(locks, store_root):
 
 
 def test_shared_claims_keep_only_exclusive_ones_out(locks):
-    shared = Claim(name="schema", reach=Reach.IN_PROCESS_SHARED)
+    shared = LockRequest(name="schema", reach=Reach.IN_PROCESS_SHARED)
     with (
         locks.acquire_all([shared], operation="write 1", wait_seconds=0),
         locks.acquire_all([shared], operation="write 2", wait_seconds=0),

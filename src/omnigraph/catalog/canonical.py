@@ -8,10 +8,10 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from omnigraph.catalog.model import Annotation, Check, Constraint, Index, Key, Range, Unique
+from omnigraph.catalog.model import Annotation, Constraint, Index, Key, PatternCheck, Range, Unique
 
 CONSTRAINT_KINDS: dict[type[Constraint], str] = {
-    Check: "check",
+    PatternCheck: "check",
     Index: "index",
     Key: "key",
     Range: "range",
@@ -46,5 +46,5 @@ def _constraint_order(rule: Constraint) -> tuple[str, tuple[str, ...], str]:
             return kind, tuple(sorted(rule.properties)), ""
         case Range():
             return kind, (rule.property,), canonical_json([rule.low, rule.high])
-        case Check():
+        case PatternCheck():
             return kind, (rule.property,), rule.pattern

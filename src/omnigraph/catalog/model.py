@@ -135,14 +135,14 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class PatternCheck:
     """`@check`: an unanchored RE2 pattern that a string must contain."""
 
     property: str
     pattern: str
 
 
-Constraint = Key | Unique | Index | Range | Check
+Constraint = Key | Unique | Index | Range | PatternCheck
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,11 +230,11 @@ class EntityType:
         return found
 
     @cached_property
-    def check_by_property(self) -> dict[str, tuple[Check, ...]]:
+    def check_by_property(self) -> dict[str, tuple[PatternCheck, ...]]:
         """The `@check` constraints of each property that has one."""
-        found: dict[str, tuple[Check, ...]] = {}
+        found: dict[str, tuple[PatternCheck, ...]] = {}
         for rule in self.constraints:
-            if isinstance(rule, Check):
+            if isinstance(rule, PatternCheck):
                 found[rule.property] = (*found.get(rule.property, ()), rule)
         return found
 

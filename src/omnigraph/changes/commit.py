@@ -5,8 +5,8 @@ from contextlib import contextmanager
 
 from omnigraph.changes.diff import Diff, TableCounts
 from omnigraph.changes.entities import EntityChange
+from omnigraph.changes.filters import resolve_selection
 from omnigraph.changes.paging import ChangePage, PageLimits
-from omnigraph.changes.selection import resolve_selection
 from omnigraph.errors import (
     ChangeFeedGap,
     HistoricalVersionReclaimed,

@@ -17,10 +17,10 @@ from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Property, TableIdentity, TableKey
 from omnigraph.changes.compare import AFTER_ROW, BEFORE_ROW, Op, TableState, changed_entities
 from omnigraph.changes.entities import EntityChange, Image, images_by_id
+from omnigraph.changes.filters import ChangeFilter
 from omnigraph.changes.paging import ChangePage, ChangeSlice, PageLimits
 from omnigraph.changes.pairs import PinnedType, TypePair, pair_types, pinned_types
 from omnigraph.changes.position import Position
-from omnigraph.changes.selection import Selection
 from omnigraph.changes.tokens import TokenUse, refuse_other, seal, unseal
 from omnigraph.errors import ChangeCursorRejected
 from omnigraph.graphs.context import GraphContext
@@ -49,7 +49,7 @@ class Diff:
     """The entities that differ from one snapshot to another, ordered by kind (nodes first), type name and id."""
 
     def __init__(
-        self, context: GraphContext, before: GraphSnapshot, after: GraphSnapshot, selection: Selection
+        self, context: GraphContext, before: GraphSnapshot, after: GraphSnapshot, selection: ChangeFilter
     ) -> None:
         self._context = context
         self._selection = selection

@@ -16,10 +16,10 @@ from omnigraph.catalog.model import Catalog, EntityType, TableKey
 from omnigraph.changes.commit import gap_at, snapshot_of
 from omnigraph.changes.diff import Diff
 from omnigraph.changes.entities import EntityChange
+from omnigraph.changes.filters import ChangeFilter, resolve_selection
 from omnigraph.changes.paging import ChangeSlice, PageLimits, check_limit
 from omnigraph.changes.pairs import TypePair, pair_types, pinned_types
 from omnigraph.changes.position import Position
-from omnigraph.changes.selection import Selection, resolve_selection
 from omnigraph.changes.tokens import TokenUse, refuse_other, seal, unseal
 from omnigraph.errors import ChangeCursorRejected, ChangeFeedGap, InvalidTarget, ReadSetConflict, SchemaBoundary
 from omnigraph.graphs.context import GraphContext
@@ -83,7 +83,7 @@ class _Request:
 class Feed:
     """One branch, followed with one set of filters."""
 
-    def __init__(self, context: GraphContext, state: ManifestState, selection: Selection) -> None:
+    def __init__(self, context: GraphContext, state: ManifestState, selection: ChangeFilter) -> None:
         self._context = context
         self._state = state
         self._selection = selection

@@ -6,7 +6,7 @@ from dataclasses import replace
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Catalog, EntityType, Property, TableIdentity, TableKey
 from omnigraph.changes.entities import ChangedType
-from omnigraph.changes.selection import Selection, opaque_type_id
+from omnigraph.changes.filters import ChangeFilter, opaque_type_id
 from omnigraph.errors import SchemaBoundary
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
 
@@ -61,7 +61,9 @@ class TypePair:
     after: PinnedType | None
 
 
-def pinned_types(snapshot: GraphSnapshot, catalog: Catalog, selection: Selection) -> Mapping[TableIdentity, PinnedType]:
+def pinned_types(
+    snapshot: GraphSnapshot, catalog: Catalog, selection: ChangeFilter
+) -> Mapping[TableIdentity, PinnedType]:
     """Return the selected types of a snapshot by identity."""
     return {
         pin.identity: PinnedType(pin=pin, entity=entity, next_identity_id=catalog.next_identity_id)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from omnigraph.changes.diff import Diff
-from omnigraph.changes.selection import resolve_selection
+from omnigraph.changes.filters import resolve_selection
 from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.snapshot import GraphSnapshot
 

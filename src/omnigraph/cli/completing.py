@@ -39,7 +39,7 @@ class Offered(click.types.StringParamType):
         return [CompletionItem(value) for value in found if value.startswith(incomplete)]
 
 
-class Place(click.types.StringParamType):
+class PathText(click.types.StringParamType):
     """A text that is a path, which the shell itself completes."""
 
     def __init__(self, kind: str) -> None:
@@ -68,9 +68,9 @@ def run_completion(answer: Callable[[], int]) -> int:
 def _completing(parameter: click.Parameter, words: str) -> click.types.StringParamType | None:
     spellings = {*parameter.opts, parameter.name}
     if spellings & _DIRECTORIES:
-        return Place("dir")
+        return PathText("dir")
     if spellings & _FILES:
-        return Place("file")
+        return PathText("file")
     if spellings & _BRANCHES or (words, parameter.name) in _BRANCH_ARGUMENTS:
         return Offered(_branches)
     if spellings & _TYPES:

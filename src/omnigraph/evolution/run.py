@@ -11,7 +11,7 @@ from omnigraph.evolution.plan import FOREIGN_EDIT, SchemaText, has_foreign_edit
 from omnigraph.evolution.writer import SchemaWriter, refuse_other_branches
 from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import MAIN_BRANCH, Commit, check_actor, check_message
-from omnigraph.storage.locks import Claim, HeldLock
+from omnigraph.storage.locks import HeldLock, LockRequest
 from omnigraph.writes.aftermath import says_what_is_published
 from omnigraph.writes.protocol import run_write
 from omnigraph.writes.recovery.sweep import settle_all, tell_settled
@@ -79,7 +79,7 @@ def apply_schema(
 
 def _take_turn(context: GraphContext) -> HeldLock:
     """Wait for other applies of this process; one of another process is refused at once."""
-    claim = Claim(name=_SCHEMA_LOCK, waits_for_others=False)
+    claim = LockRequest(name=_SCHEMA_LOCK, waits_for_others=False)
     operation = f"schema apply {ids.new_ulid()}"
     try:
         return context.store.locks.acquire_all([claim], operation=operation, wait_seconds=waits.GATE_SECONDS)

@@ -5,7 +5,7 @@ Somebody who fixes a schema wants the whole list, so checks add a problem and go
 
 from omnigraph.base.values import dataclass
 from omnigraph.errors import ParseError
-from omnigraph.language.source import Place, SourceText, Span
+from omnigraph.language.source import Position, SourceText, Span
 
 _PROBLEMS_SHOWN_MAX = 20
 _PROBLEMS_KEPT_MAX = 1_000
@@ -43,14 +43,14 @@ class Problems:
 
 
 def _parse_error(source: SourceText, problems: list[Problem], *, total: int) -> ParseError:
-    places = [source.place(problem.span) for problem in problems]
+    positions = [source.position(problem.span) for problem in problems]
     shown = [
-        _show(source, problem, place)
-        for problem, place in zip(problems[:_PROBLEMS_SHOWN_MAX], places[:_PROBLEMS_SHOWN_MAX], strict=True)
+        _show(source, problem, position)
+        for problem, position in zip(problems[:_PROBLEMS_SHOWN_MAX], positions[:_PROBLEMS_SHOWN_MAX], strict=True)
     ]
     if total > len(shown):
         shown.append(f"… and {total - len(shown)} more")
-    first = places[0]
+    first = positions[0]
     return ParseError(
         "\n".join(shown),
         source=source.name,
@@ -58,25 +58,32 @@ def _parse_error(source: SourceText, problems: list[Problem], *, total: int) -> 
         column=first.column,
         span=span_document(first),
         errors=[
-            {"line": place.line, "column": place.column, "span": span_document(place), "message": problem.message}
-            for problem, place in zip(problems, places, strict=True)
+            {
+                "line": position.line,
+                "column": position.column,
+                "span": span_document(position),
+                "message": problem.message,
+            }
+            for problem, position in zip(problems, positions, strict=True)
         ],
     )
 
 
-def span_document(place: Place) -> dict[str, int]:
-    """Spell a place for programs: offsets in bytes of UTF-8."""
-    return {"start": place.byte_start, "end": place.byte_end}
+def span_document(position: Position) -> dict[str, int]:
+    """Spell a position for programs: offsets in bytes of UTF-8."""
+    return {"start": position.byte_start, "end": position.byte_end}
 
 
-def _show(source: SourceText, problem: Problem, place: Place) -> str:
-    return f"{source.name}:{place.line}:{place.column}: {problem.message}\n{excerpt(source, problem.span, place)}"
+def _show(source: SourceText, problem: Problem, position: Position) -> str:
+    return (
+        f"{source.name}:{position.line}:{position.column}: {problem.message}\n{excerpt(source, problem.span, position)}"
+    )
 
 
-def excerpt(source: SourceText, span: Span, place: Place) -> str:
+def excerpt(source: SourceText, span: Span, position: Position) -> str:
     """Return the line of a mistake, and below it a line with carets under the mistake."""
-    line = source.lines[place.line - 1].removesuffix("\r")
-    offset = place.column - 1
+    line = source.lines[position.line - 1].removesuffix("\r")
+    offset = position.column - 1
     # A generated schema may be one endless line; a window around the mistake is enough to find it.
     window_start = max(0, offset - _EXCERPT_WIDTH_MAX // 2) if len(line) > _EXCERPT_WIDTH_MAX else 0
     window = line[window_start : window_start + _EXCERPT_WIDTH_MAX]

@@ -7,7 +7,7 @@ from omnigraph.base.nearest import listed, nearest
 from omnigraph.errors import Addressing, BranchNotFound, GraphNotFound
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.storage.store import GraphStore
-from omnigraph.storage.whereabouts import Place, Whereabouts, blocking_file, enclosing_graph, look_at
+from omnigraph.storage.whereabouts import Occupant, Whereabouts, blocking_file, enclosing_graph, look_at
 
 _GRAPHS_NAMED_MAX = 5
 
@@ -42,28 +42,28 @@ def refuse_unfit_for_new_graph(store: GraphStore) -> None:
 
 def _spell(uri: str, found: Whereabouts) -> str:
     quoted = shlex.quote(uri)
-    match found.place:
-        case Place.FILE:
+    match found.occupant:
+        case Occupant.FILE:
             return (
                 f"{found.path} is a file, and a graph is a directory; name the graph, and give it a file to read with "
                 f"`omnigraph load GRAPH --data {shlex.quote(found.path)}`."
             )
-        case Place.INSIDE:
+        case Occupant.INSIDE:
             return f"{uri} lies inside the graph {found.path}; address that one."
-        case Place.REMAINS:
+        case Occupant.REMAINS:
             return (
                 f"{uri} holds parts of a graph but no __manifest. Restore that from a backup; only if an init was "
                 f"interrupted there and the graph never held anything, clear it with "
                 f"`omnigraph init --schema FILE --force {quoted}`."
             )
-        case Place.DIRECTORY if found.graphs_within:
+        case Occupant.DIRECTORY if found.graphs_within:
             named = listed(found.graphs_within[:_GRAPHS_NAMED_MAX])
             return f"{uri} is a directory that holds graphs, not one itself; address one of them, such as {named}."
-        case Place.DIRECTORY | Place.NOTHING:
+        case Occupant.DIRECTORY | Occupant.NOTHING:
             # By their last segments: two addresses in one directory are alike whatever they are called.
             beside = {path.rpartition("/")[2]: path for path in found.graphs_beside}
             meant = nearest(uri.rpartition("/")[2], beside)
             hint = f"; did you mean {beside[meant]}?" if meant is not None else "."
-            what = "is a directory without a graph" if found.place is Place.DIRECTORY else ""
+            what = "is a directory without a graph" if found.occupant is Occupant.DIRECTORY else ""
             said = f"{uri} {what}" if what else f"There is no graph at {uri}"
             return f"{said}{hint} Create one with `omnigraph init --schema FILE {quoted}`."

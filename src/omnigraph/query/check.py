@@ -12,7 +12,7 @@ from omnigraph.language.query.syntax import (
     ReadSyntax,
 )
 from omnigraph.language.source import SourceText
-from omnigraph.query.checking import Checking, Code
+from omnigraph.query.mistakes import Checking, Code
 from omnigraph.query.mutations import check_mutation
 from omnigraph.query.reads import check_read
 from omnigraph.query.typed import CheckedQuery, Parameter

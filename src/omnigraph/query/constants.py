@@ -4,7 +4,7 @@ from omnigraph.catalog.model import FLOATS, NUMBERS, PropertyType, Scalar
 from omnigraph.catalog.values import ValueRefusedError, stored_value
 from omnigraph.language.query.spelling import spell_expression
 from omnigraph.language.query.syntax import ConstantSyntax, ListSyntax, LiteralSyntax, MomentSyntax
-from omnigraph.query.checking import Checking, Code
+from omnigraph.query.mistakes import Checking, Code
 from omnigraph.query.typed import BOOL, DATETIME, F64, STRING, Constant
 
 I64 = PropertyType(scalar=Scalar.I64)

@@ -16,8 +16,8 @@ from omnigraph.language.query.syntax import (
     VariableSyntax,
 )
 from omnigraph.language.source import Span
-from omnigraph.query.checking import Code
 from omnigraph.query.constants import constant, is_text, is_vector_value
+from omnigraph.query.mistakes import Code
 from omnigraph.query.scopes import Scope
 from omnigraph.query.typed import (
     ID,

@@ -12,7 +12,6 @@ from omnigraph.catalog.model import PropertyType, Scalar
 from omnigraph.catalog.values import ValueRefusedError, nearest_float32, stored_value
 from omnigraph.language.query.spelling import spell_expression
 from omnigraph.language.query.syntax import NowSyntax, ValueSyntax, VariableSyntax
-from omnigraph.query.checking import Checking, Code
 from omnigraph.query.constants import (
     constant,
     is_compatible,
@@ -22,6 +21,7 @@ from omnigraph.query.constants import (
     item_type,
     moment_hint,
 )
+from omnigraph.query.mistakes import Checking, Code
 from omnigraph.query.typed import Constant, Now, Parameter
 
 

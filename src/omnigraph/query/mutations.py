@@ -16,9 +16,9 @@ from omnigraph.language.query.syntax import (
     UpdateSyntax,
 )
 from omnigraph.language.source import Name
-from omnigraph.query.checking import Checking, Code
 from omnigraph.query.constants import is_scalar
 from omnigraph.query.fitting import Use, fitting_value
+from omnigraph.query.mistakes import Checking, Code
 from omnigraph.query.typed import (
     FROM,
     ID,

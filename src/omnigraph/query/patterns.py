@@ -19,10 +19,10 @@ from omnigraph.language.query.syntax import (
     TraversalSyntax,
     VariableSyntax,
 )
-from omnigraph.query.checking import Checking, Code
 from omnigraph.query.constants import is_compatible, is_scalar, is_text, item_type, moment_hint
 from omnigraph.query.expressions import check_call, check_expression, type_of
 from omnigraph.query.fitting import Use, fitting_value
+from omnigraph.query.mistakes import Checking, Code
 from omnigraph.query.scopes import Scope
 from omnigraph.query.typed import (
     ID,

@@ -17,10 +17,10 @@ from omnigraph.language.query.syntax import (
     ReadSyntax,
     VariableSyntax,
 )
-from omnigraph.query.checking import Checking, Code
 from omnigraph.query.constants import is_scalar
 from omnigraph.query.expressions import check_expression, type_of
 from omnigraph.query.fitting import declared_parameter
+from omnigraph.query.mistakes import Checking, Code
 from omnigraph.query.patterns import check_match
 from omnigraph.query.scopes import Scope
 from omnigraph.query.typed import (

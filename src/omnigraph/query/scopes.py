@@ -5,7 +5,7 @@ from typing import NoReturn
 from omnigraph.base.nearest import nearest
 from omnigraph.catalog.model import EdgeType, EntityType, NodeType
 from omnigraph.language.query.syntax import ANONYMOUS, VariableSyntax
-from omnigraph.query.checking import Checking, Code
+from omnigraph.query.mistakes import Checking, Code
 
 
 class Scope:

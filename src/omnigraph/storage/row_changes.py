@@ -142,7 +142,7 @@ def rows_deleted_elsewhere(table: Table, fragment_id: int, other: Table, other_f
 
 
 def chosen_by_fragment(row_ids: pa.Array, addresses: pa.Array) -> Iterator[ChosenRows]:
-    """Divide rows, given by ascending address, by the fragments that they lie in."""
+    """Divide rows by the fragments that they lie in; those of one fragment are given together, by ascending address."""
     fragment_ids = pc.shift_right(addresses, pa.scalar(32, pa.uint64()))
     start = 0
     for found in pc.value_counts(fragment_ids).to_pylist():

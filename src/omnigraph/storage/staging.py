@@ -28,6 +28,7 @@ from omnigraph.storage.deletions import (
 from omnigraph.storage.expected_tables import ExpectedTable
 from omnigraph.storage.field_ids import flat_field_ids
 from omnigraph.storage.file_references import FileReference, written_deletions, written_files
+from omnigraph.storage.kept_row_ids import with_row_ids
 from omnigraph.storage.lance_errors import LanceFailure, classify, lance_failures, storage_error, translated
 from omnigraph.storage.tables import ROW_ID, Table, TableAddress, TableStore
 
@@ -501,20 +502,3 @@ def _stream(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBa
 
 def _is_blob(data_type: pa.DataType) -> bool:
     return getattr(data_type, "extension_name", None) == "lance.blob.v2"
-
-
-def with_row_ids(fragments: Sequence[Any], row_ids: pa.Array) -> list[Any]:
-    """Attach the kept row ids to the leading rows of the new fragments."""
-    from lance.fragment import FragmentMetadata, RowIdSequence
-
-    attached, start = [], 0
-    for fragment in fragments:
-        kept = row_ids.slice(start, fragment.physical_rows)
-        start += fragment.physical_rows
-        metadata = RowIdSequence(kept.to_pylist()).to_inline_metadata() if len(kept) else None
-        attached.append(
-            FragmentMetadata(
-                id=fragment.id, files=fragment.files, physical_rows=fragment.physical_rows, row_id_meta=metadata
-            )
-        )
-    return attached

@@ -23,7 +23,7 @@ _PARTS = ("_schemas", "nodes", "edges")
 _ENTRIES_MAX = 1_000
 
 
-class Place(Enum):
+class Occupant(Enum):
     """What an address without a graph is."""
 
     NOTHING = "nothing"
@@ -40,7 +40,7 @@ class Place(Enum):
 class Whereabouts:
     """What is there, and which graphs are near."""
 
-    place: Place
+    occupant: Occupant
     path: str
     """The file, or the graph that the address is inside of; else the address itself."""
     graphs_beside: tuple[str, ...] = ()
@@ -50,16 +50,16 @@ class Whereabouts:
 def look_at(root: GraphRoot, settings: StoreSettings) -> Whereabouts:
     """Find out what is at an address that holds no graph."""
     if (file := blocking_file(root)) is not None:
-        return Whereabouts(place=Place.FILE, path=file)
+        return Whereabouts(occupant=Occupant.FILE, path=file)
     if (graph := enclosing_graph(root, settings)) is not None:
-        return Whereabouts(place=Place.INSIDE, path=graph)
+        return Whereabouts(occupant=Occupant.INSIDE, path=graph)
     if not root.is_local:
-        return Whereabouts(place=Place.NOTHING, path=root.uri)
+        return Whereabouts(occupant=Occupant.NOTHING, path=root.uri)
     path = root.local_path
     if any(_is((path / part).is_dir) for part in _PARTS):
-        return Whereabouts(place=Place.REMAINS, path=root.uri)
+        return Whereabouts(occupant=Occupant.REMAINS, path=root.uri)
     return Whereabouts(
-        place=Place.DIRECTORY if _is(path.is_dir) else Place.NOTHING,
+        occupant=Occupant.DIRECTORY if _is(path.is_dir) else Occupant.NOTHING,
         path=root.uri,
         graphs_within=_graphs_in(path),
         graphs_beside=_graphs_in(path.parent),

@@ -22,7 +22,7 @@ from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import Commit, check_actor, check_message, check_name
 from omnigraph.storage.filters import Operator
 from omnigraph.writes.incoming import Row, Rows, change_rows, read_rows
-from omnigraph.writes.mutation import Delete, MutationWriter, Selection, Statement, Update, Upsert
+from omnigraph.writes.mutation import Delete, EntityFilter, MutationWriter, Statement, Update, Upsert
 from omnigraph.writes.protocol import run_write
 
 Where: TypeAlias = Sequence[tuple[str, Operator, Any]]
@@ -165,12 +165,12 @@ def _with_minted_ids(rows: pa.Table) -> pa.Table:
     return rows.set_column(rows.schema.get_field_index("id"), rows.schema.field("id"), filled)
 
 
-def _selection(entity: EntityType, ids: Sequence[str] | None, where: Where | None) -> Selection:
+def _selection(entity: EntityType, ids: Sequence[str] | None, where: Where | None) -> EntityFilter:
     if (ids is None) == (where is None):
         raise InvalidTarget("Select entities either by ids or by where, not by both or neither.")
     if ids is not None:
         for given in ids:
             if not isinstance(given, str) or not is_unicode(given):
                 raise InvalidTarget(f"{entity.name} id {shorten(repr(given))} is not valid text, so no entity has it.")
-        return Selection(ids=tuple(ids))
-    return Selection(where=tuple(comparison_with(entity, *triple) for triple in where or ()))
+        return EntityFilter(ids=tuple(ids))
+    return EntityFilter(where=tuple(comparison_with(entity, *triple) for triple in where or ()))

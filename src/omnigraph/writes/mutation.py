@@ -39,7 +39,7 @@ from omnigraph.writes.sidecar import SidecarKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class EntityFilter:
     """Which entities a statement means: by id, or by comparisons that must all hold."""
 
     ids: tuple[str, ...] | None = None
@@ -60,7 +60,7 @@ class Update:
     """Change entities: `change` turns their stored images into new ones of the same ids."""
 
     entity: EntityType
-    selection: Selection
+    selection: EntityFilter
     change: Callable[[pa.Table], pa.Table]
 
 
@@ -69,7 +69,7 @@ class Delete:
     """Remove entities; the edges of removed nodes go with them."""
 
     entity: EntityType
-    selection: Selection
+    selection: EntityFilter
 
 
 Statement = Upsert | Update | Delete
@@ -192,7 +192,7 @@ class _Working:
         kept = [rows_without(self._upserts, new_ids)] if self._upserts is not None else []
         self._upserts = pa.concat_tables([*kept, rows])
 
-    def images(self, selection: Selection) -> pa.Table:
+    def images(self, selection: EntityFilter) -> pa.Table:
         """Return the current whole images of the selected entities, without places."""
         stored = rows_without(self._stored(selection, None), self._touched_ids())
         pieces = [delta_rows(self._entity, stored)]
@@ -200,7 +200,7 @@ class _Working:
             pieces.append(_selected(self._upserts, selection))
         return pa.concat_tables(pieces).drop_columns(list(PLACE_COLUMNS))
 
-    def remove(self, selection: Selection) -> pa.Array:
+    def remove(self, selection: EntityFilter) -> pa.Array:
         """Remove the selected entities; return their ids."""
         return self._remove_stored_and_pending(
             self._stored(selection, reference_columns(self._entity)),
@@ -227,7 +227,7 @@ class _Working:
             self._matched = rows_without(self._matched, pending)
         return pa.concat_arrays(removed)
 
-    def _stored(self, selection: Selection, columns: list[str] | None) -> pa.Table:
+    def _stored(self, selection: EntityFilter, columns: list[str] | None) -> pa.Table:
         if selection.ids is not None:
             names = columns or self._table.schema.names
             return self._table.lookup("id", pa.array(selection.ids, pa.string()), names)
@@ -250,7 +250,7 @@ class _Working:
             )
 
     def _refuse_existing(self, ids: pa.Array) -> None:
-        existing = self.images(Selection(ids=tuple(ids.to_pylist())))["id"].to_pylist()
+        existing = self.images(EntityFilter(ids=tuple(ids.to_pylist())))["id"].to_pylist()
         if existing:
             raise KeyConflict(
                 f"{self._entity.name} {existing[0]!r} exists already; nothing was written. Upsert it, or choose "
@@ -268,7 +268,7 @@ class _Working:
         return self._capture.table(self._entity.table_key)
 
 
-def _selected(rows: pa.Table, selection: Selection) -> pa.Table:
+def _selected(rows: pa.Table, selection: EntityFilter) -> pa.Table:
     if selection.ids is not None:
         return rows_among(rows, pa.array(selection.ids, pa.string()))
     return rows.filter(comparisons_hold(rows, selection.where))

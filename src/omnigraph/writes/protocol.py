@@ -18,7 +18,7 @@ from omnigraph.graphs.context import GraphContext
 from omnigraph.graphs.whole_tables import explain_failure
 from omnigraph.manifest.commits import MESSAGE, Commit, check_message
 from omnigraph.manifest.publish import Preconditions, check_preconditions
-from omnigraph.storage.locks import Claim
+from omnigraph.storage.locks import LockRequest
 from omnigraph.writes.creation import expect_absent_table
 from omnigraph.writes.pointers import pointer_moves
 from omnigraph.writes.prepared import PreparedWrite, WriteIdentity, Writer
@@ -111,7 +111,7 @@ def _run_gated(
 ) -> Commit:
     branches = sorted({writer.branch, *prepared.also_gated})
     with context.store.locks.acquire_all(
-        [Claim(name=f"branch/{name}") for name in branches],
+        [LockRequest(name=f"branch/{name}") for name in branches],
         operation=f"{writer.kind} {identity.operation_id}",
         wait_seconds=waits.GATE_SECONDS,
         events=events,

@@ -4,10 +4,10 @@ from omnigraph.catalog.compile import compile_schema, compile_shape
 from omnigraph.catalog.model import (
     Annotation,
     Cardinality,
-    Check,
     EmbedSource,
     Index,
     Key,
+    PatternCheck,
     PropertyType,
     Range,
     Scalar,
@@ -169,7 +169,7 @@ def test_constraints_have_a_canonical_order():
     )
 
     assert node.constraints == (
-        Check(property="b", pattern="x"),
+        PatternCheck(property="b", pattern="x"),
         Index(properties=("a",)),
         Index(properties=("b",)),
         Key(properties=("a", "b")),

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from omnigraph.catalog.model import Catalog, EdgeType, EntityType, NodeType, Property, PropertyType, Scalar
+from omnigraph.changes.filters import opaque_type_id, resolve_selection
 from omnigraph.changes.pairs import PinnedType, TypePair, pair_types
-from omnigraph.changes.selection import opaque_type_id, resolve_selection
 from omnigraph.errors import EntityNotFound, InvalidTarget, SchemaBoundary
 from omnigraph.manifest.snapshot import TablePin
 

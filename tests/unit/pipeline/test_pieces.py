@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.pipeline.load.bulk import pieces as module
-from omnigraph.pipeline.load.bulk.pieces import Places, plan_pieces
+from omnigraph.pipeline.load.bulk.pieces import LineNumbers, plan_pieces
 from omnigraph.pipeline.load.sources import LocalInputs, find_inputs
 from omnigraph.records.findings import Code, Finding, FindingCollector
 
@@ -35,7 +35,7 @@ def test_pieces_hold_every_line_once_in_order_and_know_where_it_stood(files, siz
     for file in inputs:
         whole = b"".join(read[piece.ordinal] for piece in pieces if piece.file.index == file.index)
         assert whole == Path(directory, file.name).read_bytes()
-    places = Places(pieces, {ordinal: text.count(b"\n") for ordinal, text in read.items()})
+    places = LineNumbers(pieces, {ordinal: text.count(b"\n") for ordinal, text in read.items()})
     for piece in pieces:
         before = sum(
             text.count(b"\n")
@@ -66,7 +66,7 @@ def test_findings_of_pieces_become_findings_of_files(tmp_path, monkeypatch):
     for piece, line in ((1, 2), (2, 1)):
         collector.add(Finding(code=Code.INVALID_JSON, message="no", file_index=piece, line=line))
 
-    found = Places(pieces, {0: 2, 1: 2, 2: 1}).located(collector.result())
+    found = LineNumbers(pieces, {0: 2, 1: 2, 2: 1}).located(collector.result())
 
     assert [(finding.file_index, finding.line) for finding in found.first] == [(0, 4), (1, 1)]
     assert found.file_indexes == {0, 1}

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from omnigraph.errors import MixedMutation, QueryTypeError
-from omnigraph.query.checking import Code
+from omnigraph.query.mistakes import Code
 from support.sailors import check, more_sailors, sailors
 
 SAILORS = sailors()

@@ -10,8 +10,8 @@ from omnigraph.base.events import Events, Warned
 from omnigraph.base.showing import Shown
 from omnigraph.branches.delete import delete_branch
 from omnigraph.branches.merge.plan import MergePlan, TableCounts
-from omnigraph.branches.merge.planner import MergePlanner
 from omnigraph.branches.merge.sides import MergeOutcome, observe_sides
+from omnigraph.branches.merge.ways import MergePlanner
 from omnigraph.branches.merge.writer import MergeWriter
 from omnigraph.branches.names import check_branch_name
 from omnigraph.engine.choice import EngineChoice

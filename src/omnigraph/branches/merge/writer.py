@@ -5,8 +5,8 @@ from typing import Any
 
 from omnigraph.base import faults
 from omnigraph.branches.merge.plan import MergePlan
-from omnigraph.branches.merge.planner import MergePlanner
 from omnigraph.branches.merge.sides import MergeOutcome, observe_sides
+from omnigraph.branches.merge.ways import MergePlanner
 from omnigraph.graphs.capture import Capture
 from omnigraph.manifest.bases import MERGE_OUTCOME, MERGED_PINS, spell_merged_pins
 from omnigraph.manifest.commits import CommitKind

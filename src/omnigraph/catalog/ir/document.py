@@ -11,13 +11,13 @@ from typing import Any
 from omnigraph.catalog.canonical import CONSTRAINT_KINDS, annotation_document, canonical_json
 from omnigraph.catalog.model import (
     Catalog,
-    Check,
     Constraint,
     EdgeType,
     EmbedSource,
     EntityType,
     InterfaceType,
     NodeType,
+    PatternCheck,
     Property,
     PropertyType,
     Range,
@@ -148,7 +148,7 @@ def _constraint(rule: Constraint, ids: _IdByName) -> Document:
     kind = CONSTRAINT_KINDS[type(rule)]
     if isinstance(rule, Range):
         return {"kind": kind, "field": _field(rule.property, ids), "min": rule.low, "max": rule.high}
-    if isinstance(rule, Check):
+    if isinstance(rule, PatternCheck):
         return {"kind": kind, "field": _field(rule.property, ids), "pattern": rule.pattern}
     return {"kind": kind, "fields": [_field(name, ids) for name in sorted(rule.properties)]}
 

@@ -17,7 +17,6 @@ from omnigraph.catalog.model import (
     Annotation,
     Cardinality,
     Catalog,
-    Check,
     Constraint,
     EdgeType,
     EmbedSource,
@@ -26,6 +25,7 @@ from omnigraph.catalog.model import (
     Key,
     LiteralValue,
     NodeType,
+    PatternCheck,
     Property,
     PropertyType,
     Range,
@@ -210,9 +210,9 @@ def _constraint(item: JsonValue, ids: dict[str, int], system_fields: frozenset[s
             low=_optional(item.member("min"), JsonValue.number),
             high=_optional(item.member("max"), JsonValue.number),
         )
-    if kind is Check:
+    if kind is PatternCheck:
         name = _one_of(item.member("field").member("name"), ids)
-        return Check(property=name, pattern=item.member("pattern").text())
+        return PatternCheck(property=name, pattern=item.member("pattern").text())
     fields = item.member("fields").items()
     names = [
         _one_of(field.member("system"), system_fields) if field.has("system") else _one_of(field.member("name"), ids)

@@ -10,7 +10,7 @@ from omnigraph.catalog.canonical import CONSTRAINT_KINDS, sort_constraints
 from omnigraph.catalog.migration.codes import ChangeCode
 from omnigraph.catalog.migration.properties import surviving_names
 from omnigraph.catalog.migration.steps import AddConstraint, MigrationStep, UnsupportedChange, entity_name
-from omnigraph.catalog.model import Check, Constraint, EdgeType, EntityType, Index, Key, Range, Unique
+from omnigraph.catalog.model import Constraint, EdgeType, EntityType, Index, Key, PatternCheck, Range, Unique
 from omnigraph.catalog.numbering import TypeName
 
 
@@ -44,8 +44,8 @@ def _kept(rule: Constraint, name_after: Mapping[str, str]) -> Constraint | None:
             return Index(properties=tuple(sorted(surviving)))
         case Range():
             return Range(property=surviving[0], low=rule.low, high=rule.high)
-        case Check():
-            return Check(property=surviving[0], pattern=rule.pattern)
+        case PatternCheck():
+            return PatternCheck(property=surviving[0], pattern=rule.pattern)
 
 
 def _replaces(gained: Constraint, lost: Constraint) -> bool:
@@ -66,7 +66,7 @@ def _added(owner: TypeName, desired: EntityType, rule: Constraint) -> MigrationS
             code, reason = ChangeCode.KEY_CHANGED, "its ids are made from the key it has"
         case Unique():
             code, reason = ChangeCode.UNIQUE_ADDED, "existing entities may share values"
-        case Range() | Check():
+        case Range() | PatternCheck():
             code, reason = ChangeCode.VALUE_CONSTRAINT_ADDED, "existing values may break it"
     return _unsupported(owner, desired, rule, code, f"cannot get {spell_constraint(rule)}: {reason}")
 
@@ -91,4 +91,4 @@ def spell_constraint(rule: Constraint) -> str:
 
 
 def _members(rule: Constraint) -> tuple[str, ...]:
-    return (rule.property,) if isinstance(rule, (Range, Check)) else rule.properties
+    return (rule.property,) if isinstance(rule, (Range, PatternCheck)) else rule.properties

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from omnigraph.catalog.canonical import sort_constraints
 from omnigraph.catalog.model import (
     NUMBERS,
-    Check,
     Constraint,
     Index,
     Key,
     LiteralValue,
+    PatternCheck,
     PropertyType,
     Range,
     Scalar,
@@ -116,7 +116,7 @@ def _body_rule(owner: Owner, syntax: ConstraintSyntax, problems: Problems) -> Co
                 message = f"@check on {target}: RE2 does not accept the pattern {syntax.pattern} ({mistake})"
                 problems.add(syntax.span, message)
                 return None
-            return Check(property=syntax.property.text, pattern=syntax.pattern)
+            return PatternCheck(property=syntax.property.text, pattern=syntax.pattern)
 
 
 def _bound(written: float | None) -> float | None:
@@ -145,7 +145,7 @@ def _default_complaint(shape: PropertyShape, rule: Constraint) -> str | None:
             return "is not allowed: a key value is always given"
         case Range() if rule.property == shape.name and not _is_within(stored, rule):
             return f"breaks its @range: {stored} is outside of {_spell_bounds(rule)}"
-        case Check() if rule.property == shape.name and not pattern_is_found(rule.pattern, str(stored)):
+        case PatternCheck() if rule.property == shape.name and not pattern_is_found(rule.pattern, str(stored)):
             return f"breaks its @check: {stored} does not match {rule.pattern}"
         case _:
             return None

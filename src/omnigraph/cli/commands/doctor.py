@@ -31,7 +31,7 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class Examination:
     """One look at the machine; `fix` is a command to run or a setting to use."""
 
     name: str
@@ -54,16 +54,16 @@ def doctor(invocation: Invocation) -> None:
         raise errors.DoctorFailed(f"This machine cannot run omnigraph as it is: {', '.join(failed)}.", checks=failed)
 
 
-def run_checks(environ: Mapping[str, str]) -> list[Check]:
+def run_checks(environ: Mapping[str, str]) -> list[Examination]:
     """Look at everything once, in the order in which people read it."""
     return [
-        Check(name="python", found=platform.python_version()),
+        Examination(name="python", found=platform.python_version()),
         _required_library("lance", "pylance"),
         _required_library("duckdb", "duckdb"),
         _pyspark(),
         _java(environ),
-        Check(name="cores", found=str(os.cpu_count())),
-        Check(name="memory", found=spell_bytes(machine.memory_bytes())),
+        Examination(name="cores", found=str(os.cpu_count())),
+        Examination(name="memory", found=spell_bytes(machine.memory_bytes())),
         _scratch_space(),
         _operator_config(environ),
         _credentials(environ),
@@ -71,76 +71,76 @@ def run_checks(environ: Mapping[str, str]) -> list[Check]:
     ]
 
 
-def _required_library(name: str, distribution: str) -> Check:
+def _required_library(name: str, distribution: str) -> Examination:
     found = machine.installed_version(distribution)
     if found is None:
-        return Check(name=name, found="missing", status=Status.ERROR, fix=f"pip install {distribution}")
-    return Check(name=name, found=found)
+        return Examination(name=name, found="missing", status=Status.ERROR, fix=f"pip install {distribution}")
+    return Examination(name=name, found=found)
 
 
-def _pyspark() -> Check:
+def _pyspark() -> Examination:
     found = machine.installed_version("pyspark")
     if found is None:
-        return Check(name="pyspark", found="missing", status=Status.WARNING, fix=INSTALL_SPARK)
-    return Check(name="pyspark", found=found)
+        return Examination(name="pyspark", found="missing", status=Status.WARNING, fix=INSTALL_SPARK)
+    return Examination(name="pyspark", found=found)
 
 
-def _java(environ: Mapping[str, str]) -> Check:
+def _java(environ: Mapping[str, str]) -> Examination:
     found = java.java_version(environ)
     fix = f"install Java {java.JAVA_NEEDED} or newer and point JAVA_HOME at it"
     if found is None:
-        return Check(name="java", found="missing", status=Status.WARNING, fix=fix)
+        return Examination(name="java", found="missing", status=Status.WARNING, fix=fix)
     if java.java_feature_version(found) < java.JAVA_NEEDED:
-        return Check(name="java", found=found, status=Status.WARNING, fix=fix)
-    return Check(name="java", found=found)
+        return Examination(name="java", found=found, status=Status.WARNING, fix=fix)
+    return Examination(name="java", found=found)
 
 
-def _engine(environ: Mapping[str, str]) -> Check:
+def _engine(environ: Mapping[str, str]) -> Examination:
     """Say what `auto` takes for a large input on this machine."""
     has_spark = machine.installed_version("pyspark") is not None and java.missing_java(environ) is None
     if not has_spark:
-        return Check(name="engine", found="local for every input: Spark is not available")
+        return Examination(name="engine", found="local for every input: Spark is not available")
     least = spark_min_bytes(environ)
     if least is not None:
-        return Check(name="engine", found=f"spark from {spell_bytes(least)} of input on, local below")
+        return Examination(name="engine", found=f"spark from {spell_bytes(least)} of input on, local below")
     there, own = spell_bytes(SPARK_MIN_BYTES), spell_bytes(OWN_SESSION_MIN_BYTES[Work.LOAD])
     found = f"spark from {there} of input on where a session is configured, from {own} on otherwise; local below"
-    return Check(name="engine", found=found)
+    return Examination(name="engine", found=found)
 
 
-def _scratch_space() -> Check:
+def _scratch_space() -> Examination:
     directory = machine.scratch_directory()
     free = machine.free_bytes(directory)
     found = f"{spell_bytes(free)} free in {directory}"
     if free < SCRATCH_BYTES_WANTED:
         fix = f"free some space, or set TMPDIR to a disk with at least {spell_bytes(SCRATCH_BYTES_WANTED)}"
-        return Check(name="scratch", found=found, status=Status.WARNING, fix=fix)
-    return Check(name="scratch", found=found)
+        return Examination(name="scratch", found=found, status=Status.WARNING, fix=fix)
+    return Examination(name="scratch", found=found)
 
 
-def _operator_config(environ: Mapping[str, str]) -> Check:
+def _operator_config(environ: Mapping[str, str]) -> Examination:
     try:
         config = read_operator_config(environ)
     except errors.OperatorConfig as error:
-        return Check(name="config", found=error.message, status=Status.ERROR, fix=f"edit {error.details['path']}")
+        return Examination(name="config", found=error.message, status=Status.ERROR, fix=f"edit {error.details['path']}")
     if config.warnings:
         found = "; ".join(config.warnings)
-        return Check(name="config", found=found, status=Status.WARNING, fix=f"edit {config.path}")
-    return Check(name="config", found=str(config.path) if config.path.exists() else f"none at {config.path}")
+        return Examination(name="config", found=found, status=Status.WARNING, fix=f"edit {config.path}")
+    return Examination(name="config", found=str(config.path) if config.path.exists() else f"none at {config.path}")
 
 
-def _credentials(environ: Mapping[str, str]) -> Check:
+def _credentials(environ: Mapping[str, str]) -> Examination:
     path = operator_home(environ) / "credentials"
     if not path.exists():
-        return Check(name="credentials", found=f"none at {path}")
+        return Examination(name="credentials", found=f"none at {path}")
     mode = stat.S_IMODE(path.stat().st_mode)
     found = f"{path}, mode {mode:04o}"
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
-        return Check(name="credentials", found=found, status=Status.ERROR, fix=f"chmod 600 {path}")
-    return Check(name="credentials", found=found)
+        return Examination(name="credentials", found=found, status=Status.ERROR, fix=f"chmod 600 {path}")
+    return Examination(name="credentials", found=found)
 
 
-def _document(checks: list[Check]) -> Json:
+def _document(checks: list[Examination]) -> Json:
     return {
         "ok": all(check.status is not Status.ERROR for check in checks),
         "checks": [
@@ -151,7 +151,7 @@ def _document(checks: list[Check]) -> Json:
     }
 
 
-def _text(checks: list[Check]) -> Text:
+def _text(checks: list[Examination]) -> Text:
     return [
         f"{check.status:<8} {check.name:<12} {check.found}{f' (fix: {check.fix})' if check.fix else ''}"
         for check in checks

@@ -12,7 +12,7 @@ from omnigraph.catalog.type_names import only_one
 from omnigraph.changes.feed import COMMITS_DEFAULT, Feed
 from omnigraph.connectors.spark.feed_rows import record_schema, type_schema
 from omnigraph.connectors.spark.options import Options
-from omnigraph.connectors.spark.selection import read_moment
+from omnigraph.connectors.spark.type_read import read_moment
 from omnigraph.engine.local import LocalEngine
 from omnigraph.errors import ChangeCursorRejected, ChangeFeedGap, OmniError, SchemaBoundary, SnapshotNotFound, Usage
 from omnigraph.graphs.context import GraphContext

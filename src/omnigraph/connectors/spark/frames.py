@@ -12,7 +12,7 @@ from typing import Any
 from omnigraph.catalog.model import EdgeType, EntityType
 from omnigraph.connectors.spark.holding import hold_with_frame, is_connect
 from omnigraph.connectors.spark.registration import register
-from omnigraph.connectors.spark.selection import TypeSelection
+from omnigraph.connectors.spark.type_read import TypeRead
 from omnigraph.graphs.conditions import Where
 from omnigraph.graphs.snapshot import Snapshot
 from omnigraph.storage.locks import HeldVersions
@@ -44,7 +44,7 @@ def type_frame(
 ) -> Any:
     """Make the frame of one type on a session that knows the source; nothing is read before an action asks for it."""
     table = snapshot.table(name)
-    selection = TypeSelection.from_table(
+    selection = TypeRead.from_table(
         table,
         uri=store.uri,
         columns=columns,

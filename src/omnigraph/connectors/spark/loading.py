@@ -8,7 +8,7 @@ from omnigraph.engine.interface import Watch
 from omnigraph.engine.spark.engine import SparkEngine
 from omnigraph.engine.spark.session import OpenSession
 from omnigraph.errors import InvalidTarget, Usage
-from omnigraph.pipeline.load.bulk.partitions import FrameTask, PartitionKept, keep_partition
+from omnigraph.pipeline.load.bulk.partitions import FrameTask, PartitionOutcome, keep_partition
 from omnigraph.pipeline.load.frames import FrameInput, TypedFrame
 from omnigraph.pipeline.load.tables import ColumnMap
 
@@ -37,7 +37,7 @@ def frames_input(
         raise InvalidTarget("The frames of one load come from one Spark session, and these come from several.")
     engine = SparkEngine(OpenSession.beside(session), worker_environment)
 
-    def keeping(frame: Any) -> Callable[[FrameTask, Watch], Iterable[PartitionKept]]:
+    def keeping(frame: Any) -> Callable[[FrameTask, Watch], Iterable[PartitionOutcome]]:
         return lambda task, watch: engine.map_partitions(frame, partial(keep_partition, task), watch=watch)
 
     typed = tuple(

@@ -26,10 +26,10 @@ from omnigraph.connectors.spark.options import (
     Options,
 )
 from omnigraph.connectors.spark.partitions import FragmentPart
-from omnigraph.connectors.spark.selection import TypeSelection
 from omnigraph.connectors.spark.streaming import BatchNaming, BatchWriter, StreamSink
 from omnigraph.connectors.spark.tables import is_new_table, remembered, remembering
 from omnigraph.connectors.spark.telling import sentence_first
+from omnigraph.connectors.spark.type_read import TypeRead
 from omnigraph.connectors.spark.writing import FrameWriter, WriteOptions
 from omnigraph.errors import Usage
 
@@ -49,7 +49,7 @@ class OmniGraphSource(DataSource):
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
-        self._chosen: TypeSelection | None = None
+        self._chosen: TypeRead | None = None
         self._between: tuple[str, str] | None = None
 
     @classmethod
@@ -74,7 +74,7 @@ class OmniGraphSource(DataSource):
         if asks_for_changes(options):
             return self._changes(schema, options)
         if self._chosen is None:
-            self._chosen = TypeSelection.of(options, schema.names)
+            self._chosen = TypeRead.of(options, schema.names)
             refuse_other_types(self._chosen, schema)
         return TypeReader(self._chosen, may_be_null=tuple(field.nullable for field in schema))
 
@@ -113,10 +113,10 @@ class OmniGraphSource(DataSource):
         asked = FeedOptions.of(Options.of(options, CHANGES_FRAME))
         return ChangesReader(asked, schema, *(self._between or asked.between(asked.context())))
 
-    def _selection(self) -> TypeSelection:
+    def _selection(self) -> TypeRead:
         """Choose once: Spark hands this very object on to whoever plans the read."""
         if self._chosen is None:
-            self._chosen = TypeSelection.of(self.options)
+            self._chosen = TypeRead.of(self.options)
         return self._chosen
 
 
@@ -132,7 +132,7 @@ class FragmentsPartition(InputPartition):
 class TypeReader(DataSourceReader):
     """Plans partitions by fragments and reads them with Lance."""
 
-    def __init__(self, selection: TypeSelection, *, may_be_null: tuple[bool, ...]) -> None:
+    def __init__(self, selection: TypeRead, *, may_be_null: tuple[bool, ...]) -> None:
         self._selection = selection
         self._may_be_null = may_be_null
 
@@ -157,7 +157,7 @@ class TypeReader(DataSourceReader):
         return pa.RecordBatch.from_arrays(batch.columns, schema=pa.schema(fields))
 
 
-def refuse_other_types(chosen: TypeSelection, schema: Any) -> None:
+def refuse_other_types(chosen: TypeRead, schema: Any) -> None:
     """Refuse a schema that gives columns other types than they have: what was read would be something else."""
     for known, given in zip(from_arrow_schema(chosen.spark_schema()), schema, strict=True):
         stored, said = known.dataType.simpleString(), given.dataType.simpleString()

@@ -21,7 +21,7 @@ from omnigraph.engine.local import LocalEngine
 from omnigraph.errors import OmniError, Usage
 from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import MAIN_BRANCH
-from omnigraph.pipeline.load.bulk.partitions import FrameTask, PartitionKept, keep_partition
+from omnigraph.pipeline.load.bulk.partitions import FrameTask, PartitionOutcome, keep_partition
 from omnigraph.pipeline.load.frames import FrameLoad
 from omnigraph.pipeline.load.writer import LoadMode
 from omnigraph.storage.store import GraphStore
@@ -69,7 +69,7 @@ class WriteOptions:
         """Open the graph in this process, with what the options and its environment say about the store."""
         return GraphContext.over(GraphStore.open(self.uri, self.storage), LocalEngine())
 
-    def keep(self, task: FrameTask, batches: Iterator[pa.RecordBatch]) -> PartitionKept:
+    def keep(self, task: FrameTask, batches: Iterator[pa.RecordBatch]) -> PartitionOutcome:
         """Check and keep the rows of the partition that this worker has."""
         with ExitStack() as held:
             if self.storage:
@@ -122,7 +122,7 @@ def _mode(asked: str | None, *, overwrite: bool) -> LoadMode:
 class PartitionMessage(WriterCommitMessage):
     """What a worker tells whoever commits."""
 
-    kept: PartitionKept
+    kept: PartitionOutcome
 
 
 @sentence_first("write", "commit", "abort")
@@ -171,6 +171,6 @@ def partition_number() -> int:
     return int(context.partitionId())
 
 
-def kept_partitions(messages: list[WriterCommitMessage | None]) -> list[PartitionKept]:
+def kept_partitions(messages: list[WriterCommitMessage | None]) -> list[PartitionOutcome]:
     """Take the messages of all partitions apart."""
     return [message.kept for message in messages if isinstance(message, PartitionMessage)]

@@ -8,8 +8,8 @@ from omnigraph.base.units import counted
 from omnigraph.base.values import dataclass
 from omnigraph.graphs.context import GraphContext
 from omnigraph.maintenance.cleanup.orphans import Orphans
-from omnigraph.maintenance.cleanup.place import RemovalPlace
-from omnigraph.maintenance.cleanup.plan import CleanupTarget, Selection
+from omnigraph.maintenance.cleanup.plan import CleanupTarget, TablePlan
+from omnigraph.maintenance.cleanup.remover import Remover
 from omnigraph.maintenance.cleanup.tally import Tally
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.storage.file_references import LostFile, lost_files
@@ -24,7 +24,7 @@ class Part:
 
     target: CleanupTarget
     tally: Tally
-    selection: Selection | None = None
+    selection: TablePlan | None = None
     doomed: Doomed | None = None
 
 
@@ -37,13 +37,13 @@ class TableCleaning:
     parts: Sequence[Part]
     orphans: Orphans
     abandoned_before: float
-    place: RemovalPlace
+    remover: Remover
     executes: bool
     gate: Callable[[str], AbstractContextManager[object]]
     """Takes the gate of a branch, with nothing pending behind it."""
 
     def look(
-        self, select: Callable[[CleanupTarget], Selection | None], is_gone: Callable[[CleanupTarget], bool]
+        self, select: Callable[[CleanupTarget], TablePlan | None], is_gone: Callable[[CleanupTarget], bool]
     ) -> bool:
         """Find out what goes; return whether it may: everything could be looked at, and what stays is whole."""
         for part in self.parts:
@@ -58,7 +58,7 @@ class TableCleaning:
             return True
         return self._is_whole(is_gone)
 
-    def remove(self, is_gone: Callable[[CleanupTarget], bool]) -> Iterator[tuple[Part, Selection]]:
+    def remove(self, is_gone: Callable[[CleanupTarget], bool]) -> Iterator[tuple[Part, TablePlan]]:
         """Remove what goes, or count it; yield each ref of which versions went, before and although a step may fail."""
         for part in self.parts:
             if part.selection is None or part.doomed is None:
@@ -68,11 +68,11 @@ class TableCleaning:
                 yield part, part.selection
                 self._remove(part, part.selection, part.doomed)
 
-    def _remove(self, part: Part, selection: Selection, doomed: Doomed) -> None:
+    def _remove(self, part: Part, selection: TablePlan, doomed: Doomed) -> None:
         if not self.executes:
             part.tally.remove(doomed.removal)
             return
-        self.place.remove_versions(selection.table, doomed)
+        self.remover.remove_versions(selection.table, doomed)
         part.tally.remove(removal_of(doomed.of_versions))
         if doomed.abandoned:
             self._remove_abandoned(part, doomed)
@@ -85,10 +85,10 @@ class TableCleaning:
                 return
             still = doomed_files(self.context.store.objects, head, (), abandoned_before=self.abandoned_before)
             both = {path: size for path, size in still.abandoned.items() if path in doomed.abandoned}
-            self.place.remove_abandoned(Doomed(of_versions={}, abandoned=both))
+            self.remover.remove_abandoned(Doomed(of_versions={}, abandoned=both))
         part.tally.remove(removal_of(both))
 
-    def _doomed(self, selection: Selection) -> Doomed:
+    def _doomed(self, selection: TablePlan) -> Doomed:
         return doomed_files(
             self.context.store.objects,
             selection.table,

@@ -15,11 +15,11 @@ from omnigraph.graphs.holding import CLEANUP_OPERATION
 from omnigraph.maintenance.admission import refuse_pending_on, require_settled, sole_maintainer
 from omnigraph.maintenance.cleanup.one_table import Part, TableCleaning
 from omnigraph.maintenance.cleanup.orphans import Orphans, Reclaiming, find_orphans
-from omnigraph.maintenance.cleanup.place import RemovalPlace
-from omnigraph.maintenance.cleanup.plan import Choosing, CleanupTarget, Selection, cleanup_targets, dropped_tables
+from omnigraph.maintenance.cleanup.plan import Choosing, CleanupTarget, TablePlan, cleanup_targets, dropped_tables
 from omnigraph.maintenance.cleanup.policy import CleanupPolicy
 from omnigraph.maintenance.cleanup.protections import Protections, gather_protections
 from omnigraph.maintenance.cleanup.published import BranchPast, commits_lost, published_versions
+from omnigraph.maintenance.cleanup.remover import Remover
 from omnigraph.maintenance.cleanup.report import CleanupReport, CleanupRow, as_document
 from omnigraph.maintenance.cleanup.tally import Tally
 from omnigraph.maintenance.journal import record_run
@@ -116,7 +116,7 @@ class _Run:
     ) -> None:
         self._context = context
         self._policy = policy
-        self._place = RemovalPlace(context, choice, events)
+        self._remover = Remover(context, choice, events)
         self._broken = broken
         self._executes = executes
         self._events = events
@@ -162,8 +162,8 @@ class _Run:
             policy=self._policy,
             executed=self._executes,
             rows=rows,
-            engine=self._place.engine_name,
-            engine_reason=self._place.reason,
+            engine=self._remover.engine_name,
+            engine_reason=self._remover.reason,
             readable_from={past.branch: past.readable_from(self._exists_after) for past in pasts},
             commits_lost=commits_lost(pasts, history, before=self._existed, after=self._exists_after),
             clock_skew_seconds=self._clock.skew_seconds,
@@ -252,13 +252,13 @@ class _Run:
             parts=parts,
             orphans=orphans,
             abandoned_before=self._clock.seconds_ago(STALE_SECONDS),
-            place=self._place,
+            remover=self._remover,
             executes=self._executes,
             gate=self._gate_of,
         )
         protections = self._fresh_protections()
 
-        def select(target: CleanupTarget) -> Selection | None:
+        def select(target: CleanupTarget) -> TablePlan | None:
             stored = self._stored.get(target.address)
             if stored is None:
                 stored = stored_versions(self._context.store.objects, target.address)

@@ -16,12 +16,12 @@ from omnigraph.engine.interface import Engine
 from omnigraph.engine.local import LocalEngine
 from omnigraph.engine.opening import decide, open_engine
 from omnigraph.errors import Io, Usage
+from omnigraph.pipeline.embed.choosing import RecordFilter
 from omnigraph.pipeline.embed.chunks import CHUNK_BYTES, embed_chunk, numbered_lines
 from omnigraph.pipeline.embed.destination import Destination
 from omnigraph.pipeline.embed.file_workers import rewrite_on_workers
 from omnigraph.pipeline.embed.records import EmbedJob, EmbedRecord
 from omnigraph.pipeline.embed.result import EmbedMode, EmbedResult
-from omnigraph.pipeline.embed.selection import Selection
 from omnigraph.pipeline.embed.spec import EmbedSpec
 from omnigraph.pipeline.embed.workers import EMBEDDING
 from omnigraph.pipeline.load.lines import Chunk, read_chunks
@@ -67,7 +67,7 @@ def run_embed_files(
     if reembed_all and clean:
         raise Usage("--reembed-all and --clean exclude each other.", flag="--clean")
     mode = _mode(reembed_all=reembed_all, clean=clean, has_selectors=bool(select))
-    job = EmbedJob(spec=spec, selection=Selection.of(spec, types=types, select=select), mode=mode)
+    job = EmbedJob(spec=spec, selection=RecordFilter.of(spec, types=types, select=select), mode=mode)
     for warning in spec.warnings:
         events(Warned(message=warning))
     given_path(output, flag="--output")

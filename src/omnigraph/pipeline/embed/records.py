@@ -1,8 +1,8 @@
 """One record of a load file, and what an embed run does with it."""
 
 from omnigraph.base.values import dataclass
+from omnigraph.pipeline.embed.choosing import RecordFilter, record_text, spell_record
 from omnigraph.pipeline.embed.result import EmbedMode
-from omnigraph.pipeline.embed.selection import Selection, record_text, spell_record
 from omnigraph.pipeline.embed.spec import EmbedSpec
 from omnigraph.records.findings import Code, Rejected
 from omnigraph.records.strict_json import Json, decode_line
@@ -13,7 +13,7 @@ class EmbedJob:
     """What a run does with each record."""
 
     spec: EmbedSpec
-    selection: Selection
+    selection: RecordFilter
     mode: EmbedMode
 
 

@@ -22,12 +22,12 @@ from omnigraph.pipeline.load.bulk.lookups import LOOK_UP_ROWS_MAX
 from omnigraph.pipeline.load.bulk.partitions import (
     FRAME_NAME,
     FrameTask,
-    PartitionKept,
+    PartitionOutcome,
     first_ordinal_behind,
     kept_frame,
     kept_frames,
 )
-from omnigraph.pipeline.load.bulk.reading import KeptPieces, LoadTask
+from omnigraph.pipeline.load.bulk.reading import LoadTask, PiecesRead
 from omnigraph.pipeline.load.bulk.set_aside import SetAside, write_down
 from omnigraph.pipeline.load.bulk.writer import BulkLoadWriter, file_names, load_task, placed, stored_rows
 from omnigraph.pipeline.load.newest import check_newest_by
@@ -51,7 +51,7 @@ class TypedFrame:
     columns: ColumnMap
     names: tuple[str, ...]
     """What the frame's columns are called."""
-    keep: Callable[[FrameTask, Watch], Iterable[PartitionKept]] = field(repr=False)
+    keep: Callable[[FrameTask, Watch], Iterable[PartitionOutcome]] = field(repr=False)
     """Hands every partition of the frame to `keep_partition`."""
 
 
@@ -62,13 +62,13 @@ class FrameInput:
     frames: tuple[TypedFrame, ...]
     engine: Engine
 
-    def read(self, load: LoadTask, watch: Watch) -> KeptPieces:
+    def read(self, load: LoadTask, watch: Watch) -> PiecesRead:
         """Compute each frame once, and keep its rows where they are computed."""
         tasks = [
             FrameTask.of(load, frame.type_name, frame.columns, frame.names, frame_name=self._name(frame))
             for frame in self.frames
         ]
-        kept: dict[str, tuple[PartitionKept, ...]] = {}
+        kept: dict[str, tuple[PartitionOutcome, ...]] = {}
         for frame, task in zip(self.frames, tasks, strict=True):
             before = [partition for partitions in kept.values() for partition in partitions]
             rows = sum(outcome.lines for partition in before for outcome in partition.outcomes)
@@ -88,7 +88,7 @@ def _from(done_before: int, watch: Watch) -> Watch:
 def frame_writer(
     store: GraphStore,
     engine: Engine,
-    kept: KeptPieces,
+    kept: PiecesRead,
     *,
     ir_hash: str,
     seen_head: str,
@@ -174,7 +174,7 @@ class FrameLoad:
     def commit(
         self,
         context: GraphContext,
-        partitions: Sequence[PartitionKept],
+        partitions: Sequence[PartitionOutcome],
         events: Events,
         *,
         batch: StreamBatch | None = None,

@@ -8,13 +8,12 @@ from omnigraph.storage.locks.keeper import LeaseKeeper
 from omnigraph.storage.locks.lease import Lease, LeaseTerms
 from omnigraph.storage.locks.lease_locks import LeaseLocks
 from omnigraph.storage.locks.readers import forget_dead_readers, list_reader_leases, put_reader_lease
-from omnigraph.storage.locks.service import Claim, HeldLock, LockService, Reach
+from omnigraph.storage.locks.service import HeldLock, LockRequest, LockService, Reach
 from omnigraph.storage.locks.store_clock import StoreClock
 from omnigraph.storage.objects import ControlStore
 from omnigraph.storage.uris import GraphRoot
 
 __all__ = [
-    "Claim",
     "HeldLock",
     "HeldVersions",
     "Holder",
@@ -22,6 +21,7 @@ __all__ = [
     "LeaseKeeper",
     "LeaseLost",
     "LeaseTerms",
+    "LockRequest",
     "LockService",
     "Reach",
     "StoreClock",

@@ -33,7 +33,7 @@ class Reach(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class LockRequest:
     """One name that an operation wants for itself."""
 
     name: str
@@ -77,7 +77,13 @@ class HeldLock:
     """Everything that one `acquire` got; a context manager that gives it back."""
 
     def __init__(
-        self, claims: Sequence[Claim], grips: Sequence[Grip], *, held: ExitStack, root: GraphRoot, terms: LeaseTerms
+        self,
+        claims: Sequence[LockRequest],
+        grips: Sequence[Grip],
+        *,
+        held: ExitStack,
+        root: GraphRoot,
+        terms: LeaseTerms,
     ) -> None:
         self._grips = {claim.name: grip for claim, grip in zip(_everywhere(claims), grips, strict=True)}
         self._held = held
@@ -133,10 +139,10 @@ class LockService:
 
     def acquire(self, name: str, *, operation: str, wait_seconds: float, events: Events = ignore_events) -> HeldLock:
         """Take the one lock `name` everywhere; see `acquire_all`."""
-        return self.acquire_all([Claim(name=name)], operation=operation, wait_seconds=wait_seconds, events=events)
+        return self.acquire_all([LockRequest(name=name)], operation=operation, wait_seconds=wait_seconds, events=events)
 
     def acquire_all(
-        self, claims: Sequence[Claim], *, operation: str, wait_seconds: float, events: Events = ignore_events
+        self, claims: Sequence[LockRequest], *, operation: str, wait_seconds: float, events: Events = ignore_events
     ) -> HeldLock:
         """Enter the gates of all claims in the given order, then take the cross-process locks in the same order.
 
@@ -163,7 +169,7 @@ class LockService:
         """
         return self._locks.holder(name, store_clock=store_clock)
 
-    def _enter(self, claim: Claim, holder: Holder, held: ExitStack, wait_seconds: float) -> None:
+    def _enter(self, claim: LockRequest, holder: Holder, held: ExitStack, wait_seconds: float) -> None:
         gate = gate_of(self._root.identity, claim.name)
         ticket = Ticket(holder=holder, is_shared=claim.reach is Reach.IN_PROCESS_SHARED)
         if not gate.enter(ticket, wait_seconds=wait_seconds):
@@ -194,7 +200,7 @@ class LockService:
         return str(self._locks.holder(name, store_clock=None) or _UNKNOWN)
 
 
-def _everywhere(claims: Sequence[Claim]) -> list[Claim]:
+def _everywhere(claims: Sequence[LockRequest]) -> list[LockRequest]:
     return [claim for claim in claims if claim.reach is Reach.EVERYWHERE]
 
 

@@ -32,7 +32,7 @@ _ALIGNED = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class ViolationQuery:
     """One query for violations, the columns it returns, and the words for a row of it."""
 
     code: Code
@@ -58,13 +58,15 @@ class Violations:
         findings.count(self.code, self.total - len(self.first))
 
 
-def run_checks(engine: Engine, state: ResultingState, checks: Sequence[Check], findings: FindingCollector) -> None:
+def run_checks(
+    engine: Engine, state: ResultingState, checks: Sequence[ViolationQuery], findings: FindingCollector
+) -> None:
     """Run all checks as one statement: the first few violations of each are worded, all are counted."""
     for violations in find_violations(engine, state, checks):
         violations.add_to(findings)
 
 
-def find_violations(engine: Engine, state: ResultingState, checks: Sequence[Check]) -> list[Violations]:
+def find_violations(engine: Engine, state: ResultingState, checks: Sequence[ViolationQuery]) -> list[Violations]:
     """Run all checks as one statement, and return what each of those found that found something."""
     if not checks:
         return []
@@ -86,7 +88,7 @@ def find_violations(engine: Engine, state: ResultingState, checks: Sequence[Chec
     ]
 
 
-def unique_checks(state: ResultingState, entity: EntityType, limit: int) -> Iterator[Check]:
+def unique_checks(state: ResultingState, entity: EntityType, limit: int) -> Iterator[ViolationQuery]:
     """Check that no tuple of a `@unique` has two holders, of which at least one is written."""
     for place, rule in enumerate(entity.uniques):
         yield _unique(state, entity, rule, place, limit)
@@ -94,14 +96,14 @@ def unique_checks(state: ResultingState, entity: EntityType, limit: int) -> Iter
 
 def endpoint_checks(
     state: ResultingState, catalog: Catalog, edge: EdgeType, limit: int, *, at: NodeType | None = None
-) -> Iterator[Check]:
+) -> Iterator[ViolationQuery]:
     """Check that written edges have nodes at both ends, or only where nodes of one type belong."""
     for word, column in _ENDPOINTS:
         node = _node(catalog, edge, word)
         if at is not None and node != at:
             continue
         edges = f"(SELECT id, {column} AS endpoint, position, file, line FROM {state.incoming(edge)})"
-        yield Check(
+        yield ViolationQuery(
             code=Code.ORPHAN_EDGE,
             query=orphan_statement(limit=limit, edges=edges, nodes=state.ids_afterwards(node)),
             columns=frozenset({"id", "endpoint", "file", "line", "total"}),
@@ -116,7 +118,7 @@ def stored_orphan_checks(
     limit: int,
     *,
     loses: Callable[[NodeType], bool],
-) -> Iterator[Check]:
+) -> Iterator[ViolationQuery]:
     """Check that no stored edge stays while a node at one of its ends goes."""
     for word, column in _ENDPOINTS:
         node = _node(catalog, edge, word)
@@ -126,7 +128,7 @@ def stored_orphan_checks(
             f"SELECT e.id, e.{column} AS endpoint, count(*) OVER () AS total FROM {state.kept(edge)} e "
             f"SEMI JOIN {state.lost(node)} l ON e.{column} = l.id ORDER BY e.id LIMIT {limit}"
         )
-        yield Check(
+        yield ViolationQuery(
             code=Code.ORPHAN_EDGE,
             query=query,
             columns=frozenset({"id", "endpoint", "total"}),
@@ -134,7 +136,7 @@ def stored_orphan_checks(
         )
 
 
-def cardinality_check(state: ResultingState, catalog: Catalog, edge: EdgeType, limit: int) -> Check:
+def cardinality_check(state: ResultingState, catalog: Catalog, edge: EdgeType, limit: int) -> ViolationQuery:
     """Check that every source whose edges change has as many as it may have."""
     incoming, number = state.incoming(edge), edge.type_id
     touched = state.step(
@@ -149,7 +151,7 @@ def cardinality_check(state: ResultingState, catalog: Catalog, edge: EdgeType, l
     )
     low, high = edge.cardinality.low, edge.cardinality.high
     counted = cardinality_statement(low, high, limit=limit, touched=touched, edges=edges)
-    return Check(
+    return ViolationQuery(
         code=Code.CARD_VIOLATION,
         query=f"SELECT src AS id, n, file, line, total FROM ({counted})",
         columns=frozenset({"id", "n", "file", "line", "total"}),
@@ -157,7 +159,7 @@ def cardinality_check(state: ResultingState, catalog: Catalog, edge: EdgeType, l
     )
 
 
-def _unique(state: ResultingState, entity: EntityType, rule: Unique, place: int, limit: int) -> Check:
+def _unique(state: ResultingState, entity: EntityType, rule: Unique, place: int, limit: int) -> ViolationQuery:
     column_by_name = member_columns(entity)
     columns = [column_by_name[name] for name in rule.properties]
     spelled = ", ".join(f"{column} AS u{index}" for index, column in enumerate(columns))
@@ -171,7 +173,7 @@ def _unique(state: ResultingState, entity: EntityType, rule: Unique, place: int,
         f"FROM {state.kept(entity)} s SEMI JOIN {incoming} i ON {held}",
     )
     members = frozenset(f"u{index}" for index in range(len(columns)))
-    return Check(
+    return ViolationQuery(
         code=Code.UNIQUE_VIOLATION,
         query=unique_statement(len(columns), limit=limit, incoming=written, retained=kept),
         columns=members | {"id", "holder", "file", "line", "total"},
@@ -187,7 +189,7 @@ def _bound(word: Callable[..., Finding], *about: Any) -> Callable[[Mapping[str, 
     return lambda row: word(*about, row)
 
 
-def _aligned(number: int, check: Check, columns: Mapping[str, str]) -> str:
+def _aligned(number: int, check: ViolationQuery, columns: Mapping[str, str]) -> str:
     listed = ", ".join(
         name if name in check.columns else f"CAST(NULL AS {kind}) AS {name}" for name, kind in columns.items()
     )

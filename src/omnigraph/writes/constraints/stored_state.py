@@ -10,7 +10,7 @@ from omnigraph.records.findings import Code
 from omnigraph.writes.constraints import words
 from omnigraph.writes.constraints.keys import key_fields
 from omnigraph.writes.constraints.resulting_state import NO_PLACE, ResultingState, number_of
-from omnigraph.writes.constraints.set_checks import Check, cardinality_check, endpoint_checks, unique_checks
+from omnigraph.writes.constraints.set_checks import ViolationQuery, cardinality_check, endpoint_checks, unique_checks
 
 
 class StoredState(ResultingState):
@@ -51,7 +51,7 @@ def needed_tables(catalog: Catalog, entity: EntityType, others: Collection[Table
 
 def stored_checks(
     state: StoredState, catalog: Catalog, entity: EntityType, others: Collection[TableKey], limit: int
-) -> Iterator[Check]:
+) -> Iterator[ViolationQuery]:
     """Check one table: its ids, its `@unique`, and that no edge of it, or to it, lacks a node."""
     yield _doubled_ids(state, entity, limit)
     yield from unique_checks(state, entity, limit)
@@ -65,12 +65,12 @@ def stored_checks(
             yield from endpoint_checks(state, catalog, edge, limit, at=catalog.node_by_name[entity.name])
 
 
-def _doubled_ids(state: StoredState, entity: EntityType, limit: int) -> Check:
+def _doubled_ids(state: StoredState, entity: EntityType, limit: int) -> ViolationQuery:
     query = (
         f"SELECT id, n, count(*) OVER () AS total FROM "
         f"(SELECT id, count(*) AS n FROM {state.stored(entity)} GROUP BY id) WHERE n > 1 ORDER BY id LIMIT {limit}"
     )
-    return Check(
+    return ViolationQuery(
         code=Code.DUPLICATE_ID,
         query=query,
         columns=frozenset({"id", "n", "total"}),

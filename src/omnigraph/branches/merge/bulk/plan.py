@@ -31,7 +31,7 @@ from omnigraph.storage.worker_files import ScratchPlace
 from omnigraph.writes.chains import prepare_written
 from omnigraph.writes.constraints.keys import stored_fragments, stored_keys
 from omnigraph.writes.constraints.set_checks import (
-    Check,
+    ViolationQuery,
     cardinality_check,
     endpoint_checks,
     run_checks,
@@ -234,7 +234,7 @@ class _BulkMerge:
 
     def _checks(
         self, state: MergedState, resolved: Mapping[TableKey, _Resolved], limit: int, *, is_suspicious: bool
-    ) -> Iterator[Check]:
+    ) -> Iterator[ViolationQuery]:
         def loses(entity: EntityType) -> bool:
             table = resolved.get(entity.table_key)
             return table is not None and table.counted(Outcome.DELETE).held > 0

@@ -72,7 +72,7 @@ def take_part(task: TakeTask, place: tuple[int, int]) -> PartTaken:
     store = worker_store(task.uri, task.operation_id)
     rows = rows.sort_by("row_address").combine_chunks()
     is_update = pc.is_valid(rows["target_row"])
-    updates, inserts = rows.filter(is_update), rows.filter(pc.invert(is_update))
+    updates, inserts = _in_target_order(rows.filter(is_update)), rows.filter(pc.invert(is_update))
     findings = FindingCollector(limit=task.findings_limit)
     images = _checked(table, chain(_images(task, table, updates), _images(task, table, inserts)), findings)
     if table.is_written:
@@ -83,6 +83,20 @@ def take_part(task: TakeTask, place: tuple[int, int]) -> PartTaken:
             pass
         fragments = ()
     return PartTaken(table_key=table.entity.table_key, fragments=fragments, findings=findings.result())
+
+
+def _in_target_order(updates: pa.Table) -> pa.Table:
+    """Order the files that rows come from by the rows that they replace, as far as whole files can be ordered.
+
+    Row ids that ascend take a bit each in the table's versions, others four bytes, and in the driver ten times that.
+    """
+    files = pc.shift_right(updates["row_address"], pa.scalar(32, updates["row_address"].type))
+    slices, start = [], 0
+    for found in pc.value_counts(files.combine_chunks()).to_pylist():
+        slices.append(updates.slice(start, found["counts"]))
+        start += found["counts"]
+    slices.sort(key=lambda rows: rows["target_row"][0].as_py())
+    return pa.concat_tables(slices) if slices else updates
 
 
 def _images(task: TakeTask, taken: TakenTable, rows: pa.Table) -> Iterator[pa.RecordBatch]:

@@ -17,7 +17,7 @@ from omnigraph.pipeline.load.words import existing_finding, repeated_finding
 from omnigraph.pipeline.load.writer import LoadMode
 from omnigraph.records.findings import Code, Finding, FindingCollector
 from omnigraph.writes.constraints.set_checks import (
-    Check,
+    ViolationQuery,
     cardinality_check,
     endpoint_checks,
     run_checks,
@@ -73,7 +73,7 @@ class LoadCheck:
         checks = [*self._identity_checks(views, counts, findings.limit), *self._rule_checks(views, findings.limit)]
         run_checks(self.engine, views, checks, findings)
 
-    def _identity_checks(self, views: Views, counts: Mapping[TableKey, int], limit: int) -> Iterator[Check]:
+    def _identity_checks(self, views: Views, counts: Mapping[TableKey, int], limit: int) -> Iterator[ViolationQuery]:
         for key, table in sorted(self.incoming.items()):
             is_keyed = isinstance(table.entity, NodeType) and table.entity.key is not None
             if counts[key] < table.rows and (self.mode != "merge" or is_keyed) and not table.has_newest:
@@ -81,7 +81,7 @@ class LoadCheck:
             if self.mode == "append" and not table.is_all_new(self.mode):
                 yield _existing(views, table.entity, limit)
 
-    def _repeated(self, views: Views, entity: EntityType, limit: int) -> Check:
+    def _repeated(self, views: Views, entity: EntityType, limit: int) -> ViolationQuery:
         named = views.named(entity)
         query = f"""
             SELECT id, file, line, first_file, first_line, count(*) OVER () AS total FROM (
@@ -104,9 +104,9 @@ class LoadCheck:
             )
 
         columns = frozenset({"id", "file", "line", "first_file", "first_line", "total"})
-        return Check(code=Code.DUPLICATE_ID, query=query, columns=columns, word=word)
+        return ViolationQuery(code=Code.DUPLICATE_ID, query=query, columns=columns, word=word)
 
-    def _rule_checks(self, views: Views, limit: int) -> Iterator[Check]:
+    def _rule_checks(self, views: Views, limit: int) -> Iterator[ViolationQuery]:
         for _, table in sorted(self.incoming.items()):
             yield from unique_checks(views, table.entity, limit)
             if isinstance(table.entity, EdgeType):
@@ -118,12 +118,12 @@ class LoadCheck:
                 yield cardinality_check(views, self.catalog, edge, limit)
 
 
-def _existing(views: Views, entity: EntityType, limit: int) -> Check:
+def _existing(views: Views, entity: EntityType, limit: int) -> ViolationQuery:
     query = (
         f"SELECT i.id, i.file, i.line, count(*) OVER () AS total FROM {views.incoming(entity)} i "
         f"SEMI JOIN {views.stored(entity)} s ON i.id = s.id ORDER BY i.position LIMIT {limit}"
     )
-    return Check(
+    return ViolationQuery(
         code=Code.KEY_CONFLICT,
         query=query,
         columns=frozenset({"id", "file", "line", "total"}),

@@ -18,8 +18,8 @@ from omnigraph.base.grouping import fitted
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import EntityType, TableKey
 from omnigraph.engine.interface import Engine
-from omnigraph.pipeline.load.bulk.pieces import Places
-from omnigraph.pipeline.load.bulk.reading import KeptPieces, LoadTask, PieceOutcome, keep_piece, new_folder
+from omnigraph.pipeline.load.bulk.pieces import LineNumbers
+from omnigraph.pipeline.load.bulk.reading import LoadTask, PieceOutcome, PiecesRead, keep_piece, new_folder
 from omnigraph.pipeline.load.bulk.rewriting import with_rewritten
 from omnigraph.pipeline.load.inputs import IN_MEMORY_BYTES_MAX
 from omnigraph.records.findings import Findings
@@ -41,7 +41,7 @@ def may_wait(size_bytes: int, partition: int) -> bool:
     return size_bytes <= max(IN_MEMORY_BYTES_MAX // (partition + 1), _ALWAYS_BYTES)
 
 
-def are_few(kept: KeptPieces) -> bool:
+def are_few(kept: PiecesRead) -> bool:
     """Whether all rows wait, and are so few that one process loads them soonest."""
     outcomes = [outcome for outcome in kept.outcomes if outcome.tables]
     return (
@@ -50,7 +50,7 @@ def are_few(kept: KeptPieces) -> bool:
     )
 
 
-def read_few(kept: KeptPieces, places: Places, store: GraphStore) -> dict[TableKey, pa.Table]:
+def read_few(kept: PiecesRead, places: LineNumbers, store: GraphStore) -> dict[TableKey, pa.Table]:
     """Return the rows that wait, by type, numbered through over all pieces of a file."""
     parts: dict[TableKey, list[pa.Table]] = defaultdict(list)
     scratch = Scratch(store, kept.load.operation_id)
@@ -84,7 +84,7 @@ def keep_held(task: HeldTask) -> PieceOutcome:
     return with_rewritten(load, scratch, outcome)
 
 
-def put_together(engine: Engine, kept: KeptPieces, events: Events) -> KeptPieces:
+def put_together(engine: Engine, kept: PiecesRead, events: Events) -> PiecesRead:
     """Let no piece wait any longer."""
     tasks = list(_tasks(kept))
     if not tasks:
@@ -94,10 +94,10 @@ def put_together(engine: Engine, kept: KeptPieces, events: Events) -> KeptPieces
         done = list(engine.map(keep_held, tasks, weights=weights, watch=putting.reach))
     outcomes = [*done, *(outcome for outcome in kept.outcomes if not outcome.held_bytes)]
     ordinals = {outcome.ordinal for outcome in outcomes}
-    return KeptPieces.of(kept.load, [piece for piece in kept.pieces if piece.ordinal in ordinals], outcomes)
+    return PiecesRead.of(kept.load, [piece for piece in kept.pieces if piece.ordinal in ordinals], outcomes)
 
 
-def _tasks(kept: KeptPieces) -> Iterator[HeldTask]:
+def _tasks(kept: PiecesRead) -> Iterator[HeldTask]:
     """Put those together that wait and follow each other in one file."""
     file_by_ordinal = {piece.ordinal: piece.file.index for piece in kept.pieces}
     runs = groupby(kept.outcomes, lambda outcome: (file_by_ordinal[outcome.ordinal], outcome.held_bytes > 0))

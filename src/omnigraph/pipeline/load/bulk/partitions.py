@@ -15,7 +15,7 @@ from omnigraph.base.values import dataclass
 from omnigraph.catalog.type_names import find_entity
 from omnigraph.errors import Usage
 from omnigraph.pipeline.load.bulk.held import may_wait
-from omnigraph.pipeline.load.bulk.reading import KeptPieces, LoadTask, PieceOutcome, keep_piece, new_folder
+from omnigraph.pipeline.load.bulk.reading import LoadTask, PieceOutcome, PiecesRead, keep_piece, new_folder
 from omnigraph.pipeline.load.bulk.rewriting import with_rewritten
 from omnigraph.pipeline.load.bulk.set_aside import SetAside, Sieve
 from omnigraph.pipeline.load.record_lines import RecordLines
@@ -65,7 +65,7 @@ class FrameTask:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionKept:
+class PartitionOutcome:
     """What became of one partition."""
 
     outcomes: tuple[PieceOutcome, ...]
@@ -80,12 +80,12 @@ class PartitionPiece:
     file: InputFile
 
 
-def kept_frame(load: LoadTask, partitions: Sequence[PartitionKept]) -> KeptPieces:
+def kept_frame(load: LoadTask, partitions: Sequence[PartitionOutcome]) -> PiecesRead:
     """Put the partitions of a frame together, as a load goes on with them."""
     return kept_frames(load, {FRAME_NAME: partitions})
 
 
-def kept_frames(load: LoadTask, partitions_by_frame: Mapping[str, Sequence[PartitionKept]]) -> KeptPieces:
+def kept_frames(load: LoadTask, partitions_by_frame: Mapping[str, Sequence[PartitionOutcome]]) -> PiecesRead:
     """Put the partitions of several frames together, each under the name that errors call it by."""
     outcomes: list[PieceOutcome] = []
     pieces: list[PartitionPiece] = []
@@ -94,16 +94,16 @@ def kept_frames(load: LoadTask, partitions_by_frame: Mapping[str, Sequence[Parti
         kept = [outcome for partition in partitions for outcome in partition.outcomes]
         outcomes += kept
         pieces += [PartitionPiece(ordinal=outcome.ordinal, file=file) for outcome in kept]
-    return KeptPieces.of(load, sorted(pieces, key=lambda piece: piece.ordinal), outcomes)
+    return PiecesRead.of(load, sorted(pieces, key=lambda piece: piece.ordinal), outcomes)
 
 
-def first_ordinal_behind(partitions: Sequence[PartitionKept]) -> int:
+def first_ordinal_behind(partitions: Sequence[PartitionOutcome]) -> int:
     """Return where the pieces of a next frame may begin; 0 behind a frame without rows."""
     used = [outcome.ordinal // PIECES_PER_PARTITION + 1 for kept in partitions for outcome in kept.outcomes]
     return max(used, default=0) * PIECES_PER_PARTITION
 
 
-def keep_partition(task: FrameTask, partition: int, batches: Iterable[pa.RecordBatch]) -> PartitionKept:
+def keep_partition(task: FrameTask, partition: int, batches: Iterable[pa.RecordBatch]) -> PartitionOutcome:
     """Check the rows of one partition and write what can be written without looking at the graph.
 
     A failure leaves nothing in the scratch.
@@ -122,7 +122,7 @@ def keep_partition(task: FrameTask, partition: int, batches: Iterable[pa.RecordB
     except BaseException:
         scratch.clear(folder)
         raise
-    return PartitionKept(outcomes=outcomes, set_aside=set_aside)
+    return PartitionOutcome(outcomes=outcomes, set_aside=set_aside)
 
 
 def _keep_each(

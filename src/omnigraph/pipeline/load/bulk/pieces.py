@@ -1,7 +1,7 @@
 """Pieces of input: byte ranges of files whose lines stay whole, so that any worker can read any of them alone.
 
 A line belongs to the piece in which it begins. Its number inside the file is known only when all pieces before it have
-been counted, so pieces number their own lines, and `Places` adds them up afterwards.
+been counted, so pieces number their own lines, and `LineNumbers` adds them up afterwards.
 """
 
 import io
@@ -30,7 +30,7 @@ _PIECES_PER_SLOT = 2
 """More pieces even out unequal workers; fewer make larger data files."""
 
 
-class PlacedPiece(Protocol):
+class NumberedPiece(Protocol):
     """Which part of which file a piece is."""
 
     @property
@@ -44,7 +44,7 @@ class PlacedPiece(Protocol):
         ...
 
 
-class InputPiece(PlacedPiece, Protocol):
+class InputPiece(NumberedPiece, Protocol):
     """A piece that any worker can read."""
 
     @property
@@ -149,10 +149,10 @@ def spool_pieces(file: InputFile, stream: ByteStream, scratch: Scratch) -> tuple
     return tuple(pieces)
 
 
-class Places:
+class LineNumbers:
     """Where the lines of pieces stand in their files."""
 
-    def __init__(self, pieces: Iterable[PlacedPiece], lines_by_piece: Mapping[int, int]) -> None:
+    def __init__(self, pieces: Iterable[NumberedPiece], lines_by_piece: Mapping[int, int]) -> None:
         self._file_by_piece: dict[int, InputFile] = {}
         self._lines_before: dict[int, int] = {}
         lines_of_file: dict[int, int] = {}

@@ -12,7 +12,7 @@ from omnigraph.catalog.model import Catalog, EdgeType, EntityType, TableKey
 from omnigraph.pipeline.load.bulk.buckets import Facet, incoming_facets, keep_facets
 from omnigraph.pipeline.load.bulk.keys import incoming_keys
 from omnigraph.pipeline.load.bulk.lookups import LookedUp, can_look_up, look_up
-from omnigraph.pipeline.load.bulk.pieces import InputPiece, PlacedPiece
+from omnigraph.pipeline.load.bulk.pieces import InputPiece, NumberedPiece
 from omnigraph.pipeline.load.writer import LoadMode
 from omnigraph.records.findings import FindingCollector, Findings
 from omnigraph.records.minting import fill_missing_ids
@@ -107,15 +107,15 @@ class PieceOutcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeptPieces:
+class PiecesRead:
     """All input of a load as workers have kept it."""
 
     load: LoadTask
-    pieces: tuple[PlacedPiece, ...]
+    pieces: tuple[NumberedPiece, ...]
     outcomes: tuple[PieceOutcome, ...]
 
     @classmethod
-    def of(cls, load: LoadTask, pieces: Iterable[PlacedPiece], outcomes: Iterable[PieceOutcome]) -> "KeptPieces":
+    def of(cls, load: LoadTask, pieces: Iterable[NumberedPiece], outcomes: Iterable[PieceOutcome]) -> "PiecesRead":
         """Put what workers returned into the order of the input."""
         in_order = sorted(outcomes, key=lambda outcome: outcome.ordinal)
         folders = {outcome.ordinal: outcome.folder for outcome in in_order}

@@ -22,11 +22,11 @@ from omnigraph.manifest.commits import CommitKind
 from omnigraph.pipeline.load.bulk.checks import LoadCheck
 from omnigraph.pipeline.load.bulk.keys import KeyFile, incoming_schema, read_keys
 from omnigraph.pipeline.load.bulk.lookups import asked_tables
-from omnigraph.pipeline.load.bulk.pieces import InputPiece, PlacedPiece, Places
+from omnigraph.pipeline.load.bulk.pieces import InputPiece, LineNumbers, NumberedPiece
 from omnigraph.pipeline.load.bulk.reading import (
-    KeptPieces,
     LoadTask,
     PieceOutcome,
+    PiecesRead,
     looks_for_meaning,
     read_piece,
 )
@@ -69,17 +69,17 @@ def load_task(capture: Capture, operation_id: str, *, mode: LoadMode, max_errors
     )
 
 
-def read_pieces(engine: Engine, load: LoadTask, pieces: Sequence[InputPiece], events: Events) -> KeptPieces:
+def read_pieces(engine: Engine, load: LoadTask, pieces: Sequence[InputPiece], events: Events) -> PiecesRead:
     """Have workers read all pieces."""
     weights = [piece.stored_bytes for piece in pieces]
     with phase(events, READING_INPUT, total=sum(weights), unit="bytes") as reading:
         outcomes = engine.map(partial(read_piece, load), pieces, weights=weights, watch=reading.reach)
-        return KeptPieces.of(load, pieces, outcomes)
+        return PiecesRead.of(load, pieces, outcomes)
 
 
-def placed(kept: KeptPieces) -> Places:
+def placed(kept: PiecesRead) -> LineNumbers:
     """Find out where the records of pieces stand; raise with every bad record counted and the first few shown."""
-    places = Places(kept.pieces, {outcome.ordinal: outcome.lines for outcome in kept.outcomes})
+    places = LineNumbers(kept.pieces, {outcome.ordinal: outcome.lines for outcome in kept.outcomes})
     findings = FindingCollector(limit=kept.load.max_errors)
     for outcome in kept.outcomes:
         findings.include(outcome.findings)
@@ -103,8 +103,8 @@ class BulkLoadWriter:
     engine: Engine
     events: Events
     load: LoadTask
-    pieces: Sequence[PlacedPiece]
-    places: Places
+    pieces: Sequence[NumberedPiece]
+    places: LineNumbers
     outcomes: Sequence[PieceOutcome]
     ir_hash: str
     seen_head: str
@@ -120,7 +120,7 @@ class BulkLoadWriter:
     def of(
         cls,
         engine: Engine,
-        kept: KeptPieces,
+        kept: PiecesRead,
         *,
         ir_hash: str,
         seen_head: str,
@@ -302,6 +302,6 @@ class BulkLoadWriter:
         return changes
 
 
-def file_names(pieces: Iterable[PlacedPiece]) -> list[str]:
+def file_names(pieces: Iterable[NumberedPiece]) -> list[str]:
     """Return what the files of pieces are called, in their order."""
     return list({piece.file.index: piece.file.name for piece in pieces}.values())

@@ -63,7 +63,7 @@ class Checking:
 
     def refuse(self, code: Code, span: Span, message: str) -> NoReturn:
         """Raise the error of a query that does not fit; its message starts with the code and ends with the place."""
-        place = self._source.place(span)
+        place = self._source.position(span)
         where = f"  at {self._source.name}:{place.line}:{place.column}\n{excerpt(self._source, span, place)}"
         details: dict[str, Any] = {
             "code": code.value,

@@ -33,7 +33,7 @@ _BATCH_ROWS = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TypeSelection:
+class TypeRead:
     """A table state by its pin, and what is wanted of it: small, plain data, which travels with the plan of a frame."""
 
     uri: str
@@ -46,7 +46,7 @@ class TypeSelection:
     """How to reach the store, over what the environment of a worker says; may hold credentials."""
 
     @classmethod
-    def of(cls, options: Mapping[str, str], columns: Sequence[str] | None = None) -> "TypeSelection":
+    def of(cls, options: Mapping[str, str], columns: Sequence[str] | None = None) -> "TypeRead":
         """Choose by the options of a reader; the head of a branch is pinned here and now.
 
         `columns` is what somebody chose by giving the frame a schema.
@@ -75,7 +75,7 @@ class TypeSelection:
         where: Where,
         partition_bytes: int | None,
         storage: Mapping[str, str],
-    ) -> "TypeSelection":
+    ) -> "TypeRead":
         """Choose of an open table: None is all columns, a text is a condition in the SQL that Lance understands."""
         names = tuple(table.schema.names)
         wanted = names if columns is None else each_name(columns)
@@ -109,7 +109,7 @@ class TypeSelection:
         return {"graph": self.uri, "type": self.pin.table_key, PINNED: text, **self.storage}
 
     @classmethod
-    def _carried(cls, asked: Options) -> "TypeSelection":
+    def _carried(cls, asked: Options) -> "TypeRead":
         """Read what `options` spelled."""
         for name in (*STATE, "branch", "columns", "where", "partitionBytes"):
             asked.only_one_of(PINNED, name)

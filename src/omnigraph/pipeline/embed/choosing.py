@@ -39,14 +39,14 @@ class Selector:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class RecordFilter:
     """The types and selectors of a run; without any, all records of the spec's types."""
 
     types: frozenset[str]
     selectors: tuple[Selector, ...]
 
     @classmethod
-    def of(cls, spec: EmbedSpec, *, types: Sequence[str], select: Sequence[str]) -> "Selection":
+    def of(cls, spec: EmbedSpec, *, types: Sequence[str], select: Sequence[str]) -> "RecordFilter":
         """Check what was asked for against the spec: a type it does not know would silently select nothing."""
         selectors = tuple(Selector.parse(text) for text in select)
         named = tuple(map(bare_name, each_name(types)))

@@ -12,7 +12,7 @@ from omnigraph.storage.retention import Doomed, RemovalTask, remove_files, run_r
 from omnigraph.storage.tables import Table
 
 
-class RemovalPlace:
+class Remover:
     """Removes the versions of one table after the other; opens an engine with the first version that goes.
 
     One task at a time: who needs what is asked right before each table, not at the start of a batch of them.

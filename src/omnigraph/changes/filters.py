@@ -18,7 +18,7 @@ def opaque_type_id(catalog: Catalog, entity: EntityType) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class ChangeFilter:
     """Filters, resolved; an empty set selects everything."""
 
     kinds: frozenset[str] = frozenset()
@@ -49,7 +49,7 @@ def resolve_selection(
     ops: Sequence[str] = (),
     exclude_types: Sequence[str] = (),
     earlier: Callable[[], Sequence[Catalog]] = tuple,
-) -> Selection:
+) -> ChangeFilter:
     """Understand filters as they were written; a type is named as in any of the catalogs, by table key or opaque id.
 
     What is left out may be named as in `earlier` ones too, and so may a type that none of the catalogs knows.
@@ -57,7 +57,7 @@ def resolve_selection(
     kinds, ops = each_name(kinds), each_name(ops)
     _refuse_unknown("kind", kinds, get_args(EntityKind))
     _refuse_unknown("operation", ops, [op.value for op in Op])
-    return Selection(
+    return ChangeFilter(
         kinds=frozenset(kinds),
         type_ids=_type_ids(catalogs, types, earlier),
         ops=frozenset(Op(op) for op in ops),
