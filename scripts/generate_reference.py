@@ -13,9 +13,9 @@ import click
 
 from omnigraph import errors
 from omnigraph.cli.app import PROGRAM, build_app
-from omnigraph.cli.capabilities import CAPABILITIES, Capability
 from omnigraph.cli.command import OmniCommand
 from omnigraph.cli.params import GLOBAL_OPTIONS, GlobalOption, Section
+from omnigraph.verbs.table import VERBS, Verb
 
 ROOT = Path(__file__).parents[1]
 GUIDE = ROOT / "docs" / "guide"
@@ -124,7 +124,7 @@ def commands_page() -> str:
     """Render the page of all commands and flags."""
     program = build_app()
     context = click.Context(program, info_name=PROGRAM, help_option_names=["-h", "--help"])
-    commands = {row: _command(row, program, context) for row in CAPABILITIES}
+    commands = {row: _command(row, program, context) for row in VERBS}
     blocks = ["# Commands", GENERATED, ABOUT_COMMANDS]
     for row, command in commands.items():
         blocks += _command_blocks(row, command, context)
@@ -158,7 +158,7 @@ def errors_page() -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def _command(row: Capability, program: click.Group, context: click.Context) -> OmniCommand:
+def _command(row: Verb, program: click.Group, context: click.Context) -> OmniCommand:
     group = program.get_command(context, row.group) if row.group else program
     command = group.get_command(context, row.name) if isinstance(group, click.Group) else None
     if not isinstance(command, OmniCommand):
@@ -166,7 +166,7 @@ def _command(row: Capability, program: click.Group, context: click.Context) -> O
     return command
 
 
-def _command_blocks(row: Capability, command: OmniCommand, parent: click.Context) -> list[str]:
+def _command_blocks(row: Verb, command: OmniCommand, parent: click.Context) -> list[str]:
     context = click.Context(command, info_name=row.words, parent=parent)
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
     blocks = [f"## `{PROGRAM} {row.words}`", _one_sentence_per_line(command.help or "")]
@@ -189,7 +189,7 @@ def _help_rows(parameters: Iterable[click.Parameter], context: click.Context) ->
     return [(f"`{spelling}`", meaning) for spelling, meaning in records]
 
 
-def _hidden_rows(commands: dict[Capability, OmniCommand]) -> list[Row]:
+def _hidden_rows(commands: dict[Verb, OmniCommand]) -> list[Row]:
     hidden = {
         option.opts[0]: "every command" if isinstance(option, GlobalOption) else f"`{PROGRAM} {row.words}`"
         for row, command in commands.items()

@@ -6,7 +6,8 @@
     graph.load("artists.jsonl", mode="append")
     graph.snapshot().table("Artist").to_arrow()
 
-Names are imported on first use, so that `import omnigraph` costs next to nothing.
+Names are imported on first use, so that `import omnigraph` costs next to nothing. What is not named here, and in
+`omnigraph.errors` and `omnigraph.spark`, is private and may move between any two versions.
 """
 
 from importlib import import_module
@@ -16,6 +17,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from omnigraph import errors as errors
+    from omnigraph._graph_data import embed_files
     from omnigraph.base.events import (
         Advanced,
         EngineChosen,
@@ -37,11 +39,14 @@ if TYPE_CHECKING:
     from omnigraph.changes.feed import ChangeBlock, Feed, FeedPage
     from omnigraph.changes.paging import ChangePage, PageLimits
     from omnigraph.changes.verbs import Changes
+    from omnigraph.connectors.spark.frames import GraphFrames
+    from omnigraph.connectors.spark.views import RegisteredViews
     from omnigraph.engine.choice import EngineChoice
     from omnigraph.evolution.plan import SchemaPlan
     from omnigraph.evolution.run import AppliedSchema
-    from omnigraph.graph import Graph, embed_files, init
+    from omnigraph.graph import Graph, init
     from omnigraph.graph import open_graph as open  # noqa: A004 — the verb users look for
+    from omnigraph.graphs.result import Result
     from omnigraph.graphs.snapshot import Snapshot
     from omnigraph.graphs.sql import SqlResult
     from omnigraph.graphs.table import SnapshotTable
@@ -55,6 +60,7 @@ if TYPE_CHECKING:
     from omnigraph.manifest.snapshot import TablePin
     from omnigraph.manifest.stamp import INTERNAL_SCHEMA_VERSION
     from omnigraph.pipeline.embed.result import EmbedResult
+    from omnigraph.pipeline.embed.spec import EmbedSpec
     from omnigraph.pipeline.export.baseline import BaselineResult
     from omnigraph.pipeline.export.run import ExportResult
     from omnigraph.pipeline.load.run import LoadResult
@@ -88,10 +94,13 @@ _NAMES_BY_HOME = {
     "omnigraph.changes.paging": ("ChangePage", "PageLimits"),
     "omnigraph.changes.verbs": ("Changes",),
     "omnigraph.providers.config": ("EmbedConfig",),
+    "omnigraph.connectors.spark.frames": ("GraphFrames",),
+    "omnigraph.connectors.spark.views": ("RegisteredViews",),
     "omnigraph.engine.choice": ("EngineChoice",),
     "omnigraph.evolution.plan": ("SchemaPlan",),
     "omnigraph.evolution.run": ("AppliedSchema",),
-    "omnigraph.graph": ("Graph", "embed_files", "init"),
+    "omnigraph._graph_data": ("embed_files",),
+    "omnigraph.graph": ("Graph", "init"),
     "omnigraph.maintenance.cleanup.policy": ("CleanupPolicy",),
     "omnigraph.maintenance.cleanup.report": ("CleanupReport",),
     "omnigraph.maintenance.health.report": ("HealthReport",),
@@ -102,10 +111,12 @@ _NAMES_BY_HOME = {
     "omnigraph.manifest.snapshot": ("TablePin",),
     "omnigraph.manifest.stamp": ("INTERNAL_SCHEMA_VERSION",),
     "omnigraph.pipeline.embed.result": ("EmbedResult",),
+    "omnigraph.pipeline.embed.spec": ("EmbedSpec",),
     "omnigraph.pipeline.export.baseline": ("BaselineResult",),
     "omnigraph.pipeline.export.run": ("ExportResult",),
     "omnigraph.pipeline.load.run": ("LoadResult",),
     "omnigraph.query.lint": ("LintReport",),
+    "omnigraph.graphs.result": ("Result",),
     "omnigraph.graphs.snapshot": ("Snapshot",),
     "omnigraph.graphs.sql": ("SqlResult",),
     "omnigraph.graphs.table": ("SnapshotTable",),
@@ -135,6 +146,7 @@ __all__ = [
     "Diff",
     "EmbedConfig",
     "EmbedResult",
+    "EmbedSpec",
     "EngineChoice",
     "EngineChosen",
     "EntityChange",
@@ -144,6 +156,7 @@ __all__ = [
     "Feed",
     "FeedPage",
     "Graph",
+    "GraphFrames",
     "HealthReport",
     "LintReport",
     "LoadResult",
@@ -157,7 +170,9 @@ __all__ = [
     "Problem",
     "Published",
     "RecoveryRecord",
+    "RegisteredViews",
     "RepairReport",
+    "Result",
     "SchemaPlan",
     "Snapshot",
     "SnapshotTable",

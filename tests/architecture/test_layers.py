@@ -30,11 +30,13 @@ LAYERS = {
     "branches": 7,
     "pipeline": 8,
     "maintenance": 9,
+    "verbs": 10,
+    "documents": 10,
     "connectors": 11,
     "cluster": 11,
     "cli": 13,
 }
-FACADE = {"graph.py", "spark.py", "__init__.py", "__main__.py"}
+FACADE = {"graph.py", "_graph_data.py", "_graph_upkeep.py", "spark.py", "__init__.py", "__main__.py"}
 
 DOORS = {
     "lance": ("storage/",),

@@ -24,15 +24,19 @@ DEFERRED = {"numpy"}
 """Imported by Lance, but loaded only when it is used."""
 
 OPENING = {
+    "omnigraph._graph_data",
+    "omnigraph._graph_upkeep",
     "omnigraph.base",
     "omnigraph.catalog",
     "omnigraph.cli",
+    "omnigraph.documents",
     "omnigraph.engine",
     "omnigraph.errors",
     "omnigraph.graph",
     "omnigraph.graphs",
     "omnigraph.manifest",
     "omnigraph.storage",
+    "omnigraph.verbs",
 }
 
 
@@ -78,6 +82,7 @@ def test_branch_list_imports_what_opens_a_graph_and_lists(small_graph: Path) -> 
     assert foreign(modules) <= ARROW_AND_LANCE | LOOKED_AT_BY_ARROW | DEFERRED
     assert ours(modules) == OPENING | {"omnigraph.branches"}
     assert not [name for name in modules if name.startswith(("omnigraph.branches.merge", "omnigraph.engine.spark"))]
+    assert not [name for name in modules if name.startswith("omnigraph.documents.")], "nobody asked for JSON"
     assert "numpy._core" not in modules, "numpy was loaded, not only deferred"
 
 
@@ -93,4 +98,5 @@ def test_loading_one_record_imports_neither_maintenance_nor_merging(small_graph:
     }
     assert not [name for name in modules if name.startswith(("omnigraph.branches.merge", "omnigraph.engine.spark"))]
     assert not [name for name in modules if name.startswith("omnigraph.writes.recovery.") and "entry" not in name]
+    assert not [name for name in modules if name.startswith("omnigraph.documents.")], "nobody asked for JSON"
     assert "numpy._core" not in modules, "numpy was loaded, not only deferred"

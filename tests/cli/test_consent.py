@@ -7,10 +7,11 @@ import subprocess
 import pytest
 
 from omnigraph import errors
-from omnigraph.cli.capabilities import RunningCommand, capability
 from omnigraph.cli.consent import require_consent
+from omnigraph.cli.flags import RunningCommand
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.scope import StorageTarget, storage_at
+from omnigraph.verbs.table import verb
 
 REMOTE = StorageTarget(uri="s3://no-such-bucket/g.omni", name="g")
 OVERWRITE = ("load", "--mode", "overwrite", "--data", "d.jsonl")
@@ -34,7 +35,7 @@ def type_at_terminal(monkeypatch):
 
 def load_invocation(*arguments: str) -> Invocation:
     invocation = Invocation(argv=arguments, environ={})
-    invocation.command = RunningCommand(capability=capability("load"), typed="load")
+    invocation.command = RunningCommand(verb=verb("load"), typed="load")
     return invocation
 
 
@@ -93,7 +94,7 @@ def test_json_never_asks(type_at_terminal):
 
 
 def test_a_graph_without_a_name_is_named_by_all_of_its_last_segment():
-    command = RunningCommand(capability=capability("cleanup"), typed="cleanup")
+    command = RunningCommand(verb=verb("cleanup"), typed="cleanup")
 
     assert storage_at(command, "s3://x/.omni").name == ".omni"
     assert storage_at(command, "s3://x/g.omni/").name == "g"

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import pytest
 
 import omnigraph
-from omnigraph.cli.capabilities import CAPABILITIES, CommandClass
+from omnigraph.verbs.table import VERBS, CommandClass
 
 MICROSECONDS = {"created_at", "authored_at", "recovered_at", "started_at", "last_commit_at"}
 """When commits, branches, recoveries and operations were made."""
@@ -46,16 +46,17 @@ LINES = {
     "health": ("health", "art.omni"),
     "verify": ("verify", "art.omni"),
     "recover": ("recover", "art.omni", "--list"),
+    "query": ("query", "art.omni", "-e", "match { $a: Artist } return { $a.name }"),
     "lint": ("lint", "art.omni", "--query", "art.gq"),
 }
 _WITHOUT_A_DOCUMENT_OF_A_GRAPH = {
-    *(row.words for row in CAPABILITIES if row.command_class is CommandClass.LOCAL),
+    *(row.words for row in VERBS if row.command_class is CommandClass.LOCAL),
     "spark-sql",  # rows as somebody asked for them
 }
 
 
 def test_every_command_with_a_document_is_walked():
-    commands = {row.words for row in CAPABILITIES} - _WITHOUT_A_DOCUMENT_OF_A_GRAPH
+    commands = {row.words for row in VERBS} - _WITHOUT_A_DOCUMENT_OF_A_GRAPH
 
     assert commands - set(LINES) == set()
 

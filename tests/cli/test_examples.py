@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from omnigraph.cli.app import build_app
-from omnigraph.cli.capabilities import CAPABILITIES
 from omnigraph.cli.help_pages import FIRST_STEPS
+from omnigraph.verbs.table import VERBS
 
 
 def all_examples() -> list[str]:
     app = build_app()
     examples = []
-    for row in CAPABILITIES:
+    for row in VERBS:
         group = app.get_command(None, row.group) if row.group else app
         examples.extend(group.get_command(None, row.name).examples)
     return examples

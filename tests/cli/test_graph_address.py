@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from omnigraph.cli.capabilities import CAPABILITIES
+from omnigraph.verbs.table import VERBS
 
 LINES = {
     "snapshot": (),
@@ -31,6 +31,7 @@ LINES = {
     "verify": (),
     "recover": (),
     "embed": (),
+    "query": ("-e", "match { $a: Artist } return { $a.name }"),
     "lint": ("--query", "art.gq"),
 }
 
@@ -55,7 +56,7 @@ def test_a_graph_is_addressed_in_the_same_ways_by_every_command(command, form, r
 
 
 def test_every_command_that_addresses_a_graph_is_covered():
-    covered = {row.words for row in CAPABILITIES if row.takes_graph} - {"init", "spark-sql"}
+    covered = {row.words for row in VERBS if row.takes_graph} - {"init", "spark-sql"}
 
     assert covered == set(LINES)
 

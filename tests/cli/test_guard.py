@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from omnigraph.cli.capabilities import CAPABILITIES
+from omnigraph.verbs.table import VERBS
 
 FLAGS = ("--server", "--cluster", "--graph", "--store", "--as", "--profile")
 DATA_READ = {"--store", "--server", "--graph", "--profile"}
@@ -101,8 +101,8 @@ CONSUMED = [(command, flag) for command, flag in CELLS if flag in ACCEPTED[comma
 
 
 def test_the_matrix_covers_every_command():
-    old = {" ".join(filter(None, (row.group, row.alias))) for row in CAPABILITIES if row.alias}
-    spellings = {row.words for row in CAPABILITIES} | old
+    old = {" ".join(filter(None, (row.group, row.alias))) for row in VERBS if row.alias}
+    spellings = {row.words for row in VERBS} | old
 
     assert spellings == set(ACCEPTED)
 

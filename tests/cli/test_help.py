@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from omnigraph.cli.capabilities import CAPABILITIES, AddressFlag, CommandClass, capability
+from omnigraph.verbs.table import VERBS, AddressFlag, CommandClass, verb
 
-WORDS = [row.words for row in CAPABILITIES]
+WORDS = [row.words for row in VERBS]
 PAGES = [*WORDS, "commit", "schema", "profile"]
 HEAVY = ("lance", "pyarrow", "duckdb", "pyspark", "obstore", "lark", "rich", "yaml")
 
@@ -28,7 +28,7 @@ def test_the_help_ends_with_every_command_under_its_class(run):
     entries = re.split(r"^  (any|served|direct|control|local) ", legend, flags=re.MULTILINE)[1:]
     listed = {word: " ".join(text.split()) for word, text in zip(entries[::2], entries[1::2], strict=True)}
     assert list(listed) == [kind.value for kind in CommandClass]
-    for row in CAPABILITIES:
+    for row in VERBS:
         names = re.split(r", |: ", listed[row.command_class.value])
         assert row.words in names
 
@@ -47,7 +47,7 @@ def test_every_page_ends_with_an_example_of_its_own_command(page, run):
 def test_a_page_shows_only_the_addresses_the_command_takes(words, run):
     page = run(*words.split(), "--help").out
 
-    row = capability(words)
+    row = verb(words)
     assert ("--server NAME|URL" in page) is (row.command_class is CommandClass.ANY)
     assert ("--as ACTOR" in page) is (AddressFlag.AS in row.accepts)
     assert ("--engine" in page) is row.is_bulk

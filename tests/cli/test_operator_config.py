@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph import errors
-from omnigraph.cli.operator_config import OperatorConfig, read_operator_config
+from omnigraph.cli.operator_config import OperatorSettings, read_operator_config
 
 FULL = """
 operator: { actor: act-ines }
@@ -29,14 +29,14 @@ aliases:
 """
 
 
-def read(path: Path) -> OperatorConfig:
+def read(path: Path) -> OperatorSettings:
     return read_operator_config({"OMNIGRAPH_HOME": str(path.parent)})
 
 
 def test_a_missing_file_is_an_empty_configuration(tmp_path):
     config = read(tmp_path / "config.yaml")
 
-    assert config == OperatorConfig(path=tmp_path / "config.yaml")
+    assert config == OperatorSettings(path=tmp_path / "config.yaml")
 
 
 def test_every_documented_key_is_known(configure):

@@ -185,10 +185,10 @@ def test_what_earlier_branches_published_is_printed_before_the_error_of_a_later_
     graph.load(harbor.lines([library.book(77)]), mode="append", branch="review")
     run_optimize = omnigraph.maintenance.optimize.run.run_optimize
 
-    def fail_on_review(context, *, branch, **more):
-        if branch == "review":
+    def fail_on_review(context, request, **more):
+        if request.branch == "review":
             raise RecoveryRequired("A write on branch 'review' was interrupted.", operation_ids=[])
-        return run_optimize(context, branch=branch, **more)
+        return run_optimize(context, request, **more)
 
     monkeypatch.setattr("omnigraph.maintenance.optimize.run.run_optimize", fail_on_review)
 

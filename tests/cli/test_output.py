@@ -6,19 +6,19 @@ import re
 
 import pytest
 
+from omnigraph import documents
 from omnigraph.base.events import Advanced, EngineChosen, Noted, Warned
-from omnigraph.cli import commit_view, documents, texts
-from omnigraph.cli.commit_view import ShownCommits
+from omnigraph.cli import commit_view, texts
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.notices import Notices
-from omnigraph.cli.output import Column, ConsoleOutput, Grid, JsonOutput
+from omnigraph.cli.output import ConsoleOutput, Grid, JsonOutput, TextColumn
 from omnigraph.cli.progress import follow_progress
 from omnigraph.manifest.commits import Commit, CommitKind
 from omnigraph.pipeline.load.run import LoadResult, TableLoaded
 from omnigraph.writes.recovery.audit import RecoveryRecord
 
 GRID = Grid(
-    columns=(Column(title="table"), Column(title="rows", justify="right")),
+    columns=(TextColumn(title="table"), TextColumn(title="rows", justify="right")),
     rows=(("node:[b]Artist", "1,234"),),
     plain=("node:[b]Artist rows=1234",),
 )
@@ -61,7 +61,7 @@ def test_a_commit_on_a_branch_names_it_and_a_message_is_kept():
 
 def test_commits_are_one_plain_line_each():
     said = commit(actor_id=None, graph_branch="review", kind=CommitKind.GENESIS, metadata={"message": "the first day"})
-    [grid] = commit_view.history_text(ShownCommits(commits=[commit(), said]))
+    [grid] = commit_view.commits_text(documents.ShownCommits(commits=[commit(), said]))
 
     assert grid.plain == (
         "01J9ZK4A load branch=main version=18 made=2025-10-16T10:59:05Z actor=act-ines",
@@ -92,13 +92,13 @@ RECOVERY = RecoveryRecord(
 
 
 def test_a_recovered_commit_says_when_and_by_whom():
-    shown = ShownCommits(commits=[commit()], recovery_by_commit={"01J9ZK4A": RECOVERY})
+    shown = documents.ShownCommits(commits=[commit()], recovery_by_commit={"01J9ZK4A": RECOVERY})
 
-    [grid] = commit_view.history_text(shown)
+    [grid] = commit_view.commits_text(shown)
     assert grid.plain[0].endswith("actor=act-ines recovered=2025-10-16T10:59:59Z recovered_by=quay:7")
     assert "(completed 2025-10-16 10:59:59 UTC by quay:7)" in grid.rows[0]
-    assert commit_view.one_text(shown)[-1] == "recovered: completed 2025-10-16 10:59:59 UTC by quay:7"
-    assert commit_view.one_document(shown)["recovery"] == {
+    assert commit_view.one_commit_text(shown)[-1] == "recovered: completed 2025-10-16 10:59:59 UTC by quay:7"
+    assert documents.one_commit_document(shown)["recovery"] == {
         "operation_id": "01J9ZK4C",
         "recovery_kind": "rolled_forward",
         "recovered_by": {"host": "quay", "pid": 7},
@@ -111,12 +111,12 @@ def test_ids_and_times_stay_whole_in_a_narrow_terminal(width, monkeypatch):
     monkeypatch.setenv("COLUMNS", str(width))
     monkeypatch.setenv("TERM", "dumb")
     ulid = "01J9ZK4A00000000000000000A"
-    shown = ShownCommits(
+    shown = documents.ShownCommits(
         commits=[commit(graph_commit_id=ulid, metadata={"message": "a message of several words that may well wrap"})],
         recovery_by_commit={ulid: RECOVERY},
     )
 
-    seen = on_terminal(lambda output: output.show(shown, document=str, text=commit_view.history_text))
+    seen = on_terminal(lambda output: output.show(shown, document=str, text=commit_view.commits_text))
 
     assert ulid in seen
     assert re.search(r"2025-10-16[ T]10:59:05", seen)
@@ -161,7 +161,7 @@ def test_a_load_counts_in_real_plurals_and_names_its_commit(rows, says):
 
 
 def test_one_commit_is_told_fact_by_fact_without_the_absent_ones():
-    lines = commit_view.one_text(ShownCommits(commits=[commit(actor_id=None, parent_commit_id=None)]))
+    lines = commit_view.one_commit_text(documents.ShownCommits(commits=[commit(actor_id=None, parent_commit_id=None)]))
 
     assert lines == [
         "commit: 01J9ZK4A",
@@ -180,7 +180,7 @@ def test_json_is_indented_in_order_and_not_escaped(capsys):
 
 def test_grids_have_titles_and_aligned_columns_when_stdout_is_no_terminal(capsys):
     rows = (("node:[b]Artist", "1,234", ""), ("edge:CreatedBy", "7", "review"))
-    columns = (Column(title="table"), Column(title="rows", justify="right"), Column(title="branch"))
+    columns = (TextColumn(title="table"), TextColumn(title="rows", justify="right"), TextColumn(title="branch"))
 
     ConsoleOutput(has_color=True).show(
         Grid(columns=columns, rows=rows), document=str, text=lambda grid: ["branch: main", grid]

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from omnigraph import errors
-from omnigraph.cli.capabilities import AddressFlag, Capability, CommandClass, RunningCommand
+from omnigraph.cli.flags import RunningCommand
 from omnigraph.cli.guard import does_not_apply
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.scope import StorageTarget, resolve_storage
+from omnigraph.verbs.table import AddressFlag, CommandClass, Verb
 
 CONFIG = """
 servers:
@@ -26,18 +27,18 @@ profiles:
   empty: {}
 """
 
-MAINTENANCE = Capability(
+MAINTENANCE = Verb(
     words="optimize",
     command_class=CommandClass.DIRECT,
     accepts=frozenset({AddressFlag.STORE, AddressFlag.CLUSTER, AddressFlag.GRAPH, AddressFlag.PROFILE}),
 )
 SCHEMA_PLAN = replace(MAINTENANCE, words="schema plan", accepts=frozenset({AddressFlag.STORE, AddressFlag.PROFILE}))
-GRAPHS_LIST = Capability(
+GRAPHS_LIST = Verb(
     words="graphs list",
     command_class=CommandClass.SERVED,
     accepts=frozenset({AddressFlag.SERVER, AddressFlag.PROFILE}),
 )
-POLICY = Capability(
+POLICY = Verb(
     words="policy validate",
     command_class=CommandClass.CONTROL,
     accepts=frozenset({AddressFlag.CLUSTER, AddressFlag.GRAPH, AddressFlag.PROFILE}),
@@ -59,10 +60,10 @@ def apply_graphs(museum: Path, *graph_ids: str) -> None:
     museum.joinpath("__cluster/state.json").write_text(json.dumps(ledger), encoding="utf-8")
 
 
-def resolve(row: Capability, environ=None, **flags) -> StorageTarget:
+def resolve(row: Verb, environ=None, **flags) -> StorageTarget:
     """Resolve for a command that has this row; for classes whose commands are not there yet."""
     invocation = Invocation(argv=(), environ={**os.environ, **(environ or {})})
-    invocation.command = RunningCommand(capability=row, typed=row.words)
+    invocation.command = RunningCommand(verb=row, typed=row.words)
     for name, value in flags.items():
         setattr(invocation.flags, name, value)
     return resolve_storage(invocation)
@@ -365,6 +366,6 @@ class TestDeprecatedSpellings:
     ],
 )
 def test_the_guard_has_a_remedy_for_every_class(row, remedy):
-    command = RunningCommand(capability=row, typed=row.words)
+    command = RunningCommand(verb=row, typed=row.words)
 
     assert remedy in does_not_apply(command, AddressFlag.AS, "--as").message

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from docs.pages import DOCS, OPERATIONS, ROOT, name_of, user_pages
-from omnigraph.cli.capabilities import CAPABILITIES
+from omnigraph.verbs.table import VERBS
 
 # One page says what is missing, command by command; any other page that does so will be forgotten.
 MISSING = re.compile(
@@ -17,7 +17,7 @@ MISSING = re.compile(
     r")[^.\n]*",
     re.IGNORECASE,
 )
-COMMANDS = {words for row in CAPABILITIES for words in (row.words, row.group) if words}
+COMMANDS = {words for row in VERBS for words in (row.words, row.group) if words}
 
 
 def not_yet() -> str:
@@ -41,7 +41,7 @@ def test_the_page_about_spark_names_every_command_that_can_run_on_it():
 
     named = set(re.findall(r"`([a-z -]+)`", sentence))
 
-    assert named == {row.words for row in CAPABILITIES if row.is_bulk}
+    assert named == {row.words for row in VERBS if row.is_bulk}
 
 
 def test_the_readme_links_every_guide():

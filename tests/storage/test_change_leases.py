@@ -5,8 +5,8 @@ import pytest
 import omnigraph
 from omnigraph.errors import MaintenanceLocked, StorageError
 from omnigraph.graph import Graph
+from omnigraph.graphs import holding
 from omnigraph.storage.locks import list_reader_leases
-from omnigraph.writes import holding
 from support import harbor
 
 

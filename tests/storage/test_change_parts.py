@@ -10,7 +10,7 @@ import pytest
 from omnigraph.changes import parts
 from omnigraph.changes.carrying import carry_out
 from omnigraph.changes.feed import Feed
-from omnigraph.changes.parts import Bucket, ChangePart, Fragments, Whole, batched, plan_parts
+from omnigraph.changes.parts import ChangePart, EntityBucket, Fragments, Whole, batched, plan_parts
 from omnigraph.graph import Graph
 from omnigraph.records.rendering import render_lines
 from omnigraph.storage.locks import list_reader_leases
@@ -123,8 +123,8 @@ def test_large_changes_are_cut_and_nothing_gets_lost_or_doubled(
 
     plan = planned(graph)
 
-    assert {type(part.share) for part in plan} >= {Fragments, Bucket}
-    assert max(part.share.count for part in plan if isinstance(part.share, Bucket)) > 2
+    assert {type(part.share) for part in plan} >= {Fragments, EntityBucket}
+    assert max(part.share.count for part in plan if isinstance(part.share, EntityBucket)) > 2
     assert told(plan) == expected(graph)
 
 

@@ -8,9 +8,9 @@ import omnigraph
 from omnigraph.cli.main import main
 from omnigraph.errors import TableDamaged
 from omnigraph.graph import Graph
+from omnigraph.graphs import whole_tables
 from omnigraph.maintenance.health.finding import Finding, Severity
 from omnigraph.manifest.snapshot import TablePin
-from omnigraph.writes import whole_tables
 from support import harbor
 
 

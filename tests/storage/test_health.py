@@ -9,7 +9,7 @@ import pytest
 import omnigraph
 from omnigraph.cli.main import main
 from omnigraph.graph import Graph
-from omnigraph.maintenance.health.findings import Status
+from omnigraph.maintenance.health.judging import Status
 from support import harbor, old_graphs
 
 EMBEDDED = "node Doc { slug: String @key  title: String  vec: Vector(4)? @embed(title) }"

@@ -14,8 +14,8 @@ from omnigraph.cli.main import main
 from omnigraph.errors import StorageError
 from omnigraph.graph import Graph
 from omnigraph.maintenance.cleanup.policy import CleanupPolicy
-from omnigraph.maintenance.health import findings
-from omnigraph.maintenance.health.findings import Finding, Severity, Status
+from omnigraph.maintenance.health import judging
+from omnigraph.maintenance.health.judging import Finding, Severity, Status
 from omnigraph.maintenance.optimize import table_commits
 from omnigraph.storage.scratch import SCRATCH_DIRECTORY
 from support import failpoints, harbor
@@ -26,7 +26,7 @@ NOTES = "node Sailor { name: String @key }\nnode Note { slug: String @key  text:
 
 
 def of(graph: Graph, code: str) -> list[Finding]:
-    return [finding for finding in graph.health().findings if finding.code == code]
+    return [finding for finding in graph.health().judging if finding.code == code]
 
 
 def load(graph: Graph, *names: str, branch: str = "main") -> None:
@@ -131,7 +131,7 @@ def test_many_branches_that_need_optimizing_are_one_finding_with_one_command(loc
         graph.branches.create(name)
         load(graph, "Kim", branch=name)
 
-    (finding,) = [found for found in graph.health().findings if found.needs_something]
+    (finding,) = [found for found in graph.health().judging if found.needs_something]
 
     assert (finding.code, finding.branch) == ("never_optimized", None)
     assert {"node:Sailor on a", "node:Sailor on c", "node:Ship"} <= set(finding.places)
@@ -147,7 +147,7 @@ def test_commands_are_quoted_for_a_shell(tmp_path: Path) -> None:
     uri = str(tmp_path / "my graph.omni")
     graph = harbor.new_graph(uri)
 
-    (fix,) = {finding.fix for finding in graph.health().findings if finding.severity is not Severity.INFO}
+    (fix,) = {finding.fix for finding in graph.health().judging if finding.severity is not Severity.INFO}
 
     assert fix == f"omnigraph optimize '{uri}'"
     assert run(fix) == 0
@@ -169,7 +169,7 @@ def test_vectors_that_a_branch_lacks_are_embedded_on_that_branch(local_root: str
 
 
 def test_internal_tables_grow_on_main_and_on_branches(local_root: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(findings, "INTERNAL_FRAGMENTS_MAX", 4)
+    monkeypatch.setattr(judging, "INTERNAL_FRAGMENTS_MAX", 4)
     graph = harbor.new_graph(local_root)
     graph.branches.create("long")
     load(graph, "Kim", "Lou", "Moe", "Ned", branch="long")
@@ -226,7 +226,7 @@ def test_a_write_under_way_is_no_interrupted_write(local_root: str) -> None:
 
 
 def test_what_cleanup_would_remove_is_told_when_it_is_much(local_root: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(findings, "RECLAIMABLE_BYTES_MIN", 1)
+    monkeypatch.setattr(judging, "RECLAIMABLE_BYTES_MIN", 1)
     graph = harbor.new_graph(local_root)
     load(graph, *(f"S{number}" for number in range(12)))
     graph.optimize()

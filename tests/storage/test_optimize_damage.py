@@ -13,7 +13,7 @@ from omnigraph.base.events import Event, Warned
 from omnigraph.cli.main import main
 from omnigraph.errors import OptimizePartial, StorageError
 from omnigraph.graph import Graph
-from omnigraph.maintenance.health.findings import Severity
+from omnigraph.maintenance.health.judging import Severity
 from omnigraph.maintenance.optimize.report import OptimizeResult, TableReport
 from support import harbor, library
 from support.library import BOOK, CITES

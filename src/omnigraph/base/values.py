@@ -3,15 +3,16 @@
 The standard one writes six methods as text and compiles each of them: 0.7 ms for a class, a fifth of a second for all
 that a command declares, most of them never made. Here `__init__` is compiled when the first instance is made, and the
 other methods, which need no text of their own, are closures over the fields. Everything else is the standard library's:
-`fields`, `replace`, `asdict` and pickles work as ever.
+`fields`, `replace`, `asdict` and pickles work as ever. `Json` is what a document for programs may hold.
 """
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from reprlib import recursive_repr
 from typing import Any, TypeVar, cast, dataclass_transform
 
+Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
 ClassT = TypeVar("ClassT", bound=type)
 _Methods = dict[str, Callable[..., Any]]
 

@@ -84,22 +84,22 @@ class Branches:
         `engine` is auto, local or spark, by default what `$OMNIGRAPH_ENGINE` says; it changes where large merges are
         worked out, and nothing else.
         """
+        from omnigraph.branches.merge.request import MergeRequest
         from omnigraph.branches.merge.run import run_merge
 
         if not dry_run:
             self._refuse_read_only()
-        return run_merge(
-            self._context,
-            source,
-            into,
-            is_dry_run=dry_run,
-            delete_source=delete_branch,
+        request = MergeRequest(
+            source=source,
+            into=into,
+            delete_branch=delete_branch,
+            dry_run=dry_run,
             message=message,
             show_values=show_values,
-            actor_id=actor,
-            choice=EngineChoice.named(engine, os.environ),
-            events=events,
+            actor=actor,
+            engine=EngineChoice.named(engine, os.environ),
         )
+        return run_merge(self._context, request, events=events)
 
     def delete(self, name: str, *, events: Events = ignore_events) -> None:
         """Delete a branch; refused while another branch was created from it or reads its tables."""

@@ -12,7 +12,7 @@ from omnigraph.base.values import dataclass
 from omnigraph.changes.commit import gap_at
 from omnigraph.changes.compare import AFTER_ROW, BEFORE_ROW, Op, TableState, changed_entities, changed_in_bucket
 from omnigraph.changes.filled import with_filled
-from omnigraph.changes.parts import Bucket, ChangePart, Fragments, opened
+from omnigraph.changes.parts import ChangePart, EntityBucket, Fragments, opened
 from omnigraph.engine.local import worker_engine
 from omnigraph.graphs.context import GraphContext
 from omnigraph.graphs.holding import hold_if_possible
@@ -54,7 +54,7 @@ def carry_out(part: ChangePart) -> Iterator[ChangeChunk]:
         match part.share:
             case Fragments(fragment_ids=fragment_ids) if after is not None:
                 yield from _written(part, before, after, fragment_ids)
-            case Bucket(number=number, count=count) if before is not None and after is not None:
+            case EntityBucket(number=number, count=count) if before is not None and after is not None:
                 changed = changed_in_bucket(context, before, after, number=number, count=count)
                 yield from _found(part, before, after, changed)
             case _:

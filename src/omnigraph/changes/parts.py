@@ -55,7 +55,7 @@ class Fragments:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bucket:
+class EntityBucket:
     """The entities whose ids fall into one of several buckets."""
 
     number: int
@@ -73,7 +73,7 @@ class ChangePart:
     type: ChangedType
     before: PinnedType | None
     after: PinnedType | None
-    share: Whole | Fragments | Bucket = Whole()
+    share: Whole | Fragments | EntityBucket = Whole()
     size_bytes: int = 0
 
 
@@ -124,7 +124,7 @@ def _cut(context: GraphContext, part: ChangePart) -> Iterator[ChangePart]:
     else:
         count = -(-size_bytes // PART_BYTES)
         for number in range(count):
-            yield replace(part, share=Bucket(number=number, count=count), size_bytes=size_bytes // count)
+            yield replace(part, share=EntityBucket(number=number, count=count), size_bytes=size_bytes // count)
 
 
 def _by_fragments(part: ChangePart, table: Table, fragment_ids: Iterable[int]) -> Iterator[ChangePart]:

@@ -1,4 +1,4 @@
-"""The tree of commands, built from the capability table; a command's module is imported when it is asked for."""
+"""The tree of commands, built from the table of verbs; a command's module is imported when it is asked for."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -8,9 +8,9 @@ import click
 
 from omnigraph import errors
 from omnigraph.cli import help_pages
-from omnigraph.cli.capabilities import CAPABILITIES, GROUP_SUMMARIES, Capability
 from omnigraph.cli.completing import offer_values
 from omnigraph.cli.params import GLOBAL_OPTIONS
+from omnigraph.verbs.table import GROUP_SUMMARIES, VERBS, Verb
 
 PROGRAM = "omnigraph"
 COMPLETION_VARIABLE = "_OMNIGRAPH_COMPLETE"
@@ -73,7 +73,7 @@ def build_app() -> RootGroup:
     """Build the program's command tree; no command module is imported yet."""
     offer_values(GLOBAL_OPTIONS)
     members: dict[str, Callable[[], click.Command]] = {}
-    for row in CAPABILITIES:
+    for row in VERBS:
         if row.group is None:
             members[row.name] = partial(_load_command, row)
         else:
@@ -82,12 +82,12 @@ def build_app() -> RootGroup:
         name=PROGRAM,
         summary="Typed property graphs on Lance tables, with atomic commits, branches and time travel.",
         members=members,
-        aliases={row.alias: row.name for row in CAPABILITIES if row.alias and row.group is None},
+        aliases={row.alias: row.name for row in VERBS if row.alias and row.group is None},
     )
 
 
 def _build_group(name: str) -> WordGroup:
-    rows = [row for row in CAPABILITIES if row.group == name]
+    rows = [row for row in VERBS if row.group == name]
     return WordGroup(
         name=name,
         summary=GROUP_SUMMARIES[name],
@@ -96,9 +96,9 @@ def _build_group(name: str) -> WordGroup:
     )
 
 
-def _load_command(row: Capability) -> click.Command:
+def _load_command(row: Verb) -> click.Command:
     module = import_module(f"omnigraph.cli.commands.{(row.group or row.name).replace('-', '_')}")
     command = getattr(module, row.words.replace(" ", "_").replace("-", "_"))
     if not isinstance(command, click.Command):
-        raise errors.Internal(f"`{row.words}` has a row in the capability table but no command.")
+        raise errors.Internal(f"`{row.words}` has a row in the table of verbs but no command.")
     return command

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from omnigraph import errors
 from omnigraph.base.values import dataclass
-from omnigraph.cli.capabilities import AddressFlag
 from omnigraph.cli.guard import does_not_apply
 from omnigraph.cli.invocation import Invocation
-from omnigraph.cli.operator_config import OperatorConfig, Profile
+from omnigraph.cli.operator_config import OperatorSettings, Profile
+from omnigraph.verbs.table import AddressFlag
 
 PROFILE_VARIABLE = "OMNIGRAPH_PROFILE"
 STORE_VARIABLE = "OMNIGRAPH_STORE"
@@ -78,7 +78,9 @@ def explicit_binding(invocation: Invocation) -> Binding | None:
     return given[0] if given else None
 
 
-def ambient_binding(profile_name: str | None, *, config: OperatorConfig, environ: Mapping[str, str]) -> Binding | None:
+def ambient_binding(
+    profile_name: str | None, *, config: OperatorSettings, environ: Mapping[str, str]
+) -> Binding | None:
     """Return what holds when no address stands on the line: profile, then environment, then defaults."""
     if name := profile_name or environ.get(PROFILE_VARIABLE):
         return profile_binding(defined_profile(name, config), config=config)
@@ -97,7 +99,7 @@ def ambient_binding(profile_name: str | None, *, config: OperatorConfig, environ
     return None
 
 
-def defined_profile(name: str, config: OperatorConfig) -> Profile:
+def defined_profile(name: str, config: OperatorSettings) -> Profile:
     """Look a profile up by name."""
     if name not in config.profiles:
         raise errors.Addressing(
@@ -107,7 +109,7 @@ def defined_profile(name: str, config: OperatorConfig) -> Profile:
     return config.profiles[name]
 
 
-def profile_binding(profile: Profile, *, config: OperatorConfig) -> Binding:
+def profile_binding(profile: Profile, *, config: OperatorSettings) -> Binding:
     """Return the one binding of a profile; with none or several the profile cannot be used."""
     if len(profile.bindings) != 1:
         found = ", ".join(kind for kind, _ in profile.bindings) or "none"
@@ -125,7 +127,7 @@ def profile_binding(profile: Profile, *, config: OperatorConfig) -> Binding:
     )
 
 
-def server_url(value: str, config: OperatorConfig) -> str:
+def server_url(value: str, config: OperatorSettings) -> str:
     """Return the base URL of a server given by name or literally."""
     if "://" not in value and value not in config.servers:
         raise errors.Addressing(
@@ -144,15 +146,15 @@ def _target_binding(target: str, invocation: Invocation) -> Binding:
     kind = _target_kind(target, config)
     flag = _FLAG_BY_KIND[kind]
     invocation.notices.warn(f"--target is deprecated; treated as --{kind} {target}")
-    if kind is ScopeKind.SERVER and flag not in invocation.command.capability.accepts:
+    if kind is ScopeKind.SERVER and flag not in invocation.command.verb.accepts:
         # A storage command names the server it will not go through, exactly as if its URL had been given.
         return Binding(kind=ScopeKind.STORE, value=server_url(target, config), source="--target")
-    if flag not in invocation.command.capability.accepts:
+    if flag not in invocation.command.verb.accepts:
         raise does_not_apply(invocation.command, flag, f"--{kind}")
     return Binding(kind=kind, value=target, source="--target")
 
 
-def _target_kind(target: str, config: OperatorConfig) -> ScopeKind:
+def _target_kind(target: str, config: OperatorSettings) -> ScopeKind:
     if target in config.servers:
         return ScopeKind.SERVER
     if target in config.clusters:

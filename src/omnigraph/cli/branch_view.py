@@ -1,31 +1,12 @@
-"""Branches as documents and as text."""
+"""Branches as text."""
 
 from typing import TYPE_CHECKING
 
 from omnigraph.base.clock import iso_from_us
-from omnigraph.cli.output import Column, Grid, Json, Text
+from omnigraph.cli.output import Grid, Text, TextColumn
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
     from omnigraph.branches.listing import BranchSummary
-
-
-def branches_document(branches: "list[BranchSummary]") -> Json:
-    """List branches by name, with their details."""
-    return {
-        "branches": [branch.name for branch in branches],
-        "details": [
-            {
-                "name": branch.name,
-                "head": branch.head,
-                "manifest_version": branch.graph_version,
-                "graph_manifest_version": branch.graph_version,
-                "parent": branch.parent,
-                "created_at": branch.created_at_us,
-                "owned_tables": list(branch.owned_tables),
-            }
-            for branch in branches
-        ],
-    }
 
 
 def branches_text(branches: "list[BranchSummary]") -> Text:
@@ -44,12 +25,12 @@ def branches_text(branches: "list[BranchSummary]") -> Text:
     return [
         Grid(
             columns=(
-                Column(title="branch"),
-                Column(title="version", justify="right"),
-                Column(title="head", is_whole=True),
-                Column(title="from"),
-                Column(title="own tables", justify="right"),
-                Column(title="created (UTC)", is_whole=True),
+                TextColumn(title="branch"),
+                TextColumn(title="version", justify="right"),
+                TextColumn(title="head", is_whole=True),
+                TextColumn(title="from"),
+                TextColumn(title="own tables", justify="right"),
+                TextColumn(title="created (UTC)", is_whole=True),
             ),
             rows=rows,
         )

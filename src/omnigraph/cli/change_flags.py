@@ -88,17 +88,17 @@ class Paged(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class ShownChanges:
     """The changes that a run prints, and where the rest begins if it was asked for one page."""
 
     changes: "list[EntityChange]"
     next_page_token: str | None
 
 
-def read_pages(paged: Paged, *, limit: int | None, page_token: str | None) -> Shown:
+def read_pages(paged: Paged, *, limit: int | None, page_token: str | None) -> ShownChanges:
     """Read one page if a token was given, else everything."""
     limits = page_limits(limit)
     if page_token is None:
-        return Shown(changes=list(paged), next_page_token=None)
+        return ShownChanges(changes=list(paged), next_page_token=None)
     page = paged.page(page_token=None if page_token == FIRST_PAGE else page_token, limits=limits)
-    return Shown(changes=list(page.changes), next_page_token=page.next_page_token)
+    return ShownChanges(changes=list(page.changes), next_page_token=page.next_page_token)

@@ -1,63 +1,18 @@
-"""Changed entities as documents and as text."""
+"""Changed entities as text."""
 
 import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from omnigraph.cli.output import Column, Grid, Json, Text
+from omnigraph.base.values import Json
+from omnigraph.cli.output import Grid, Text, TextColumn
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
     from omnigraph.changes.diff import TableCounts
     from omnigraph.changes.entities import EntityChange, Image
     from omnigraph.changes.feed import FeedPage
-    from omnigraph.manifest.commits import Commit
 
 _MARKS = {"insert": "+", "update": "~", "delete": "-"}
-
-
-def cause_document(cause: "Commit") -> dict[str, Json]:
-    """Describe the commit that made changes; what it does not have is left out."""
-    document: dict[str, Json] = {
-        "graph_commit_id": cause.graph_commit_id,
-        "parent_commit_id": cause.parent_commit_id,
-        "merged_parent_commit_id": cause.merged_parent_commit_id,
-        "authored_branch": cause.graph_branch,
-        "actor_id": cause.actor_id,
-        "authored_at": cause.created_at_us,
-    }
-    return {name: value for name, value in document.items() if value is not None}
-
-
-def change_document(change: "EntityChange") -> Json:
-    """Describe one change; an insert has no `before`, a delete no `after`."""
-    document: dict[str, Json] = {
-        "kind": change.type.kind,
-        "type": {"id": change.type.type_id, "name": change.type.name},
-        "id": change.id,
-        "op": change.op.value,
-    }
-    for name, image in (("before", change.before), ("after", change.after)):
-        if image is not None:
-            document[name] = _image_document(image)
-    return document
-
-
-def changes_document(changes: "Iterable[EntityChange]") -> list[Json]:
-    """Describe changes in their order."""
-    return [change_document(change) for change in changes]
-
-
-def counts_document(counts: "Iterable[TableCounts]") -> list[Json]:
-    """Describe how much changed, table by table."""
-    return [
-        {
-            "table_key": table.table_key,
-            "inserted": table.inserted,
-            "updated": table.updated,
-            "deleted": table.deleted,
-        }
-        for table in counts
-    ]
 
 
 def changes_text(changes: "Iterable[EntityChange]") -> Text:
@@ -68,7 +23,12 @@ def changes_text(changes: "Iterable[EntityChange]") -> Text:
     rows = tuple((_MARKS[change.op], change.type.name, change.id, _difference(change)) for change in listed)
     return [
         Grid(
-            columns=(Column(title=""), Column(title="type"), Column(title="id", is_whole=True), Column(title="values")),
+            columns=(
+                TextColumn(title=""),
+                TextColumn(title="type"),
+                TextColumn(title="id", is_whole=True),
+                TextColumn(title="values"),
+            ),
             rows=rows,
             plain=tuple(f"{mark} {name} {id_} {values}".rstrip() for mark, name, id_, values in rows),
         )
@@ -83,10 +43,10 @@ def counts_text(counts: "Iterable[TableCounts]") -> Text:
     return [
         Grid(
             columns=(
-                Column(title="table", is_whole=True),
-                Column(title="inserted", justify="right"),
-                Column(title="updated", justify="right"),
-                Column(title="deleted", justify="right"),
+                TextColumn(title="table", is_whole=True),
+                TextColumn(title="inserted", justify="right"),
+                TextColumn(title="updated", justify="right"),
+                TextColumn(title="deleted", justify="right"),
             ),
             rows=tuple(
                 (table.table_key, f"{table.inserted:,}", f"{table.updated:,}", f"{table.deleted:,}") for table in listed
@@ -95,21 +55,12 @@ def counts_text(counts: "Iterable[TableCounts]") -> Text:
     ]
 
 
-def feed_document(pages: "list[FeedPage]") -> Json:
-    """Describe the pages of one poll as one answer; the parts of a large block are put together."""
-    return {
-        "blocks": [
-            {"cause": cause_document(cause), "changes": changes_document(changes)} for cause, changes in _blocks(pages)
-        ],
-        "cursor": pages[-1].cursor,
-        "caught_up": pages[-1].caught_up,
-    }
-
-
 def feed_text(pages: "list[FeedPage]") -> Text:
     """List blocks, oldest first, then the cursor."""
+    from omnigraph.documents.changes import feed_blocks
+
     lines: list[str | Grid] = []
-    for cause, changes in _blocks(pages):
+    for cause, changes in feed_blocks(pages):
         actor = f" actor={cause.actor_id}" if cause.actor_id else ""
         lines.append(f"{cause.graph_commit_id} {cause.kind.value} branch={cause.graph_branch}{actor}")
         lines.extend(changes_text(changes))
@@ -118,26 +69,9 @@ def feed_text(pages: "list[FeedPage]") -> Text:
     return lines
 
 
-def _blocks(pages: "list[FeedPage]") -> "list[tuple[Commit, list[EntityChange]]]":
-    found: list[tuple[Commit, list[EntityChange]]] = []
-    for block in (block for page in pages for block in page.blocks):
-        if found and found[-1][0] == block.cause:
-            found[-1][1].extend(block.changes)
-        else:
-            found.append((block.cause, list(block.changes)))
-    return found
-
-
 def token_text(next_page_token: str | None) -> Text:
     """Say how to go on, if there is more."""
     return [f"more: --page-token {next_page_token}"] if next_page_token is not None else []
-
-
-def _image_document(image: "Image") -> Json:
-    document: dict[str, Json] = {"properties": dict(image.properties)}
-    if image.endpoints is not None:
-        document["endpoints"] = {"from": image.endpoints.source, "to": image.endpoints.target}
-    return document
 
 
 def _difference(change: "EntityChange") -> str:

@@ -1,21 +1,14 @@
-"""What `cleanup` removed, or would remove, as a document and as text."""
+"""What `cleanup` removed, or would remove, as text."""
 
 from typing import TYPE_CHECKING
 
 from omnigraph.base.units import counted, spell_bytes
-from omnigraph.cli.output import Column, Grid, Json, Text
+from omnigraph.cli.output import Grid, Text, TextColumn
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
     from omnigraph.maintenance.cleanup.report import CleanupReport, CleanupRow
 
 _REASONS_SHOWN = 3
-
-
-def cleanup_document(uri: str, report: "CleanupReport") -> Json:
-    """Describe every table, the internal ones included."""
-    from omnigraph.maintenance.cleanup.report import as_document
-
-    return {"uri": uri, **as_document(report)}
 
 
 def cleanup_text(report: "CleanupReport") -> Text:
@@ -31,7 +24,7 @@ def cleanup_text(report: "CleanupReport") -> Text:
     titles = ("table", "versions", "size", "files", "kept because")
     grid = Grid(
         columns=tuple(
-            Column(title=title, justify="right" if title in {"versions", "size", "files"} else "left")
+            TextColumn(title=title, justify="right" if title in {"versions", "size", "files"} else "left")
             for title in titles
         ),
         rows=cells,

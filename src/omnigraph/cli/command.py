@@ -1,4 +1,4 @@
-"""A command: its row of the capability table, its flags, its examples, and the checks every run starts with."""
+"""A command: its row of the table of verbs, its flags, its examples, and the checks every run starts with."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,18 +6,19 @@ from typing import Any
 import click
 
 from omnigraph.cli import help_pages
-from omnigraph.cli.capabilities import Capability, RunningCommand, capability
 from omnigraph.cli.completing import offer_values
+from omnigraph.cli.flags import RunningCommand
 from omnigraph.cli.guard import refuse_foreign_flags
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.params import GLOBAL_OPTIONS, address_argument
 from omnigraph.cli.positionals import refuse_mixed_up
+from omnigraph.verbs.table import Verb, verb
 
 
 class OmniCommand(click.Command):
     """Adds the global flags, runs the guard, and hands the `Invocation` to the callback."""
 
-    def __init__(self, *, row: Capability, examples: tuple[str, ...], **attributes: Any) -> None:
+    def __init__(self, *, row: Verb, examples: tuple[str, ...], **attributes: Any) -> None:
         super().__init__(**attributes)
         self.row = row
         self.examples = examples
@@ -29,7 +30,7 @@ class OmniCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the rest of the line; an address that cannot apply is reported before anything that is missing."""
         invocation = ctx.ensure_object(Invocation)
-        invocation.command = RunningCommand(capability=self.row, typed=ctx.command_path.partition(" ")[2])
+        invocation.command = RunningCommand(verb=self.row, typed=ctx.command_path.partition(" ")[2])
         try:
             return super().parse_args(ctx, args)
         except click.UsageError:
@@ -60,7 +61,7 @@ def command(words: str, *, examples: tuple[str, ...]) -> Callable[[Callable[...,
     The first argument of the function is the `Invocation`. Every example must run as printed, in a directory that
     holds what the first hour of the guide makes.
     """
-    row = capability(words)
+    row = verb(words)
 
     def declare(function: Callable[..., None]) -> OmniCommand:
         return click.command(row.name, cls=OmniCommand, row=row, examples=examples)(function)

@@ -1,55 +1,29 @@
-"""Commits as documents and as text, with who completed or undid what was interrupted."""
+"""Commits as text, with who completed or undid what was interrupted."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import field
 from typing import TYPE_CHECKING
 
 from omnigraph.base.clock import iso_from_us, timestamp_from_us
 from omnigraph.base.units import counted
-from omnigraph.base.values import dataclass
-from omnigraph.cli.documents import commit_document
-from omnigraph.cli.output import Column, Grid, Json, Text
+from omnigraph.cli.output import Grid, Text, TextColumn
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
+    from omnigraph.documents.commits import ShownCommits
     from omnigraph.manifest.commits import Commit
     from omnigraph.writes.recovery.audit import RecoveryRecord
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShownCommits:
-    """Commits in the order in which they are shown, and the recoveries that made some of them visible."""
-
-    commits: "list[Commit]"
-    recovery_by_commit: "Mapping[str, RecoveryRecord]" = field(default_factory=dict)
-
-    def recovery(self, commit: "Commit") -> "RecoveryRecord | None":
-        """Return the recovery of an interrupted write that this commit came out of."""
-        return self.recovery_by_commit.get(commit.graph_commit_id)
-
-
-def history_document(shown: ShownCommits) -> Json:
-    """Describe a history."""
-    return {"commits": [_document(commit, shown.recovery(commit)) for commit in shown.commits]}
-
-
-def one_document(shown: ShownCommits) -> Json:
-    """Describe one commit."""
-    (commit,) = shown.commits
-    return _document(commit, shown.recovery(commit))
-
-
-def history_text(shown: ShownCommits) -> Text:
+def commits_text(shown: "ShownCommits") -> Text:
     """List a history, one commit per line."""
     branches = {commit.graph_branch for commit in shown.commits}
     columns = {
-        "commit": Column(title="commit", is_whole=True),
-        "version": Column(title="version", justify="right", is_whole=True),
-        "branch": Column(title="branch"),
-        "made": Column(title="made at (UTC)", is_whole=True),
-        "kind": Column(title="kind"),
-        "actor": Column(title="actor"),
-        "message": Column(title="message"),
+        "commit": TextColumn(title="commit", is_whole=True),
+        "version": TextColumn(title="version", justify="right", is_whole=True),
+        "branch": TextColumn(title="branch"),
+        "made": TextColumn(title="made at (UTC)", is_whole=True),
+        "kind": TextColumn(title="kind"),
+        "actor": TextColumn(title="actor"),
+        "message": TextColumn(title="message"),
     }
     rows = [_cells(commit, shown.recovery(commit)) for commit in shown.commits]
     kept = [name for name in columns if _tells_something(name, rows, branches)]
@@ -62,7 +36,7 @@ def history_text(shown: ShownCommits) -> Text:
     ]
 
 
-def one_text(shown: ShownCommits) -> Text:
+def one_commit_text(shown: "ShownCommits") -> Text:
     """Show one commit, one fact per line; facts it does not have are left out."""
     (commit,) = shown.commits
     recovery = shown.recovery(commit)
@@ -80,18 +54,6 @@ def one_text(shown: ShownCommits) -> Text:
         "gained": _gained(commit),
     }
     return [f"{name}: {value}" for name, value in facts.items() if value is not None]
-
-
-def _document(commit: "Commit", recovery: "RecoveryRecord | None") -> Json:
-    document = commit_document(commit)
-    if recovery is not None:
-        document["recovery"] = {
-            "operation_id": recovery.operation_id,
-            "recovery_kind": recovery.recovery_kind,
-            "recovered_by": json.loads(recovery.recovered_by),
-            "recovered_at": recovery.created_at_us,
-        }
-    return document
 
 
 def _cells(commit: "Commit", recovery: "RecoveryRecord | None") -> dict[str, str]:

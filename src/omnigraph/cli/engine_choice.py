@@ -6,7 +6,7 @@ from omnigraph import errors
 from omnigraph.cli.flags import GlobalFlags
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.machine import installed_version
-from omnigraph.cli.operator_config import OperatorConfig
+from omnigraph.cli.operator_config import OperatorSettings
 from omnigraph.engine.choice import (
     ENGINE_VARIABLE,
     EngineChoice,
@@ -54,7 +54,7 @@ def require_local_engine(choice: EngineChoice) -> None:
     )
 
 
-def _engine(flags: GlobalFlags, environ: Mapping[str, str], config: OperatorConfig) -> tuple[EngineName, str]:
+def _engine(flags: GlobalFlags, environ: Mapping[str, str], config: OperatorSettings) -> tuple[EngineName, str]:
     if flags.engine:
         return EngineName(flags.engine), "--engine"
     if from_environment := environ.get(ENGINE_VARIABLE):
@@ -62,7 +62,7 @@ def _engine(flags: GlobalFlags, environ: Mapping[str, str], config: OperatorConf
     return EngineName(config.defaults.engine or EngineName.AUTO), "defaults.engine"
 
 
-def _session(flags: GlobalFlags, environ: Mapping[str, str], config: OperatorConfig) -> SparkAddress | None:
+def _session(flags: GlobalFlags, environ: Mapping[str, str], config: OperatorSettings) -> SparkAddress | None:
     named = (("--spark-remote", flags.spark_remote, True), ("--spark-master", flags.spark_master, False))
     configured = (("spark.remote", config.spark.remote, True), ("spark.master", config.spark.master, False))
     return _first(named) or session_from_environment(environ) or _first(configured, is_ambient=True)

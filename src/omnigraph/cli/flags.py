@@ -1,6 +1,25 @@
-"""The global flags of one run, as typed."""
+"""What was typed: the command of one run, and its global flags."""
 
+from typing import Any
+
+from omnigraph import errors
 from omnigraph.base.values import dataclass
+from omnigraph.verbs.table import Verb
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningCommand:
+    """The command of this run, and how it was typed: `schema get` and `schema show` share a row."""
+
+    verb: Verb
+    typed: str
+
+    def addressing_error(self, message: str, *, flag: str | None = None) -> errors.Addressing:
+        """Build the error for an address that this command cannot use."""
+        details: dict[str, Any] = {"command": self.typed, "class": self.verb.command_class.value}
+        if flag is not None:
+            details["flag"] = flag
+        return errors.Addressing(message, **details)
 
 
 @dataclass(slots=True)

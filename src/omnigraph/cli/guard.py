@@ -1,8 +1,8 @@
 """The guard: refuses flags that cannot apply, before any configuration, file or network is touched."""
 
 from omnigraph import errors
-from omnigraph.cli.capabilities import CLASS_PHRASES, AddressFlag, CommandClass, RunningCommand
-from omnigraph.cli.flags import GlobalFlags
+from omnigraph.cli.flags import GlobalFlags, RunningCommand
+from omnigraph.verbs.table import CLASS_PHRASES, AddressFlag, CommandClass
 
 # The first six in the fixed order of the contract. The others are further spellings of them; `--target` can turn into
 # any scope, so it goes where a profile goes.
@@ -33,9 +33,9 @@ _REMEDIES = {
 def refuse_foreign_flags(command: RunningCommand, flags: GlobalFlags) -> None:
     """Raise for the first flag given that this command cannot consume."""
     for spelling, field, flag in _SPELLINGS:
-        if getattr(flags, field) is not None and flag not in command.capability.accepts:
+        if getattr(flags, field) is not None and flag not in command.verb.accepts:
             raise does_not_apply(command, flag, spelling)
-    if not command.capability.is_bulk and (given := flags.engine_flags()):
+    if not command.verb.is_bulk and (given := flags.engine_flags()):
         raise errors.Usage(
             f"{given[0]} does not apply to `{command.typed}`: it says where bulk work runs, "
             f"and `{command.typed}` is not a bulk command.",
@@ -45,9 +45,9 @@ def refuse_foreign_flags(command: RunningCommand, flags: GlobalFlags) -> None:
 
 def does_not_apply(command: RunningCommand, flag: AddressFlag, spelling: str) -> errors.Addressing:
     """Build the one-paragraph refusal: the command, its class, the flag and what to give instead."""
-    phrase = CLASS_PHRASES[command.capability.command_class]
+    phrase = CLASS_PHRASES[command.verb.command_class]
     sentences = [f"`{command.typed}` is a {phrase} command: {spelling} {flag.value} and does not apply."]
-    takes_cluster = AddressFlag.CLUSTER in command.capability.accepts
-    if remedy := _REMEDIES.get((command.capability.command_class, takes_cluster)):
+    takes_cluster = AddressFlag.CLUSTER in command.verb.accepts
+    if remedy := _REMEDIES.get((command.verb.command_class, takes_cluster)):
         sentences.append(remedy)
     return command.addressing_error(" ".join(sentences), flag=spelling)

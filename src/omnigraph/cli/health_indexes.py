@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.cli.health_charts import Bar, bars, folded
-from omnigraph.cli.health_document import index_documents, table_document
 from omnigraph.cli.health_view import spell_share, table_name
+from omnigraph.documents.health import index_documents, table_document
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
     from omnigraph.maintenance.health.report import HealthReport

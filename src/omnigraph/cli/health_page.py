@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from omnigraph.base.clock import iso_from_us
 from omnigraph.base.units import counted, spell_bytes
 from omnigraph.cli.health_charts import Bar, Heading, bars, folded, legend, table
-from omnigraph.cli.health_document import SIZE_BUCKETS
 from omnigraph.cli.health_indexes import index_sections
 from omnigraph.cli.health_runs import gained_text, took_text
 from omnigraph.cli.health_style import STYLE
@@ -25,6 +24,7 @@ from omnigraph.cli.health_view import (
     table_name,
     worst_by_table,
 )
+from omnigraph.documents.health import SIZE_BUCKETS
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
     from omnigraph.maintenance.health.finding import Finding

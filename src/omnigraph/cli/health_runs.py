@@ -1,37 +1,13 @@
-"""Runs of maintenance as documents and as lines: when, how long, and what they gained."""
+"""Runs of maintenance as lines: when, how long, and what they gained."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from omnigraph.base.clock import timestamp_from_us
 from omnigraph.base.units import counted, spell_bytes
-from omnigraph.cli.output import Json
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
     from omnigraph.maintenance.health.runs import MaintenanceRun
-
-
-def run_document(run: "MaintenanceRun") -> Json:
-    """Describe one run."""
-    return {
-        "run_id": run.run_id,
-        "verb": run.verb,
-        "branch": run.branch,
-        "host": run.host,
-        "at": timestamp_from_us(run.ended_at_us),
-        "duration_ms": None if run.duration_us is None else run.duration_us // 1_000,
-        "commit": run.commit,
-        "gained": {
-            "fragments_removed": run.fragments_removed,
-            "fragments_added": run.fragments_added,
-            "indexes_built": run.indexes_built,
-            "indexes_updated": run.indexes_updated,
-            "versions_removed": run.versions_removed,
-            "bytes_removed": run.bytes_removed,
-            "tables_repaired": run.tables_repaired,
-        },
-        "failed": [{"table_key": name or None, "error": error or None} for name, error in run.errors.items()],
-    }
 
 
 def run_line(run: "MaintenanceRun") -> str:

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.base.units import counted, spell_bytes
-from omnigraph.cli.health_document import table_document, unread_document
 from omnigraph.cli.health_runs import run_line
-from omnigraph.cli.output import Column, Grid, Text
+from omnigraph.cli.output import Grid, Text, TextColumn
+from omnigraph.documents.health import table_document, unread_document
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
     from omnigraph.maintenance.health.finding import Finding
@@ -94,7 +94,7 @@ def _grid(tables: list[dict[str, Any]]) -> Grid:
     rows = tuple(_cells(table) for table in tables)
     titles = ("table", "rows", "size", "fragments", "deleted", "versions", "reclaimable", "indexed")
     return Grid(
-        columns=tuple(Column(title=title, justify="left" if title == "table" else "right") for title in titles),
+        columns=tuple(TextColumn(title=title, justify="left" if title == "table" else "right") for title in titles),
         rows=rows,
     )
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 import click
 
-from omnigraph.cli.capabilities import CAPABILITIES, CLASS_MEANINGS, Capability, CommandClass
 from omnigraph.cli.params import GLOBAL_OPTIONS, GlobalOption, Section
+from omnigraph.verbs.table import CLASS_MEANINGS, VERBS, CommandClass, Verb
 
 FIRST_STEPS = (
     "omnigraph doctor",
@@ -17,7 +17,7 @@ FIRST_STEPS = (
 
 def write_command_help(
     command: click.Command,
-    row: Capability,
+    row: Verb,
     examples: tuple[str, ...],
     context: click.Context,
     formatter: click.HelpFormatter,
@@ -61,11 +61,11 @@ def write_root_help(group: click.Group, context: click.Context, formatter: click
 
 
 def _legend(kind: CommandClass) -> str:
-    names = ", ".join(row.words for row in CAPABILITIES if row.command_class is kind)
+    names = ", ".join(row.words for row in VERBS if row.command_class is kind)
     return f"{CLASS_MEANINGS[kind]}: {names or 'none in this version'}"
 
 
-def _applies(option: GlobalOption, row: Capability) -> bool:
+def _applies(option: GlobalOption, row: Verb) -> bool:
     if option.section is Section.ENGINE:
         return row.is_bulk
     return option.address in row.accepts

@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from omnigraph import errors
-from omnigraph.cli.capabilities import RunningCommand
-from omnigraph.cli.flags import GlobalFlags
+from omnigraph.cli.flags import GlobalFlags, RunningCommand
 from omnigraph.cli.notices import Notices
-from omnigraph.cli.operator_config import OperatorConfig, read_operator_config
+from omnigraph.cli.operator_config import OperatorSettings, read_operator_config
 from omnigraph.cli.output import ConsoleOutput, JsonOutput, Output
 
 
@@ -37,10 +36,10 @@ class Invocation:
         Guessed from the line when it failed before the parser got to the command.
         """
         known: RunningCommand | None = getattr(self, "command", None)
-        return (known.capability.words if known is not None else self._first_word) in {"health", "verify"}
+        return (known.verb.words if known is not None else self._first_word) in {"health", "verify"}
 
     @cached_property
-    def config(self) -> OperatorConfig:
+    def config(self) -> OperatorSettings:
         """The operator config, read on first use; its warnings are printed then."""
         config = read_operator_config(self.environ)
         for warning in config.warnings:

@@ -1,7 +1,6 @@
 """Words of the wider product that this version does not have, so that nobody is sent to the wrong command instead."""
 
 _INSTEAD = {
-    "query": "Check queries with `omnigraph lint`; read rows with `omnigraph export`, or from Python.",
     "mutate": "Write records with `omnigraph load`, or change single entities from Python.",
     "ingest": "Load records with `omnigraph load`.",
     "shell": "",
@@ -17,7 +16,7 @@ _INSTEAD = {
     "blob": "Read blobs from Python.",
     "mcp": "",
 }
-_OLD_SPELLINGS = {"read": "query", "change": "mutate"}
+_OLD_SPELLINGS = {"change": "mutate"}
 
 
 def not_in_this_version(word: str) -> str | None:

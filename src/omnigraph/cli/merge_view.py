@@ -1,10 +1,9 @@
-"""Merges and their conflicts as documents and as text."""
+"""Merges and their conflicts as text."""
 
 import json
 from typing import TYPE_CHECKING, Any
 
-from omnigraph.cli.documents import commit_document
-from omnigraph.cli.output import Column, Grid, Json, Text
+from omnigraph.cli.output import Grid, Text, TextColumn
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
     from omnigraph.branches.merge.run import MergeResult
@@ -13,42 +12,14 @@ if TYPE_CHECKING:  # the result classes live beside code that imports Lance
 _SIDES = ("base", "source", "target")
 
 
-def merge_document(result: "MergeResult") -> Json:
-    """Describe a merge; what became of the source is there only if its deletion was asked for."""
-    document: dict[str, Json] = {
-        "source": result.source,
-        "target": result.target,
-        "outcome": result.outcome.value,
-        "dry_run": result.is_dry_run,
-        "tables": [
-            {
-                "table_key": table.table_key,
-                "inserted": table.inserted,
-                "updated": table.updated,
-                "deleted": table.deleted,
-            }
-            for table in result.tables
-        ],
-        "actor_id": result.actor_id,
-        "engine": result.engine,
-        "engine_reason": result.engine_reason,
-        "commit": commit_document(result.commit) if result.commit else None,
-    }
-    if result.branch_deleted is not None:
-        document["branch_deleted"] = result.branch_deleted
-    if result.branch_delete_error is not None:
-        document["branch_delete_error"] = result.branch_delete_error
-    return document
-
-
 def merge_text(result: "MergeResult") -> Text:
     """Say what the merge was, what changed in the target, and whether the source is gone."""
     tables = Grid(
         columns=(
-            Column(title="table", is_whole=True),
-            Column(title="inserted", justify="right"),
-            Column(title="updated", justify="right"),
-            Column(title="deleted", justify="right"),
+            TextColumn(title="table", is_whole=True),
+            TextColumn(title="inserted", justify="right"),
+            TextColumn(title="updated", justify="right"),
+            TextColumn(title="deleted", justify="right"),
         ),
         rows=tuple(
             (table.table_key, f"{table.inserted:,}", f"{table.updated:,}", f"{table.deleted:,}")
@@ -69,20 +40,15 @@ def _headline(result: "MergeResult") -> str:
     return f"merged {result.source} into {result.target}{how}: commit {result.commit.graph_commit_id}{nothing}"
 
 
-def conflicts_document(error: "MergeConflicts") -> Json:
-    """Describe a refused merge: the error document, with every conflict that was kept."""
-    return error.document()
-
-
 def conflicts_text(error: "MergeConflicts") -> Text:
     """List the conflicts, one per line, and the entities behind them where they were asked for."""
     conflicts: list[dict[str, Any]] = error.details["merge_conflicts"]
     grid = Grid(
         columns=(
-            Column(title="conflict"),
-            Column(title="table", is_whole=True),
-            Column(title="entity", is_whole=True),
-            Column(title="what"),
+            TextColumn(title="conflict"),
+            TextColumn(title="table", is_whole=True),
+            TextColumn(title="entity", is_whole=True),
+            TextColumn(title="what"),
         ),
         rows=tuple((found["kind"], found["table_key"], found["row_id"] or "", found["message"]) for found in conflicts),
     )

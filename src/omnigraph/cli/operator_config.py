@@ -18,8 +18,10 @@ from omnigraph.base.yaml_text import read_yaml
 HOME_VARIABLE = "OMNIGRAPH_HOME"
 BINDINGS = ("server", "cluster", "store")
 OUTPUT_FORMATS = ("table", "kv", "csv", "jsonl", "json")
+CELL_LAYOUTS = ("truncate", "wrap")
 ENGINES = ("auto", "local", "spark")
 
+_WIDTH = 80
 _NOTHING: Mapping[str, object] = MappingProxyType({})
 _ANYTHING = MappingProxyType({"*": None})
 
@@ -60,6 +62,8 @@ class Defaults:
     store: str | None = None
     default_graph: str | None = None
     output: str = "table"
+    table_max_column_width: int = _WIDTH
+    table_cell_layout: str = "truncate"
     engine: str | None = None
 
 
@@ -73,7 +77,7 @@ class SparkSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OperatorConfig:
+class OperatorSettings:
     """The whole file; `warnings` are about keys that were ignored."""
 
     path: Path
@@ -91,13 +95,13 @@ def operator_home(environ: Mapping[str, str]) -> Path:
     return expand_home(environ.get(HOME_VARIABLE) or "~/.omnigraph")
 
 
-def read_operator_config(environ: Mapping[str, str]) -> OperatorConfig:
+def read_operator_config(environ: Mapping[str, str]) -> OperatorSettings:
     """Read and check the file; a missing one is an empty configuration."""
     path = operator_home(environ) / "config.yaml"
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        return OperatorConfig(path=path)
+        return OperatorSettings(path=path)
     except (OSError, UnicodeDecodeError) as error:
         raise _broken(path, f"cannot be read: {error}") from error
     return _ConfigReader(path).config(_parse_yaml(path, text))
@@ -120,9 +124,9 @@ class _ConfigReader:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def config(self, parsed: object) -> OperatorConfig:
+    def config(self, parsed: object) -> OperatorSettings:
         root = self._mapping(parsed, "the file")
-        return OperatorConfig(
+        return OperatorSettings(
             path=self._path,
             actor=self._text(self._section(root, "operator"), "operator.actor"),
             servers=self._named_texts(root, "servers", "url"),
@@ -151,6 +155,8 @@ class _ConfigReader:
             store=self._text(keys, "defaults.store"),
             default_graph=self._text(keys, "defaults.default_graph"),
             output=self._choice(keys, "defaults.output", OUTPUT_FORMATS) or "table",
+            table_max_column_width=self._width(keys, "defaults.table_max_column_width"),
+            table_cell_layout=self._choice(keys, "defaults.table_cell_layout", CELL_LAYOUTS) or CELL_LAYOUTS[0],
             engine=self._choice(keys, "defaults.engine", ENGINES),
         )
         if defaults.server and defaults.store:
@@ -214,6 +220,12 @@ class _ConfigReader:
         value = self._text(keys, path)
         if value is not None and value not in choices:
             raise _broken(self._path, f"has `{path}: {value}`; it is one of {', '.join(choices)}")
+        return value
+
+    def _width(self, keys: Mapping[str, object], path: str) -> int:
+        value = keys.get(path.rpartition(".")[2], _WIDTH)
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise _broken(self._path, f"has a `{path}` that is not a number of characters")
         return value
 
     def _unknown_key_warning(self, path: str) -> str:

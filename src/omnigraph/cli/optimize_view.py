@@ -1,25 +1,13 @@
-"""Results of `optimize` as documents and as text."""
+"""Results of `optimize` as text."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from omnigraph.base.units import counted, spell_bytes
-from omnigraph.cli.output import Column, Grid, Json, Text
+from omnigraph.cli.output import Grid, Text, TextColumn
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
     from omnigraph.maintenance.optimize.report import OptimizeResult, TableReport
-
-
-def optimize_document(result: "OptimizeResult") -> Json:
-    """Describe one run over one branch."""
-    from omnigraph.maintenance.optimize.report import as_document
-
-    return as_document(result)
-
-
-def runs_document(results: "Sequence[OptimizeResult]") -> Json:
-    """Describe the runs over all branches."""
-    return {"uri": results[0].uri, "runs": [optimize_document(result) for result in results]}
 
 
 def runs_text(results: "Sequence[OptimizeResult]") -> Text:
@@ -33,13 +21,13 @@ def optimize_text(result: "OptimizeResult") -> Text:
     rows = tuple(_cells(table, is_preview=result.dry_run) for table in result.tables)
     grid = Grid(
         columns=(
-            Column(title="table", is_whole=True),
-            Column(title="fragments"),
-            Column(title="rows", justify="right"),
-            Column(title="rewritten", justify="right"),
-            Column(title="indexes"),
-            Column(title="coverage", justify="right"),
-            Column(title="pause", justify="right"),
+            TextColumn(title="table", is_whole=True),
+            TextColumn(title="fragments"),
+            TextColumn(title="rows", justify="right"),
+            TextColumn(title="rewritten", justify="right"),
+            TextColumn(title="indexes"),
+            TextColumn(title="coverage", justify="right"),
+            TextColumn(title="pause", justify="right"),
         ),
         rows=rows,
         plain=tuple(_plain(table, is_preview=result.dry_run) for table in result.tables),

@@ -8,21 +8,20 @@ under their titles, or as lines where those say what each value is.
 import errno
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Literal, Protocol, TypeVar
 
-from omnigraph.base.values import dataclass
+from omnigraph.base.values import Json, dataclass
 
 _NOTHING = "-"
 _PADDED_MAX = 60
 """Cells that are longer are sentences, for which nothing else is moved out of sight."""
-Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
 ResultT = TypeVar("ResultT")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class TextColumn:
     """One column of a grid."""
 
     title: str
@@ -35,7 +34,7 @@ class Column:
 class Grid:
     """Rows that deserve a table; `plain` says the same in lines that need no titles, for pipes and files."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[TextColumn, ...]
     rows: tuple[tuple[str, ...], ...]
     plain: tuple[str, ...] | None = None
 

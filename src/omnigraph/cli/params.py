@@ -14,9 +14,9 @@ from click.core import ParameterSource
 
 from omnigraph import errors
 from omnigraph.base.units import parse_bytes, parse_duration
-from omnigraph.cli.capabilities import AddressFlag
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.operator_config import ENGINES
+from omnigraph.verbs.table import AddressFlag
 
 CallbackT = TypeVar("CallbackT", bound=Callable[..., None])
 
@@ -44,7 +44,7 @@ def _remember(context: click.Context, parameter: click.Parameter, value: Any) ->
 class GlobalOption(click.Option):
     """A flag that means the same on every command.
 
-    `address` is set for flags that the matrix of `capabilities.py` rules; a command's help shows only those it takes.
+    `address` is set for flags that the table of verbs rules; a command's help shows only those it takes.
     """
 
     def __init__(

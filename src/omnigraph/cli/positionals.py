@@ -10,8 +10,7 @@ from pathlib import Path
 import click
 
 from omnigraph import errors
-from omnigraph.cli.capabilities import RunningCommand
-from omnigraph.cli.flags import GlobalFlags
+from omnigraph.cli.flags import GlobalFlags, RunningCommand
 
 ADDRESS = "address"
 _STARTS = ("/", "./", "../", "~")
@@ -26,7 +25,7 @@ def looks_like_address(word: str) -> bool:
 def refuse_mixed_up(context: click.Context, command: RunningCommand, flags: GlobalFlags) -> None:
     """Raise when the graph stands where a name belongs, or a name where the graph belongs."""
     own = [param for param in context.command.params if isinstance(param, click.Argument) and param.name != ADDRESS]
-    if not command.capability.takes_graph or not own:
+    if not command.verb.takes_graph or not own:
         return
     word, label, address = str(context.params.get(own[0].name) or ""), str(own[0].metavar), flags.address
     flagged = (flags.store, flags.uri, flags.server, flags.cluster, flags.profile, flags.target)

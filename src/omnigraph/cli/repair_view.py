@@ -1,46 +1,15 @@
-"""Findings of `repair` as a document and as text."""
+"""Findings of `repair` as text."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from omnigraph.base.units import counted
-from omnigraph.cli.output import Column, Grid, Json, Text
+from omnigraph.cli.output import Grid, Text, TextColumn
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
     from omnigraph.maintenance.repair.run import RepairReport, RepairRow
 
 _OPERATIONS_SHOWN = 4
-
-
-def repair_document(uri: str, report: "RepairReport") -> Json:
-    """Describe every table, and the version that this run published: that of `main`, if it was among the branches."""
-    published = {commit.graph_branch: commit.graph_version for commit in report.commits}
-    only = next(iter(published.values()), None) if len(published) == 1 else None
-    return {
-        "uri": uri,
-        "confirm": report.consent != "preview",
-        "force": report.consent == "anything",
-        "discard": report.consent == "discard",
-        "manifest_version": published.get("main", only),
-        "commits": [commit.graph_commit_id for commit in report.commits],
-        "tables": [_row_document(row) for row in report.rows],
-    }
-
-
-def _row_document(row: "RepairRow") -> Json:
-    return {
-        "table_key": row.table_key,
-        "branch": None if row.branch == "main" else row.branch,
-        "manifest_version": row.manifest_version,
-        "lance_head_version": row.lance_head_version,
-        "classification": row.classification.value,
-        "action": row.action.value,
-        "operations": list(row.operations),
-        "error": row.error,
-        **({"diff": asdict(row.review)} if row.review is not None else {}),
-        **({"broken_constraints": asdict(row.broken)} if row.broken is not None else {}),
-    }
 
 
 def repair_text(report: "RepairReport") -> Text:
@@ -53,7 +22,8 @@ def repair_text(report: "RepairReport") -> Text:
     text: list[str | Grid] = [
         Grid(
             columns=tuple(
-                Column(title=title, justify="right" if title in {"pinned", "newest"} else "left") for title in titles
+                TextColumn(title=title, justify="right" if title in {"pinned", "newest"} else "left")
+                for title in titles
             ),
             rows=rows,
         )

@@ -1,9 +1,8 @@
-"""Schema changes as documents and as text."""
+"""Schema changes as text."""
 
 from typing import TYPE_CHECKING
 
-from omnigraph.cli.documents import commit_document, graph_version_members
-from omnigraph.cli.output import Json, Text
+from omnigraph.cli.output import Text
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
     from omnigraph.catalog.migration import MigrationStep
@@ -11,32 +10,9 @@ if TYPE_CHECKING:  # the result classes live beside code that imports Lance
     from omnigraph.evolution.run import AppliedSchema
 
 
-def plan_document(plan: "SchemaPlan", *, uri: str) -> Json:
-    """Describe a plan; `uri` is the address as it was given."""
-    return {
-        "uri": uri,
-        "supported": plan.supported,
-        "step_count": len(plan.steps),
-        "steps": _step_documents(plan.steps),
-    }
-
-
 def plan_text(plan: "SchemaPlan") -> Text:
     """Say whether the plan can be applied, then one line per step."""
     return [f"supported: {'yes' if plan.supported else 'no'}", *_step_lines(plan.steps)]
-
-
-def applied_document(result: "AppliedSchema", *, uri: str) -> Json:
-    """Describe an apply; one that returned was supported."""
-    return {
-        "uri": uri,
-        "supported": True,
-        "applied": result.applied,
-        "step_count": len(result.steps),
-        **graph_version_members(result.graph_version),
-        "steps": _step_documents(result.steps),
-        "commit": commit_document(result.commit) if result.commit else None,
-    }
 
 
 def applied_text(result: "AppliedSchema") -> Text:
@@ -48,12 +24,6 @@ def applied_text(result: "AppliedSchema") -> Text:
         f"applied {count} {'step' if count == 1 else 'steps'} as graph version {result.graph_version}",
         *_step_lines(result.steps),
     ]
-
-
-def _step_documents(steps: "tuple[MigrationStep, ...]") -> list[Json]:
-    from omnigraph.catalog.migration import step_document
-
-    return [step_document(step) for step in steps]
 
 
 def _step_lines(steps: "tuple[MigrationStep, ...]") -> list[str]:

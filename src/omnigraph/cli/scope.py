@@ -6,8 +6,9 @@ Nothing here opens a graph; only a cluster binding reads storage, and there only
 from omnigraph import errors
 from omnigraph.base.values import dataclass
 from omnigraph.cli.bindings import Binding, ScopeKind, find_binding, server_url
-from omnigraph.cli.capabilities import CLASS_PHRASES, AddressFlag, CommandClass, RunningCommand
+from omnigraph.cli.flags import RunningCommand
 from omnigraph.cli.invocation import Invocation
+from omnigraph.verbs.table import CLASS_PHRASES, AddressFlag, CommandClass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +77,7 @@ def storage_at(command: RunningCommand, uri: str) -> StorageTarget:
 def _refuse_server_url(command: RunningCommand, url: str) -> None:
     if not url.lower().startswith(("http://", "https://")):
         return
-    if command.capability.command_class is not CommandClass.DIRECT:
+    if command.verb.command_class is not CommandClass.DIRECT:
         raise command.addressing_error(
             "an http(s):// URL given as a graph URI does not reach a server; "
             "address the remote graph with --server <url>."
@@ -106,13 +107,13 @@ def _selected_graph(invocation: Invocation) -> str | None:
 
 def _refuse_unfit(command: RunningCommand, binding: Binding) -> None:
     """Refuse a binding of a kind that the command's class cannot work with."""
-    match command.capability.command_class, binding.kind:
+    match command.verb.command_class, binding.kind:
         case CommandClass.DIRECT, ScopeKind.SERVER:
             message = (
                 f"`{command.typed}` needs direct storage access; the scope from {binding.source} is a server. "
                 "Use --store <uri>, or --cluster <dir> --graph <id>."
             )
-        case CommandClass.DIRECT, ScopeKind.CLUSTER if AddressFlag.CLUSTER not in command.capability.accepts:
+        case CommandClass.DIRECT, ScopeKind.CLUSTER if AddressFlag.CLUSTER not in command.verb.accepts:
             message = f"`{command.typed}` does not work on a cluster scope ({binding.source}). Use --store <uri>."
         case CommandClass.ANY, ScopeKind.CLUSTER:
             message = (

@@ -1,18 +1,13 @@
-"""Answers of SQL statements: a table for people, a JSON document or CSV for programs."""
+"""Answers of SQL statements: a table for people, CSV for programs."""
 
 import csv
 import io
 import json
-from base64 import b64encode
-from collections.abc import Sequence
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
-from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from omnigraph import errors
 from omnigraph.base.units import counted
-from omnigraph.cli.output import Column, Grid, Json, Text
+from omnigraph.cli.output import Grid, Text, TextColumn
+from omnigraph.documents.rows import plain_value
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,18 +24,15 @@ def answer_text(answer: "SqlAnswer") -> Text:
         return ["done"]
     places = range(rows.num_columns)
     columns = tuple(
-        Column(title=rows.schema.field(place).name, justify="right" if _is_number(rows.schema.field(place)) else "left")
+        TextColumn(
+            title=rows.schema.field(place).name, justify="right" if _is_number(rows.schema.field(place)) else "left"
+        )
         for place in places
     )
     cells = [[_cell(value) for value in rows.column(place).to_pylist()] for place in places]
     total = counted(rows.num_rows, "row")
     ending = f"the first {total}; --limit shows more, --format csv and --json all" if answer.has_more else total
     return [Grid(columns=columns, rows=tuple(zip(*cells, strict=True))), ending]
-
-
-def answers_document(answers: Sequence["SqlAnswer"]) -> Json:
-    """Describe the answers, one per statement."""
-    return {"results": [_answer_document(answer) for answer in answers]}
 
 
 def answer_csv(answer: "SqlAnswer") -> str:
@@ -55,17 +47,6 @@ def answer_csv(answer: "SqlAnswer") -> str:
     return out.getvalue()
 
 
-def _answer_document(answer: "SqlAnswer") -> Json:
-    names = answer.rows.schema.names
-    repeated = next((name for name in names if names.count(name) > 1), None)
-    if repeated is not None:
-        raise errors.QueryFailed(f"Two columns are called {repeated}; give them names of their own with AS.")
-    return {
-        "columns": [{"name": field.name, "type": str(field.type)} for field in answer.rows.schema],
-        "rows": [{name: _plain(value) for name, value in row.items()} for row in answer.rows.to_pylist()],
-    }
-
-
 def _is_number(field: "pa.Field") -> bool:
     import pyarrow as pa
 
@@ -73,7 +54,7 @@ def _is_number(field: "pa.Field") -> bool:
 
 
 def _cell(value: Any) -> str:
-    plain = _plain(value)
+    plain = plain_value(value)
     match plain:
         case None:
             return _NULL
@@ -81,26 +62,3 @@ def _cell(value: Any) -> str:
             return plain
         case _:
             return json.dumps(plain, ensure_ascii=False)
-
-
-def _plain(value: Any) -> Json:
-    """Return what JSON can say of a value."""
-    match value:
-        case None | bool() | int() | str():
-            return value
-        case float():
-            return value if isfinite(value) else str(value)
-        case Decimal():
-            return int(value) if value == value.to_integral_value() else str(value)
-        case date() | datetime() | time():
-            return value.isoformat()
-        case timedelta():
-            return str(value)
-        case bytes():
-            return b64encode(value).decode()
-        case dict():
-            return {str(name): _plain(member) for name, member in value.items()}
-        case list() | tuple():
-            return [_plain(member) for member in value]
-        case _:
-            return str(value)

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from omnigraph.base.units import counted
-from omnigraph.cli.output import Column, Grid, Text
+from omnigraph.cli.output import Grid, Text, TextColumn
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
     from omnigraph.graphs.snapshot import Snapshot
@@ -51,11 +51,11 @@ def snapshot_text(snapshot: "Snapshot") -> Text:
         f"internal_schema_version: {snapshot.internal_schema_version}",
         Grid(
             columns=(
-                Column(title="table", is_whole=True),
-                Column(title="rows", justify="right"),
-                Column(title="version", justify="right"),
-                Column(title="branch"),
-                Column(title="path"),
+                TextColumn(title="table", is_whole=True),
+                TextColumn(title="rows", justify="right"),
+                TextColumn(title="version", justify="right"),
+                TextColumn(title="branch"),
+                TextColumn(title="path"),
             ),
             rows=tuple(
                 (table.table_key, f"{table.row_count:,}", str(table.version), table.ref or "", table.location)

@@ -6,8 +6,8 @@ import click
 
 from omnigraph import errors
 from omnigraph.base.nearest import nearest
-from omnigraph.cli.capabilities import CAPABILITIES
 from omnigraph.cli.later import not_in_this_version
+from omnigraph.verbs.table import VERBS
 
 _HELP = "help"
 # Flags that earlier programs of this name had, with what replaced them.
@@ -40,7 +40,7 @@ def _unknown_word(word: str, context: click.Context | None) -> str:
     path = context.command_path if context else "omnigraph"
     words = context.command.list_commands(context) if context and isinstance(context.command, click.Group) else []
     # Said without its first word, a command is known all the same; and what explains is a flag here.
-    whole = [f"`omnigraph {row.words}`" for row in CAPABILITIES if row.group and row.name == word]
+    whole = [f"`omnigraph {row.words}`" for row in VERBS if row.group and row.name == word]
     if word == _HELP:
         near = "; what you look for is the flag --help"
     elif whole and context is not None and context.parent is None:

@@ -1,24 +1,16 @@
-"""What `verify` found, as a document and as text."""
+"""What `verify` found, as text."""
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from omnigraph.base.units import counted, spell_bytes, spell_seconds
-from omnigraph.cli.output import Json, Text
+from omnigraph.cli.output import Text
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
     from omnigraph.maintenance.verify.report import Problem, VerifyReport
 
 _PROBLEMS_SHOWN = 20
 """Per table; a directory that is gone as a whole has thousands of lost files, and one line of them says it."""
-
-
-def verify_document(report: "VerifyReport") -> Json:
-    """Describe everything that was looked at."""
-    document = asdict(report)
-    problems = [{**found, "kind": str(found["kind"])} for found in document.pop("problems")]
-    return {"clean": report.is_clean, **document, "problems": problems}
 
 
 def verify_text(report: "VerifyReport") -> Text:

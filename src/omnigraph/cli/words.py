@@ -8,7 +8,7 @@ from omnigraph.base.plain_text import is_unicode, plain_text
 _VARIABLES = ("OMNIGRAPH_", "AWS_", "SPARK_")
 # What these flags compare with is the content of records and the headers of files, which may hold anything, and a
 # statement may have several lines.
-_DATA_FLAGS = ("--select", "--map", "-e", "--execute")
+_DATA_FLAGS = ("--select", "--map", "-e", "--execute", "--query-string", "--params", "--param")
 
 
 def check_words(words: Sequence[str], environ: Mapping[str, str]) -> None:

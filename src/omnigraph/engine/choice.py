@@ -94,31 +94,31 @@ class EngineChoice:
         """From which size on work is Spark's where a session is there."""
         return SPARK_MIN_BYTES if self.spark_min_bytes is None else self.spark_min_bytes
 
-    def decide(self, work: Work, size_bytes: int | None, *, has_session: bool = False) -> "Decision":
+    def decide(self, work: Work, size_bytes: int | None, *, has_session: bool = False) -> "EngineDecision":
         """Weigh the choice against the planned work; a size of None is unknown and counts as small.
 
         `has_session` tells that the calling process has a session of its own.
         """
         if self.engine is not EngineName.AUTO:
-            return Decision(engine=self.engine, reason=f"{self.setting} {self.engine}", is_forced=True)
+            return EngineDecision(engine=self.engine, reason=f"{self.setting} {self.engine}", is_forced=True)
         if self.session is not None and not self.session.is_ambient:
-            return Decision(engine=EngineName.SPARK, reason=f"{self.session.setting} is set", is_forced=True)
+            return EngineDecision(engine=EngineName.SPARK, reason=f"{self.session.setting} is set", is_forced=True)
         if size_bytes is None:
-            return Decision(engine=EngineName.LOCAL, reason="input of unknown size")
+            return EngineDecision(engine=EngineName.LOCAL, reason="input of unknown size")
         size, least = spell_bytes(size_bytes), self.session_min_bytes
         if size_bytes < least:
-            return Decision(engine=EngineName.LOCAL, reason=f"{size}, below {spell_bytes(least)}")
+            return EngineDecision(engine=EngineName.LOCAL, reason=f"{size}, below {spell_bytes(least)}")
         if self.session is None and not has_session and self.spark_min_bytes is None:
             least = max(least, OWN_SESSION_MIN_BYTES[work])
             if size_bytes < least:
                 reason = f"{size}, below {spell_bytes(least)}, from where on it pays to start Spark"
-                return Decision(engine=EngineName.LOCAL, reason=reason)
+                return EngineDecision(engine=EngineName.LOCAL, reason=reason)
         reason = f"{size}, at least {spell_bytes(least)}"
-        return Decision(engine=EngineName.SPARK, reason=reason, is_forced=self.session is not None)
+        return EngineDecision(engine=EngineName.SPARK, reason=reason, is_forced=self.session is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class EngineDecision:
     """The engine that work will run on, and why; one that was forced is never replaced by another."""
 
     engine: EngineName

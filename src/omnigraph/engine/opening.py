@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 from omnigraph.base.endings import attempt
 from omnigraph.base.events import EngineChosen, Events, Noted, phase
-from omnigraph.engine.choice import Decision, EngineChoice, EngineName, Work
+from omnigraph.engine.choice import EngineChoice, EngineDecision, EngineName, Work
 from omnigraph.engine.interface import Engine
 from omnigraph.errors import EngineUnavailable
 
 
-def decide(choice: EngineChoice, work: Work, size_bytes: int | None) -> Decision:
+def decide(choice: EngineChoice, work: Work, size_bytes: int | None) -> EngineDecision:
     """Weigh a choice against planned work, and against a session that the caller has; starts nothing."""
     return choice.decide(work, size_bytes, has_session=_has_session())
 
@@ -42,7 +42,7 @@ def close_at_end(engine: Engine, events: Events) -> None:
 
 def _opened(
     choice: EngineChoice,
-    decision: Decision,
+    decision: EngineDecision,
     local: Engine,
     worker_environment: Mapping[str, str],
     events: Events,
@@ -88,7 +88,7 @@ def require_pyspark(asked_for: str) -> None:
         )
 
 
-def _spark(choice: EngineChoice, decision: Decision, worker_environment: Mapping[str, str]) -> Engine:
+def _spark(choice: EngineChoice, decision: EngineDecision, worker_environment: Mapping[str, str]) -> Engine:
     require_pyspark(decision.reason)
     from omnigraph.engine.spark.engine import SparkEngine
     from omnigraph.engine.spark.session import open_session

@@ -84,6 +84,37 @@ class ParamError(RequestError):
     kind = "param_error"
 
 
+class QuerySelection(RequestError):
+    """A text holds several queries, or none, and nobody said which one is meant; details have their `names`."""
+
+    kind = "query_selection"
+    exit_code = 2
+
+
+class QueryNotFound(RequestError):
+    """A text holds no query of that name; details have the `query` and the `names` that there are."""
+
+    kind = "query_not_found"
+
+
+class WrongVerb(RequestError):
+    """A mutation was given to a read, or the reverse; details have the `query` and what it `actual`ly is."""
+
+    kind = "wrong_verb"
+
+
+class QueryExecution(RequestError):
+    """A query fits the schema and cannot be carried out with these values; the message starts with `query:`."""
+
+    kind = "query_execution"
+
+
+class ExternalBlobDenied(RequestError):
+    """A mutation assigns a reference to an external object, which this graph does not allow."""
+
+    kind = "external_blob_denied"
+
+
 class MixedMutation(RequestError):
     """One query inserts or updates and also deletes; run two queries, or use a branch and merge it."""
 

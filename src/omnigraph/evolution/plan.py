@@ -17,6 +17,23 @@ class SchemaText:
     source: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaRequest:
+    """What a change of the schema may be asked for, by `schema plan` and `schema apply` alike."""
+
+    schema: str
+    schema_source: str = "<schema>"
+    allow_data_loss: bool = False
+    """Whether what is dropped goes from the past as well; a plan shows it so."""
+    actor: str | None = None
+    message: str | None = None
+
+    @property
+    def desired(self) -> SchemaText:
+        """The schema that the graph is to have."""
+        return SchemaText(text=self.schema, source=self.schema_source)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class SchemaPlan(Shown):
     """What `schema apply` would do."""
@@ -28,11 +45,12 @@ class SchemaPlan(Shown):
     """Rename hints without effect, and a readable copy of the schema that somebody has edited."""
 
 
-def plan_schema(context: GraphContext, desired: SchemaText, *, allow_data_loss: bool) -> SchemaPlan:
+def plan_schema(context: GraphContext, request: SchemaRequest) -> SchemaPlan:
     """Plan a schema change of `main`; writes nothing. With `allow_data_loss` every drop is hard."""
+    desired = request.desired
     state = context.manifest.load(MAIN_BRANCH)
     accepted = context.schemas.catalog(state.snapshot.schema)
-    plan = plan_from(accepted, desired, allow_data_loss=allow_data_loss)
+    plan = plan_from(accepted, desired, allow_data_loss=request.allow_data_loss)
     warnings = [str(hint) for hint in plan.diagnostics]
     if has_foreign_edit(context, desired):
         warnings.append(FOREIGN_EDIT)

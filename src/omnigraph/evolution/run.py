@@ -7,7 +7,7 @@ from omnigraph.base.showing import Shown
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.migration import MigrationStep
 from omnigraph.errors import BranchBusy, Effect, RecoveryRequired, SchemaApplyLocked, SchemaDrift
-from omnigraph.evolution.plan import FOREIGN_EDIT, SchemaText, has_foreign_edit
+from omnigraph.evolution.plan import FOREIGN_EDIT, SchemaRequest, has_foreign_edit
 from omnigraph.evolution.writer import SchemaWriter, refuse_other_branches
 from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import MAIN_BRANCH, Commit, check_actor, check_message
@@ -42,29 +42,22 @@ class AppliedSchema(Shown):
 
 
 @says_what_is_published
-def apply_schema(
-    context: GraphContext,
-    desired: SchemaText,
-    *,
-    allow_data_loss: bool,
-    actor_id: str | None,
-    message: str | None,
-    events: Events,
-) -> AppliedSchema:
+def apply_schema(context: GraphContext, request: SchemaRequest, *, events: Events) -> AppliedSchema:
     """Give the graph a schema, or raise and change nothing.
 
     Refused while other branches live, while an interrupted write is unsettled, while the readable copy of the schema
     holds somebody's edits, and for a plan with an unsupported step.
     """
-    writer = SchemaWriter(desired=desired, allow_data_loss=allow_data_loss, actor_id=check_actor(actor_id))
-    check_message(message)
+    desired = request.desired
+    writer = SchemaWriter(desired=desired, allow_data_loss=request.allow_data_loss, actor_id=check_actor(request.actor))
+    check_message(request.message)
     with _take_turn(context):
         bring_up_to_date(context, MAIN_BRANCH)
         _settle_everything(context, events)
         refuse_other_branches(context)
         if has_foreign_edit(context, desired):
             raise SchemaDrift(f"{context.store.uri}: {FOREIGN_EDIT} Nothing was changed.")
-        commit = run_write(context, writer, events, message=message)
+        commit = run_write(context, writer, events, message=request.message)
     assert writer.plan is not None
     for hint in writer.plan.diagnostics:
         tell(events, Warned(message=str(hint)))

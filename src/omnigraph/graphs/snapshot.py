@@ -19,6 +19,7 @@ from omnigraph.storage.locks import HeldVersions
 
 if TYPE_CHECKING:
     from omnigraph.engine.local import Parameters
+    from omnigraph.graphs.result import Result
     from omnigraph.graphs.sql import SqlResult
 
 __all__ = ["Snapshot", "SnapshotTable"]
@@ -41,6 +42,31 @@ class SparkFrames(Protocol):
         ...
 
 
+class Queries(Protocol):
+    """Answers queries about a snapshot; given by who knows the language, which nothing here does."""
+
+    def query(self, snapshot: "Snapshot", text: str, name: str | None, values: Mapping[str, object]) -> "Result":
+        """Run one read."""
+        ...
+
+    def prepare(self, snapshot: "Snapshot", text: str, name: str | None) -> "PreparedQuery":
+        """Check one read."""
+        ...
+
+
+class PreparedQuery(Protocol):
+    """A read that has been checked; run it as often as you like, with other values each time."""
+
+    @property
+    def name(self) -> str:
+        """What the query is called."""
+        ...
+
+    def run(self, params: Mapping[str, object] | None = None, /, **values: object) -> "Result":
+        """Run the query; parameters come by name, or as one mapping."""
+        ...
+
+
 class Snapshot:
     """One graph version, ready to be read.
 
@@ -56,8 +82,10 @@ class Snapshot:
         *,
         is_held: bool = False,
         spark_frames: SparkFrames | None = None,
+        queries: Queries | None = None,
     ) -> None:
         self._context = context
+        self._queries = queries
         self._pinned = pinned
         self._spark_frames = spark_frames
         self._held = (
@@ -144,6 +172,25 @@ class Snapshot:
         if self._spark_frames is None:
             raise Internal("this snapshot was made without a way to Spark")
         return self._spark_frames(spark, self, name, columns=columns, where=where, partition_bytes=partition_bytes)
+
+    def query(
+        self, text: str, name: str | None = None, /, *, params: Mapping[str, object] | None = None, **values: object
+    ) -> "Result":
+        """Run a read of the query language over this snapshot, again and again over the same state.
+
+        The text is a query, a bare `match { … } return { … }`, or several queries of which `name` says one. Parameters
+        come by name, or in `params`.
+        """
+        return self._asked().query(self, text, name, {**(params or {}), **values})
+
+    def prepare(self, text: str, name: str | None = None, /) -> PreparedQuery:
+        """Check a read once, to run it with different values."""
+        return self._asked().prepare(self, text, name)
+
+    def _asked(self) -> Queries:
+        if self._queries is None:
+            raise Internal("this snapshot was made without a way to queries")
+        return self._queries
 
     def sql(self, query: str, *, params: "Parameters" = None, frames: Mapping[str, Any] | None = None) -> "SqlResult":
         """Ask a question in SQL, over tables that are called like their types; edges have `src` and `dst`.

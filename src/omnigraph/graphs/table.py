@@ -21,8 +21,7 @@ from omnigraph.storage.tables import Table
 if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
-
-    from omnigraph.storage.scannable import ScannableTable
+    import pyarrow.dataset as pads
 
 _HEAD_ROWS = 10
 
@@ -120,7 +119,7 @@ class SnapshotTable:
         with self._reading():
             yield from self._table.in_id_order(columns)
 
-    def scannable(self, failures: list[OmniError] | None = None) -> "ScannableTable":
+    def scannable(self, failures: list[OmniError] | None = None) -> "pads.Dataset":
         """Return the rows as a dataset that a database scans, which leaves its failures in a list."""
         from omnigraph.storage.scannable import ScannableTable
 

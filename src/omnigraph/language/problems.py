@@ -5,7 +5,7 @@ Somebody who fixes a schema wants the whole list, so checks add a problem and go
 
 from omnigraph.base.values import dataclass
 from omnigraph.errors import ParseError
-from omnigraph.language.source import Position, SourceText, Span
+from omnigraph.language.source import SourceText, Span, TextPosition
 
 _PROBLEMS_SHOWN_MAX = 20
 _PROBLEMS_KEPT_MAX = 1_000
@@ -13,7 +13,7 @@ _EXCERPT_WIDTH_MAX = 160
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class SourceProblem:
     """One mistake, and the characters that show it."""
 
     span: Span
@@ -25,7 +25,7 @@ class Problems:
 
     def __init__(self, source: SourceText) -> None:
         self._source = source
-        self._found: list[Problem] = []
+        self._found: list[SourceProblem] = []
         self._count = 0
 
     def add(self, span: Span, message: str) -> None:
@@ -33,7 +33,7 @@ class Problems:
         self._count += 1
         # A text that is no schema at all may have a problem per letter; placing each of them would take for ever.
         if self._count <= _PROBLEMS_KEPT_MAX:
-            self._found.append(Problem(span=span, message=message))
+            self._found.append(SourceProblem(span=span, message=message))
 
     def raise_if_any(self) -> None:
         """Raise one `ParseError` that shows every mistake in the order of the text."""
@@ -42,7 +42,7 @@ class Problems:
             raise _parse_error(self._source, found, total=self._count)
 
 
-def _parse_error(source: SourceText, problems: list[Problem], *, total: int) -> ParseError:
+def _parse_error(source: SourceText, problems: list[SourceProblem], *, total: int) -> ParseError:
     positions = [source.position(problem.span) for problem in problems]
     shown = [
         _show(source, problem, position)
@@ -69,18 +69,18 @@ def _parse_error(source: SourceText, problems: list[Problem], *, total: int) -> 
     )
 
 
-def span_document(position: Position) -> dict[str, int]:
+def span_document(position: TextPosition) -> dict[str, int]:
     """Spell a position for programs: offsets in bytes of UTF-8."""
     return {"start": position.byte_start, "end": position.byte_end}
 
 
-def _show(source: SourceText, problem: Problem, position: Position) -> str:
+def _show(source: SourceText, problem: SourceProblem, position: TextPosition) -> str:
     return (
         f"{source.name}:{position.line}:{position.column}: {problem.message}\n{excerpt(source, problem.span, position)}"
     )
 
 
-def excerpt(source: SourceText, span: Span, position: Position) -> str:
+def excerpt(source: SourceText, span: Span, position: TextPosition) -> str:
     """Return the line of a mistake, and below it a line with carets under the mistake."""
     line = source.lines[position.line - 1].removesuffix("\r")
     offset = position.column - 1

@@ -34,7 +34,7 @@ class Name:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Position:
+class TextPosition:
     """Where a span lies, for people (1-based line and column) and for programs (byte offsets in UTF-8)."""
 
     line: int
@@ -65,12 +65,12 @@ class SourceText:
         mark_bytes = _byte_length(_BYTE_ORDER_MARK) if self.has_byte_order_mark else 0
         return tuple(accumulate((_byte_length(line) + 1 for line in self.lines), initial=mark_bytes))[:-1]
 
-    def position(self, span: Span) -> Position:
+    def position(self, span: Span) -> TextPosition:
         """Locate a span; one that starts at the end of the text covers one byte after the last."""
         line, offset = self._line_and_offset(span.start)
         byte_start = self._byte_offset(span.start)
         byte_end = max(self._byte_offset(span.end), byte_start + 1)
-        return Position(line=line + 1, column=offset + 1, byte_start=byte_start, byte_end=byte_end)
+        return TextPosition(line=line + 1, column=offset + 1, byte_start=byte_start, byte_end=byte_end)
 
     def _line_and_offset(self, position: int) -> tuple[int, int]:
         line = bisect_right(self._line_starts, position) - 1

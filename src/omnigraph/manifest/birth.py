@@ -9,6 +9,7 @@ import logging
 from omnigraph.base import clock, faults, ids
 from omnigraph.base.endings import tell
 from omnigraph.base.events import Events, Published, Warned, ignore_events
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.arrow import new_table_schema
 from omnigraph.catalog.compile import compile_shape
 from omnigraph.catalog.migration import hints_without_graph
@@ -49,30 +50,36 @@ _SCHEMA_COPIES = (SOURCE_COPY, IR_COPY, STATE_COPY)
 _log = logging.getLogger(__name__)
 
 
-def create_graph(
-    store: GraphStore,
-    schema: str,
-    *,
-    schema_source: str,
-    force: bool,
-    has_consent: bool,
-    actor_id: str | None,
-    message: str | None = None,
-    events: Events = ignore_events,
-) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InitRequest:
+    """What making a graph may be asked for."""
+
+    schema: str
+    schema_source: str = "<schema>"
+    """What messages call the schema."""
+    force: bool = False
+    """Whether what an interrupted run left is cleared."""
+    consent: bool = False
+    """Whether the claim of another process may be taken over, on an object store."""
+    actor: str | None = None
+    message: str | None = None
+
+
+def create_graph(store: GraphStore, request: InitRequest, *, events: Events = ignore_events) -> None:
     """Create a graph with an empty table per type, or raise and leave no graph behind."""
-    check_actor(actor_id)
+    schema, message = request.schema, request.message
+    check_actor(request.actor)
     check_message(message)
-    shape = compile_shape(schema, source=schema_source)
+    shape = compile_shape(schema, source=request.schema_source)
     catalog = number_shape(shape, identity_domain=ids.new_ulid())
-    claim = _claim_root(store, force=force, has_consent=has_consent)
+    claim = _claim_root(store, force=request.force, has_consent=request.consent)
     genesis = Commit(
         graph_commit_id=CommitId(claim.ulid),
         parent_commit_id=None,
         graph_branch=MAIN_BRANCH,
         graph_version=1,
         kind=CommitKind.GENESIS,
-        actor_id=actor_id,
+        actor_id=request.actor,
         created_at_us=clock.now_us(),
         metadata={} if message is None else {MESSAGE: message},
     )

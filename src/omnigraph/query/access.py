@@ -22,10 +22,12 @@ if TYPE_CHECKING:  # numpy and Arrow are loaded by what computes with them
     import pyarrow as pa
     from numpy.typing import NDArray
 
-Ordinals: TypeAlias = "NDArray[np.int32]"
-Positions: TypeAlias = "NDArray[np.intp]"
-"""Places in an array that was given, for example in the sources of an expansion."""
-Truths: TypeAlias = "NDArray[np.bool_]"
+    Ordinals: TypeAlias = NDArray[np.int32]
+    Positions: TypeAlias = NDArray[np.intp]
+    """Places in an array that was given, for example in the sources of an expansion."""
+    Truths: TypeAlias = NDArray[np.bool_]
+else:
+    Ordinals = Positions = Truths = Any
 
 MISSING = -1
 """The ordinal of an id that no entity has, and the code of null."""

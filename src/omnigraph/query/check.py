@@ -12,7 +12,7 @@ from omnigraph.language.query.syntax import (
     ReadSyntax,
 )
 from omnigraph.language.source import SourceText
-from omnigraph.query.mistakes import Checking, Code
+from omnigraph.query.mistakes import Checking, QueryCode
 from omnigraph.query.mutations import check_mutation
 from omnigraph.query.reads import check_read
 from omnigraph.query.typed import CheckedQuery, Parameter
@@ -50,7 +50,7 @@ def _declare(checking: Checking, written: ParameterSyntax) -> None:
     else:
         checking.parameters[name] = Parameter(name=name, type=_type(checking, name, written.type))
         return
-    checking.refuse(Code.WRONG_PARAMETER, written.variable.span, reason)
+    checking.refuse(QueryCode.WRONG_PARAMETER, written.variable.span, reason)
 
 
 def _type(checking: Checking, name: str, written: ParameterTypeSyntax) -> PropertyType:
@@ -69,7 +69,7 @@ def _type(checking: Checking, name: str, written: ParameterTypeSyntax) -> Proper
         reason = None
     if reason is not None or scalar is None:
         checking.refuse(
-            Code.WRONG_PARAMETER,
+            QueryCode.WRONG_PARAMETER,
             written.span,
             f"the parameter `${name}` cannot be {spell_parameter_type(written)}: {reason}",
         )

@@ -4,7 +4,7 @@ from omnigraph.catalog.model import FLOATS, NUMBERS, PropertyType, Scalar
 from omnigraph.catalog.values import ValueRefusedError, stored_value
 from omnigraph.language.query.spelling import spell_expression
 from omnigraph.language.query.syntax import ConstantSyntax, ListSyntax, LiteralSyntax, MomentSyntax
-from omnigraph.query.mistakes import Checking, Code
+from omnigraph.query.mistakes import Checking, QueryCode
 from omnigraph.query.typed import BOOL, DATETIME, F64, STRING, Constant
 
 I64 = PropertyType(scalar=Scalar.I64)
@@ -75,18 +75,20 @@ def _moment(checking: Checking, written: MomentSyntax) -> Constant:
     try:
         return Constant(value=stored_value(written.text, declared), type=declared)
     except ValueRefusedError as refused:
-        checking.refuse(Code.WRONG_LITERAL, written.span, f"{written.kind}(…) cannot be read as {declared}: {refused}")
+        checking.refuse(
+            QueryCode.WRONG_LITERAL, written.span, f"{written.kind}(…) cannot be read as {declared}: {refused}"
+        )
 
 
 def _list(checking: Checking, written: ListSyntax) -> Constant:
     items = []
     for item in written.items:
         if isinstance(item, ListSyntax):
-            checking.refuse(Code.MIXED_LIST, item.span, "a list cannot hold another list")
+            checking.refuse(QueryCode.MIXED_LIST, item.span, "a list cannot hold another list")
         items.append(constant(checking, item))
         if not is_compatible(items[0].type, items[-1].type):
             checking.refuse(
-                Code.MIXED_LIST,
+                QueryCode.MIXED_LIST,
                 item.span,
                 f"a list holds values of one type: {spell_expression(written.items[0])} is {items[0].type}, "
                 f"{spell_expression(item)} is {items[-1].type}",

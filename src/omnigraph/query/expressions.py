@@ -17,7 +17,7 @@ from omnigraph.language.query.syntax import (
 )
 from omnigraph.language.source import Span
 from omnigraph.query.constants import constant, is_text, is_vector_value
-from omnigraph.query.mistakes import Code
+from omnigraph.query.mistakes import QueryCode
 from omnigraph.query.scopes import Scope
 from omnigraph.query.typed import (
     ID,
@@ -64,7 +64,7 @@ def check_expression(scope: Scope, written: ExpressionSyntax) -> Expression:
 
 def _alias(scope: Scope, written: AliasSyntax) -> NoReturn:
     scope.checking.refuse(
-        Code.UNKNOWN_NAME,
+        QueryCode.UNKNOWN_NAME,
         written.span,
         f"`{written.name}` is no variable; variables start with `$`, and strings stand in double quotes",
     )
@@ -75,7 +75,7 @@ def type_of(expression: Expression) -> str:
     return f"node {expression.entity.name}" if isinstance(expression, NodeReference) else str(expression.type)
 
 
-def check_access(scope: Scope, written: AccessSyntax, *, code: Code = Code.UNKNOWN_NAME) -> PropertyRead:
+def check_access(scope: Scope, written: AccessSyntax, *, code: QueryCode = QueryCode.UNKNOWN_NAME) -> PropertyRead:
     """Resolve `$variable.property`; `code` is that of an unknown variable or property."""
     entity = scope.entity(written.variable, code=code)
     variable, name = written.variable.name, written.property.text
@@ -86,7 +86,7 @@ def check_access(scope: Scope, written: AccessSyntax, *, code: Code = Code.UNKNO
         _refuse_property(scope, written, entity, code)
     if declared.type.scalar is Scalar.BLOB:
         scope.checking.refuse(
-            Code.BLOB,
+            QueryCode.BLOB,
             written.span,
             f"`${variable}.{name}` is a Blob, and blobs are not read, ordered or aggregated by queries",
         )
@@ -97,11 +97,11 @@ def check_access(scope: Scope, written: AccessSyntax, *, code: Code = Code.UNKNO
     return PropertyRead(variable=variable, entity=entity, property=name, type=found)
 
 
-def _refuse_property(scope: Scope, written: AccessSyntax, entity: EntityType, code: Code) -> NoReturn:
+def _refuse_property(scope: Scope, written: AccessSyntax, entity: EntityType, code: QueryCode) -> NoReturn:
     name, variable = written.property.text, written.variable.name
     if isinstance(entity, EdgeType) and name in _EDGE_COLUMNS:
         scope.checking.refuse(
-            Code.EDGE_VARIABLE,
+            QueryCode.EDGE_VARIABLE,
             written.property.span,
             f"`${variable}.{name}` cannot be read: an edge variable shows the properties of {entity.name}, and its "
             "two ends are the variables beside it",
@@ -120,7 +120,7 @@ def _variable(scope: Scope, written: VariableSyntax) -> NodeReference | Paramete
         return NodeReference(variable=written.name, entity=node)
     if scope.edge(written.name) is not None:
         scope.checking.refuse(
-            Code.EDGE_VARIABLE,
+            QueryCode.EDGE_VARIABLE,
             written.span,
             f"`${written.name}` is an edge and cannot stand alone; read one of its properties",
         )
@@ -128,7 +128,9 @@ def _variable(scope: Scope, written: VariableSyntax) -> NodeReference | Paramete
     if parameter is None:
         scope.refuse_unbound(written)
     if parameter.type.scalar is Scalar.BLOB:
-        scope.checking.refuse(Code.BLOB, written.span, f"`${written.name}` is a Blob and cannot be read as a value")
+        scope.checking.refuse(
+            QueryCode.BLOB, written.span, f"`${written.name}` is a Blob and cannot be read as a value"
+        )
     return parameter
 
 
@@ -155,8 +157,8 @@ def check_call(scope: Scope, written: CallSyntax) -> TextMatch | TextScore | Vec
             return TextMatch(function=function, field=_field(scope, written), query=_text_argument(scope, written, 1))
 
 
-def _text_code(written: CallSyntax) -> Code:
-    return Code.WRONG_SEARCH if written.function in {"search", "fuzzy"} else Code.WRONG_TEXT_RANKING
+def _text_code(written: CallSyntax) -> QueryCode:
+    return QueryCode.WRONG_SEARCH if written.function in {"search", "fuzzy"} else QueryCode.WRONG_TEXT_RANKING
 
 
 def _field(scope: Scope, written: CallSyntax) -> PropertyRead:
@@ -187,10 +189,10 @@ def _text_argument(scope: Scope, written: CallSyntax, place: int) -> Expression:
 def _edits(scope: Scope, written: CallSyntax) -> Expression:
     if len(written.arguments) < 3:
         return _DEFAULT_EDITS
-    return _integer(scope, written, 2, Code.WRONG_SEARCH, "the edits of fuzzy are")
+    return _integer(scope, written, 2, QueryCode.WRONG_SEARCH, "the edits of fuzzy are")
 
 
-def _integer(scope: Scope, written: CallSyntax, place: int, code: Code, subject: str) -> Expression:
+def _integer(scope: Scope, written: CallSyntax, place: int, code: QueryCode, subject: str) -> Expression:
     argument = written.arguments[place]
     found = check_expression(scope, argument)
     if isinstance(found, NodeReference | Aggregate) or found.type.is_list or found.type.scalar not in INTEGERS:
@@ -203,7 +205,7 @@ def _integer(scope: Scope, written: CallSyntax, place: int, code: Code, subject:
 def _refuse_edge(scope: Scope, access: AccessSyntax, function: str) -> None:
     if scope.edge(access.variable.name) is not None:
         scope.checking.refuse(
-            Code.EDGE_VARIABLE,
+            QueryCode.EDGE_VARIABLE,
             access.span,
             f"{function} works on properties of nodes, and `${access.variable.name}` is an edge",
         )
@@ -213,14 +215,14 @@ def _nearest(scope: Scope, written: CallSyntax) -> VectorDistance:
     access, query_syntax = written.arguments
     if not isinstance(access, AccessSyntax):
         scope.checking.refuse(
-            Code.WRONG_HOPS_OR_VECTOR,
+            QueryCode.WRONG_HOPS_OR_VECTOR,
             access.span,
             f"nearest compares a vector property such as `$h.vec`, not {spell_expression(access)}",
         )
-    field = check_access(scope, access, code=Code.WRONG_HOPS_OR_VECTOR)
+    field = check_access(scope, access, code=QueryCode.WRONG_HOPS_OR_VECTOR)
     if field.type.scalar is not Scalar.VECTOR:
         scope.checking.refuse(
-            Code.WRONG_HOPS_OR_VECTOR,
+            QueryCode.WRONG_HOPS_OR_VECTOR,
             access.span,
             f"nearest compares vectors; `${field.variable}.{field.property}` is {field.type}",
         )
@@ -228,7 +230,7 @@ def _nearest(scope: Scope, written: CallSyntax) -> VectorDistance:
     problem = _query_problem(query, field.type)
     if problem is not None:
         scope.checking.refuse(
-            Code.WRONG_HOPS_OR_VECTOR,
+            QueryCode.WRONG_HOPS_OR_VECTOR,
             query_syntax.span,
             f"`${field.variable}.{field.property}` is {field.type}, {spell_expression(query_syntax)} is {problem}",
         )
@@ -250,7 +252,7 @@ def _fusion(scope: Scope, written: CallSyntax) -> Fusion:
     first, second = (_arm(scope, argument) for argument in written.arguments[:2])
     if first.field.variable != second.field.variable:
         scope.checking.refuse(
-            Code.WRONG_FUSION,
+            QueryCode.WRONG_FUSION,
             written.span,
             f"both arms of rrf rank one variable, but they name `${first.field.variable}` and "
             f"`${second.field.variable}`",
@@ -261,7 +263,7 @@ def _fusion(scope: Scope, written: CallSyntax) -> Fusion:
 def _arm(scope: Scope, written: ExpressionSyntax) -> TextScore | VectorDistance:
     if not isinstance(written, CallSyntax) or written.function not in {"nearest", "bm25"}:
         scope.checking.refuse(
-            Code.WRONG_FUSION,
+            QueryCode.WRONG_FUSION,
             written.span,
             f"an arm of rrf is nearest(…) or bm25(…), not {spell_expression(written)}",
         )
@@ -273,10 +275,10 @@ def _arm(scope: Scope, written: ExpressionSyntax) -> TextScore | VectorDistance:
 def _k(scope: Scope, written: CallSyntax) -> Expression:
     if len(written.arguments) < 3:
         return _DEFAULT_K
-    found = _integer(scope, written, 2, Code.WRONG_FUSION, "the k of rrf is")
+    found = _integer(scope, written, 2, QueryCode.WRONG_FUSION, "the k of rrf is")
     if isinstance(found, Constant) and isinstance(found.value, int) and found.value < 1:
         scope.checking.refuse(
-            Code.WRONG_FUSION, written.arguments[2].span, f"the k of rrf is at least 1, not {found.value}"
+            QueryCode.WRONG_FUSION, written.arguments[2].span, f"the k of rrf is at least 1, not {found.value}"
         )
     return found
 
@@ -304,7 +306,7 @@ def _refuse_aggregate(scope: Scope, span: Span, written: AggregateSyntax, found:
     if written.function == "count":
         takes = "nodes and values"
     scope.checking.refuse(
-        Code.WRONG_AGGREGATE,
+        QueryCode.WRONG_AGGREGATE,
         span,
         f"{written.function} takes {takes}; {spell_expression(written.argument)} is {found}",
     )

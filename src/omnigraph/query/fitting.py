@@ -21,7 +21,7 @@ from omnigraph.query.constants import (
     item_type,
     moment_hint,
 )
-from omnigraph.query.mistakes import Checking, Code
+from omnigraph.query.mistakes import Checking, QueryCode
 from omnigraph.query.typed import Constant, Now, Parameter
 
 
@@ -44,14 +44,16 @@ def fitting_value(
         now = Now()
         if not is_compatible(expected, now.type):
             checking.refuse(
-                Code.INCOMPATIBLE, written.span, f"now() is DateTime and {_is_of(name, declared)}, so they never agree"
+                QueryCode.INCOMPATIBLE,
+                written.span,
+                f"now() is DateTime and {_is_of(name, declared)}, so they never agree",
             )
         return now
     value = constant(checking, written)
     reason = _misfit(value, declared, expected, use)
     if reason is not None:
         checking.refuse(
-            Code.WRONG_LITERAL,
+            QueryCode.WRONG_LITERAL,
             written.span,
             f"{_is_of(name, declared)}, {spell_expression(written)} is {value.type}{reason}",
         )
@@ -68,7 +70,9 @@ def declared_parameter(checking: Checking, variable: VariableSyntax) -> Paramete
             if meant
             else f"; declare it: query {checking.query_name}(${variable.name}: …)"
         )
-        checking.refuse(Code.NOT_A_PARAMETER, variable.span, f"`${variable.name}` is not a declared parameter{hint}")
+        checking.refuse(
+            QueryCode.NOT_A_PARAMETER, variable.span, f"`${variable.name}` is not a declared parameter{hint}"
+        )
     return found
 
 
@@ -76,7 +80,9 @@ def _parameter(checking: Checking, variable: VariableSyntax, declared: PropertyT
     found = declared_parameter(checking, variable)
     expected = _expected(declared, use)
     if found.type.scalar is Scalar.BLOB and use is not Use.ASSIGNMENT:
-        checking.refuse(Code.BLOB, variable.span, f"`${found.name}` is a Blob, which cannot be compared with {name}")
+        checking.refuse(
+            QueryCode.BLOB, variable.span, f"`${found.name}` is a Blob, which cannot be compared with {name}"
+        )
     is_blob_text = use is Use.ASSIGNMENT and _is_blob_text(declared, found.type)
     if not is_blob_text and not is_compatible(expected, found.type):
         _refuse_parameter(checking, variable, found, declared, name)
@@ -90,7 +96,7 @@ def _refuse_parameter(
         "date(…)" if declared.scalar is Scalar.DATE else "datetime(…)"
     )
     checking.refuse(
-        Code.INCOMPATIBLE,
+        QueryCode.INCOMPATIBLE,
         variable.span,
         f"{_is_of(name, declared)} and the parameter `${found.name}` is {found.type}{hint}",
     )

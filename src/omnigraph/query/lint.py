@@ -18,7 +18,7 @@ UNCOVERED_CODE = "L201"
 NO_PARAMETERS = "mutation declares no params; hardcoded mutations are easy to miss"
 
 
-class Severity(StrEnum):
+class LintSeverity(StrEnum):
     """How much a finding matters; only errors make a lint fail."""
 
     ERROR = "error"
@@ -30,7 +30,7 @@ class Severity(StrEnum):
 class LintFinding:
     """Something about the file as a whole."""
 
-    severity: Severity
+    severity: LintSeverity
     code: str
     message: str
     type_name: str | None = None
@@ -77,24 +77,24 @@ class LintReport:
     @property
     def errors(self) -> int:
         """How many queries and findings are errors."""
-        return sum(result.error is not None for result in self.results) + self._count(Severity.ERROR)
+        return sum(result.error is not None for result in self.results) + self._count(LintSeverity.ERROR)
 
     @property
     def warnings(self) -> int:
         """How many warnings queries and findings have."""
-        return sum(len(result.warnings) for result in self.results) + self._count(Severity.WARNING)
+        return sum(len(result.warnings) for result in self.results) + self._count(LintSeverity.WARNING)
 
     @property
     def infos(self) -> int:
         """How many findings are there to be known only."""
-        return self._count(Severity.INFO)
+        return self._count(LintSeverity.INFO)
 
     @property
     def is_ok(self) -> bool:
         """Whether nothing is an error."""
         return self.errors == 0
 
-    def _count(self, severity: Severity) -> int:
+    def _count(self, severity: LintSeverity) -> int:
         return sum(finding.severity is severity for finding in self.findings)
 
 
@@ -103,7 +103,7 @@ def lint_queries(text: str, catalog: Catalog, *, source: str) -> LintReport:
     try:
         file = parse_queries(text, source=source)
     except ParseError as error:
-        finding = LintFinding(severity=Severity.ERROR, code=SYNTAX_CODE, message=error.message)
+        finding = LintFinding(severity=LintSeverity.ERROR, code=SYNTAX_CODE, message=error.message)
         return LintReport(query_path=source, results=(), findings=(finding,))
     return lint_file(file, catalog)
 
@@ -117,7 +117,7 @@ def lint_file(file: QueryFileSyntax, catalog: Catalog) -> LintReport:
         sorted(
             _uncovered(valid),
             key=lambda finding: (
-                list(Severity).index(finding.severity),
+                list(LintSeverity).index(finding.severity),
                 finding.type_name or "",
                 finding.property or "",
                 finding.message,
@@ -196,7 +196,7 @@ def _uncovered(mutations: list[CheckedMutation]) -> Iterable[LintFinding]:
             if not declared.type.nullable or declared.embed is not None or declared.name in {*covered, *key}:
                 continue
             yield LintFinding(
-                severity=Severity.WARNING,
+                severity=LintSeverity.WARNING,
                 code=UNCOVERED_CODE,
                 message=f"{entity.name}.{declared.name} exists in schema but no update query sets it",
                 type_name=entity.name,

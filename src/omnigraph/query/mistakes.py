@@ -10,7 +10,7 @@ from omnigraph.language.source import SourceText, Span
 from omnigraph.query.typed import Parameter
 
 
-class Code(StrEnum):
+class QueryCode(StrEnum):
     """The codes of queries that do not fit the schema; stable, for programs to rely on."""
 
     UNKNOWN_NODE_TYPE = "T1"
@@ -61,7 +61,7 @@ class Checking:
         self._anonymous += 1
         return f"_#{self._anonymous}"
 
-    def refuse(self, code: Code, span: Span, message: str) -> NoReturn:
+    def refuse(self, code: QueryCode, span: Span, message: str) -> NoReturn:
         """Raise the error of a query that does not fit; its message starts with the code and ends with the place."""
         place = self._source.position(span)
         where = f"  at {self._source.name}:{place.line}:{place.column}\n{excerpt(self._source, span, place)}"
@@ -73,5 +73,5 @@ class Checking:
             "column": place.column,
             "span": span_document(place),
         }
-        kind = MixedMutation if code is Code.MIXED_MUTATION else QueryTypeError
+        kind = MixedMutation if code is QueryCode.MIXED_MUTATION else QueryTypeError
         raise kind(f"{code}: {message}\n{where}", **details)

@@ -18,7 +18,7 @@ from omnigraph.language.query.syntax import (
 from omnigraph.language.source import Name
 from omnigraph.query.constants import is_scalar
 from omnigraph.query.fitting import Use, fitting_value
-from omnigraph.query.mistakes import Checking, Code
+from omnigraph.query.mistakes import Checking, QueryCode
 from omnigraph.query.typed import (
     FROM,
     ID,
@@ -50,7 +50,7 @@ def _refuse_mixed(checking: Checking, mutation: MutationSyntax) -> None:
     deletes = [statement for statement in mutation.statements if isinstance(statement, DeleteSyntax)]
     if deletes and len(deletes) < len(mutation.statements):
         checking.refuse(
-            Code.MIXED_MUTATION,
+            QueryCode.MIXED_MUTATION,
             deletes[0].span,
             f"the query `{checking.query_name}` inserts or updates and also deletes; run two queries, or run them on a "
             "branch and merge it",
@@ -77,7 +77,7 @@ def _entity(checking: Checking, written: Name) -> EntityType:
         known = [entity.name for entity in checking.catalog.entity_types()]
         meant = nearest(name, known)
         hint = f"; did you mean {meant}?" if meant else ""
-        checking.refuse(Code.UNKNOWN_MUTATED_TYPE, written.span, f"there is no node or edge type {name}{hint}")
+        checking.refuse(QueryCode.UNKNOWN_MUTATED_TYPE, written.span, f"there is no node or edge type {name}{hint}")
     return edge
 
 
@@ -96,7 +96,7 @@ def _insert(checking: Checking, statement: InsertSyntax, entity: EntityType) -> 
     missing = [name for name in required if name not in given]
     if missing:
         checking.refuse(
-            Code.MISSING_PROPERTY,
+            QueryCode.MISSING_PROPERTY,
             statement.type_name.span,
             f"insert {entity.name} leaves out {', '.join(f'`{name}`' for name in missing)}, without which there is no "
             f"{entity.name}",
@@ -107,7 +107,7 @@ def _insert(checking: Checking, statement: InsertSyntax, entity: EntityType) -> 
 def _update(checking: Checking, statement: UpdateSyntax, entity: EntityType) -> Update:
     if not isinstance(entity, NodeType):
         checking.refuse(
-            Code.EDGE_UPDATE,
+            QueryCode.EDGE_UPDATE,
             statement.type_name.span,
             f"{entity.name} is an edge type, and edges are not updated; delete the edge and insert another",
         )
@@ -115,7 +115,7 @@ def _update(checking: Checking, statement: UpdateSyntax, entity: EntityType) -> 
     for assignment in statement.assignments:
         if assignment.property.text in key:
             checking.refuse(
-                Code.KEY_UPDATE,
+                QueryCode.KEY_UPDATE,
                 assignment.property.span,
                 f"{entity.name}.{assignment.property} is part of the key, which never changes; insert another "
                 f"{entity.name} and delete this one",
@@ -138,7 +138,7 @@ def _assignments(
         name = assignment.property.text
         if name in found:
             checking.refuse(
-                Code.ASSIGNED_TWICE, assignment.property.span, f"{entity.name}.{name} is assigned more than once"
+                QueryCode.ASSIGNED_TWICE, assignment.property.span, f"{entity.name}.{name} is assigned more than once"
             )
         found[name] = _assignment(checking, assignment, entity, endpoints)
     return tuple(found.values())
@@ -150,7 +150,7 @@ def _assignment(
     name = written.property.text
     if name == ID:
         checking.refuse(
-            Code.UNKNOWN_MUTATED_PROPERTY,
+            QueryCode.UNKNOWN_MUTATED_PROPERTY,
             written.property.span,
             f"{entity.name}.id cannot be assigned: an id is made from the key, or generated",
         )
@@ -163,7 +163,7 @@ def _assignment(
     if isinstance(written.value, NullSyntax):
         if not may_be_null:
             checking.refuse(
-                Code.WRONG_LITERAL,
+                QueryCode.WRONG_LITERAL,
                 written.value.span,
                 f"{entity.name}.{name} is {declared} and required, so it cannot be null",
             )
@@ -183,13 +183,13 @@ def _predicate(checking: Checking, written: PredicateSyntax, entity: EntityType)
         declared = found.type
     if declared.scalar is Scalar.BLOB:
         checking.refuse(
-            Code.UNKNOWN_MUTATED_PROPERTY,
+            QueryCode.UNKNOWN_MUTATED_PROPERTY,
             written.property.span,
             f"{entity.name}.{name} is {declared}, and a Blob cannot be compared behind `where`",
         )
     if not is_scalar(declared):
         checking.refuse(
-            Code.INCOMPATIBLE,
+            QueryCode.INCOMPATIBLE,
             written.span,
             f"{entity.name}.{name} is {declared}, which cannot be compared with {spell_expression(written.value)} "
             "behind `where`",
@@ -204,5 +204,5 @@ def _refuse_property(
     meant = nearest(written.text, {**entity.property_by_name, **others})
     hint = f"; did you mean `{meant}`?" if meant else ""
     checking.refuse(
-        Code.UNKNOWN_MUTATED_PROPERTY, written.span, f"{entity.name} has no property `{written.text}`{hint}"
+        QueryCode.UNKNOWN_MUTATED_PROPERTY, written.span, f"{entity.name} has no property `{written.text}`{hint}"
     )

@@ -22,7 +22,7 @@ from omnigraph.language.query.syntax import (
 from omnigraph.query.constants import is_compatible, is_scalar, is_text, item_type, moment_hint
 from omnigraph.query.expressions import check_call, check_expression, type_of
 from omnigraph.query.fitting import Use, fitting_value
-from omnigraph.query.mistakes import Checking, Code
+from omnigraph.query.mistakes import Checking, QueryCode
 from omnigraph.query.scopes import Scope
 from omnigraph.query.typed import (
     ID,
@@ -91,7 +91,7 @@ class _PatternCheck:
         pattern = check_match(inner, negation.clauses)
         if not pattern.outer:
             self._checking.refuse(
-                Code.NOT_GROUPED,
+                QueryCode.NOT_GROUPED,
                 negation.span,
                 "this `not` uses no variable from outside, so it would hold for all rows or for none; "
                 "connect it with one",
@@ -111,7 +111,7 @@ class _PatternCheck:
         found = self._checking.catalog.node_by_name.get(name)
         if found is None:
             self._checking.refuse(
-                Code.UNKNOWN_NODE_TYPE,
+                QueryCode.UNKNOWN_NODE_TYPE,
                 binding.type_name.span,
                 f"there is no node type {name}{self._instead_of_node(name)}",
             )
@@ -140,7 +140,7 @@ class _PatternCheck:
             self._scope.nodes[name] = entity
         elif known is not entity:
             self._checking.refuse(
-                Code.REBOUND, variable.span, f"`${name}` is a {known.name} and cannot be a {entity.name} as well"
+                QueryCode.REBOUND, variable.span, f"`${name}` is a {known.name} and cannot be a {entity.name} as well"
             )
         return name
 
@@ -148,13 +148,13 @@ class _PatternCheck:
         """Refuse a name that stands for something else than a node."""
         if variable.name in self._checking.parameters:
             self._checking.refuse(
-                Code.WRONG_PARAMETER,
+                QueryCode.WRONG_PARAMETER,
                 variable.span,
                 f"`${variable.name}` is a parameter, so no variable of the match can have its name",
             )
         if self._scope.edge(variable.name) is not None:
             self._checking.refuse(
-                Code.EDGE_VARIABLE, variable.span, f"`${variable.name}` is an edge and cannot be used as {what}"
+                QueryCode.EDGE_VARIABLE, variable.span, f"`${variable.name}` is an edge and cannot be used as {what}"
             )
 
     def _match(self, variable: str, entity: NodeType, match: MatchSyntax) -> Condition:
@@ -166,12 +166,14 @@ class _PatternCheck:
                 meant = nearest(name, entity.property_by_name)
                 hint = f"; did you mean `{meant}`?" if meant else ""
                 self._checking.refuse(
-                    Code.UNKNOWN_MATCH_PROPERTY, match.property.span, f"{entity.name} has no property `{name}`{hint}"
+                    QueryCode.UNKNOWN_MATCH_PROPERTY,
+                    match.property.span,
+                    f"{entity.name} has no property `{name}`{hint}",
                 )
             declared = found.type
         if declared.scalar is Scalar.BLOB:
             self._checking.refuse(
-                Code.WRONG_LITERAL,
+                QueryCode.WRONG_LITERAL,
                 match.property.span,
                 f"{entity.name}.{name} is {declared}, and a Blob cannot be matched with "
                 f"{spell_expression(match.value)}",
@@ -216,10 +218,10 @@ class _PatternCheck:
         if edge is None:
             meant = nearest(word, [found.name[0].lower() + found.name[1:] for found in edges.values()])
             hint = f"; did you mean `{meant}`?" if meant else ""
-            self._checking.refuse(Code.UNKNOWN_EDGE, traversal.edge.span, f"there is no edge `{word}`{hint}")
+            self._checking.refuse(QueryCode.UNKNOWN_EDGE, traversal.edge.span, f"there is no edge `{word}`{hint}")
         if traversal.is_undirected and edge.from_type != edge.to_type:
             self._checking.refuse(
-                Code.UNDIRECTED_BETWEEN_TYPES,
+                QueryCode.UNDIRECTED_BETWEEN_TYPES,
                 traversal.edge.span,
                 f"{edge.name} goes from {edge.from_type} to {edge.to_type}, and only an edge between nodes of one "
                 f"type can be walked in both directions; write `{word}` without `<>`",
@@ -239,12 +241,12 @@ class _PatternCheck:
                 else "the first is not above the second"
             )
             self._checking.refuse(
-                Code.WRONG_HOPS_OR_VECTOR, hops.span, f"hop bounds {spell_hops(hops)} are not possible: {reason}"
+                QueryCode.WRONG_HOPS_OR_VECTOR, hops.span, f"hop bounds {spell_hops(hops)} are not possible: {reason}"
             )
         bound = traversal.edge_variable
         if bound is not None and bound.name != ANONYMOUS and (hops.low, hops.high) != (1, 1):
             self._checking.refuse(
-                Code.EDGE_VARIABLE,
+                QueryCode.EDGE_VARIABLE,
                 hops.span,
                 f"`${bound.name}` stands for one edge, so the hop bounds {spell_hops(hops)} do not fit; leave out the "
                 "bounds or the variable",
@@ -270,7 +272,7 @@ class _PatternCheck:
             known = self._scope.node(variable.name)
             if known is not None and known is not entity:
                 self._checking.refuse(
-                    Code.WRONG_ENDPOINT,
+                    QueryCode.WRONG_ENDPOINT,
                     variable.span,
                     f"`${variable.name}` is a {known.name}, which does not fit here: {edge.name} goes from "
                     f"{edge.from_type} to {edge.to_type}",
@@ -286,7 +288,7 @@ class _PatternCheck:
             self._refuse_foreign(variable, "an edge")
         if self._scope.node(name) is not None or self._scope.edge(name) is not None:
             self._checking.refuse(
-                Code.EDGE_VARIABLE, variable.span, f"`${name}` is bound already; give the edge a name of its own"
+                QueryCode.EDGE_VARIABLE, variable.span, f"`${name}` is bound already; give the edge a name of its own"
             )
         self._scope.edges[name] = edge
         return name
@@ -299,7 +301,7 @@ class _PatternCheck:
         for expression, operand in ((written.left, left), (written.right, right)):
             if isinstance(operand, NodeReference):
                 self._checking.refuse(
-                    Code.INCOMPATIBLE,
+                    QueryCode.INCOMPATIBLE,
                     expression.span,
                     f"{spell_expression(expression)} is a {type_of(operand)}, and nodes are not compared; compare "
                     "their properties, such as id",
@@ -313,7 +315,7 @@ class _PatternCheck:
     def _operand(self, written: ExpressionSyntax, clause: FilterSyntax) -> Expression:
         if isinstance(written, AggregateSyntax) or (isinstance(written, CallSyntax) and written.function in _RANKINGS):
             self._checking.refuse(
-                Code.INCOMPATIBLE,
+                QueryCode.INCOMPATIBLE,
                 written.span,
                 f"{spell_expression(written)} cannot be compared with `{clause.operator}`: {written.function} belongs "
                 "in return and order",
@@ -335,7 +337,7 @@ class _PatternCheck:
         else:
             hint = "the two types are not compared"
         self._checking.refuse(
-            Code.INCOMPATIBLE, written.span, f"{sides} cannot be true: {hint}{moment_hint(left, right)}"
+            QueryCode.INCOMPATIBLE, written.span, f"{sides} cannot be true: {hint}{moment_hint(left, right)}"
         )
 
 

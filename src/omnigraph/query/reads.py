@@ -20,7 +20,7 @@ from omnigraph.language.query.syntax import (
 from omnigraph.query.constants import is_scalar
 from omnigraph.query.expressions import check_expression, type_of
 from omnigraph.query.fitting import declared_parameter
-from omnigraph.query.mistakes import Checking, Code
+from omnigraph.query.mistakes import Checking, QueryCode
 from omnigraph.query.patterns import check_match
 from omnigraph.query.scopes import Scope
 from omnigraph.query.typed import (
@@ -64,7 +64,7 @@ def _columns(scope: Scope, projections: tuple[ProjectionSyntax, ...]) -> tuple[C
         name = projection.alias.text if projection.alias else _default_name(projection.expression)
         if name in columns:
             scope.checking.refuse(
-                Code.REPEATED_COLUMN,
+                QueryCode.REPEATED_COLUMN,
                 projection.span,
                 f"there are two columns called `{name}`; give one another name with `as`",
             )
@@ -81,7 +81,7 @@ def _refuse_ungrouped(
     for projection, column in zip(projections, columns, strict=True):
         if not isinstance(column.expression, Aggregate | PropertyRead | NodeReference):
             checking.refuse(
-                Code.NOT_GROUPED,
+                QueryCode.NOT_GROUPED,
                 projection.span,
                 f"{spell_expression(projection.expression)} cannot stand beside an aggregate: rows are grouped by "
                 "properties and nodes only",
@@ -113,7 +113,7 @@ def _limit(checking: Checking, read: ReadSyntax) -> int | Parameter | None:
     parameter = declared_parameter(checking, read.limit)
     if parameter.type.is_list or parameter.type.scalar not in INTEGERS:
         checking.refuse(
-            Code.INCOMPATIBLE,
+            QueryCode.INCOMPATIBLE,
             read.limit.span,
             f"a limit is a whole number, and the parameter `${parameter.name}` is {parameter.type}; declare it as I64",
         )
@@ -166,7 +166,9 @@ class _Ordering:
             hint = (
                 f"; did you mean `{meant}`?" if meant else "; name a column with `as`, or order by `$variable.property`"
             )
-            self._checking.refuse(Code.NOT_SORTABLE, written.span, f"there is no column called `{written.name}`{hint}")
+            self._checking.refuse(
+                QueryCode.NOT_SORTABLE, written.span, f"there is no column called `{written.name}`{hint}"
+            )
         return place
 
     def _refuse_unsortable(self, ordering: OrderingSyntax, expression: Expression, place: int | None) -> None:
@@ -185,7 +187,7 @@ class _Ordering:
             self._refuse(ordering, f"{shown} is not among the columns of return")
 
     def _refuse(self, ordering: OrderingSyntax, message: str) -> NoReturn:
-        self._checking.refuse(Code.NOT_SORTABLE, ordering.span, message)
+        self._checking.refuse(QueryCode.NOT_SORTABLE, ordering.span, message)
 
     def _refuse_without_limit(self, keys: tuple[OrderKey, ...]) -> None:
         if self._read.limit is not None:
@@ -193,18 +195,20 @@ class _Ordering:
         for ordering, key in zip(self._read.orderings, keys, strict=True):
             if isinstance(key.expression, VectorDistance):
                 self._checking.refuse(
-                    Code.NEAREST_WITHOUT_LIMIT, ordering.span, "an order by `nearest` needs a limit, such as `limit 10`"
+                    QueryCode.NEAREST_WITHOUT_LIMIT,
+                    ordering.span,
+                    "an order by `nearest` needs a limit, such as `limit 10`",
                 )
             if isinstance(key.expression, Fusion):
                 self._checking.refuse(
-                    Code.WRONG_FUSION, ordering.span, "an order by `rrf` needs a limit, such as `limit 10`"
+                    QueryCode.WRONG_FUSION, ordering.span, "an order by `rrf` needs a limit, such as `limit 10`"
                 )
 
     def _refuse_aliases(self, keys: tuple[OrderKey, ...]) -> None:
         for ordering, key in zip(self._read.orderings, keys, strict=True):
             if isinstance(ordering.expression, AliasSyntax) and not isinstance(key.expression, VectorDistance):
                 self._checking.refuse(
-                    Code.ALIAS_BESIDE_NEAREST,
+                    QueryCode.ALIAS_BESIDE_NEAREST,
                     ordering.span,
                     f"`{ordering.expression.name}` is the name of a column, and beside `nearest` only properties "
                     "break ties; write the property itself",

@@ -5,7 +5,7 @@ from typing import NoReturn
 from omnigraph.base.nearest import nearest
 from omnigraph.catalog.model import EdgeType, EntityType, NodeType
 from omnigraph.language.query.syntax import ANONYMOUS, VariableSyntax
-from omnigraph.query.mistakes import Checking, Code
+from omnigraph.query.mistakes import Checking, QueryCode
 
 
 class Scope:
@@ -38,14 +38,14 @@ class Scope:
             scope = scope._parent  # noqa: SLF001  # the same
         return None
 
-    def entity(self, variable: VariableSyntax, *, code: Code = Code.UNKNOWN_NAME) -> EntityType:
+    def entity(self, variable: VariableSyntax, *, code: QueryCode = QueryCode.UNKNOWN_NAME) -> EntityType:
         """Return the type of a variable that must be bound."""
         found = self.node(variable.name) or self.edge(variable.name)
         if found is None:
             self.refuse_unbound(variable, code=code)
         return found
 
-    def refuse_unbound(self, variable: VariableSyntax, *, code: Code = Code.UNKNOWN_NAME) -> NoReturn:
+    def refuse_unbound(self, variable: VariableSyntax, *, code: QueryCode = QueryCode.UNKNOWN_NAME) -> NoReturn:
         """Say that a variable is not bound, and which one may be meant."""
         name = variable.name
         if name == ANONYMOUS:

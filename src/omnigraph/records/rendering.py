@@ -64,13 +64,8 @@ def _scalars(column: pa.Array, scalar: Scalar) -> pa.Array:
             return _strings(column)
         case Scalar.BLOB:
             return _blobs(column)
-        case Scalar.DATE:
-            return _moments(column.cast(pa.int32()), column.cast(_TEXT), first=_FIRST_DAY, last=_LAST_DAY)
-        case Scalar.DATETIME:
-            times = column.cast(pa.int64())
-            texts = pc.replace_substring(times.cast(pa.timestamp("ms")).cast(_TEXT), " ", "T")
-            last = (_LAST_DAY + 1) * _DAY_MS - 1
-            return _moments(times, _join(texts, "Z"), first=_FIRST_DAY * _DAY_MS, last=last)
+        case Scalar.DATE | Scalar.DATETIME:
+            return moment_texts(column, scalar)
         case Scalar.F32 | Scalar.F64 | Scalar.VECTOR:
             # Arrow prints the fewest digits that read back as the same float of this width. It writes `-0`, which many
             # JSON readers take for the integer zero.
@@ -78,6 +73,16 @@ def _scalars(column: pa.Array, scalar: Scalar) -> pa.Array:
             return pc.if_else(pc.equal(texts, "-0"), "-0.0", texts)
         case _:
             return column.cast(_TEXT)
+
+
+def moment_texts(column: pa.Array, scalar: Scalar) -> pa.Array:
+    """Spell a column of dates or times as JSON texts: a quoted text where load reads one, else the number."""
+    if scalar is Scalar.DATE:
+        return _moments(column.cast(pa.int32()), column.cast(_TEXT), first=_FIRST_DAY, last=_LAST_DAY)
+    times = column.cast(pa.int64())
+    texts = pc.replace_substring(times.cast(pa.timestamp("ms")).cast(_TEXT), " ", "T")
+    last = (_LAST_DAY + 1) * _DAY_MS - 1
+    return _moments(times, _join(texts, "Z"), first=_FIRST_DAY * _DAY_MS, last=last)
 
 
 def _moments(numbers: pa.Array, texts: pa.Array, *, first: int, last: int) -> pa.Array:

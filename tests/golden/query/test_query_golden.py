@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.cli.lint_view import Linted, lint_document
+from omnigraph.documents import Linted, lint_document
 from omnigraph.errors import ParseError
 from omnigraph.language.query import parse_queries
 from omnigraph.language.query.formatting import format_queries

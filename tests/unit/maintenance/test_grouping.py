@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.maintenance.optimize.grouping import RewriteGroup, group_fragments
-from omnigraph.maintenance.optimize.options import OptimizeOptions
+from omnigraph.maintenance.optimize.request import OptimizeRequest
 from omnigraph.storage.layout import FragmentLayout
 
 OVERHEAD = 1_024 + 2 * 512
@@ -20,14 +20,14 @@ layouts = st.lists(
     st.tuples(st.integers(1, 120), st.integers(0, 60), st.sampled_from([1, 10, 1_000])), min_size=0, max_size=40
 ).map(lambda shapes: [fragment(number, *shape) for number, shape in enumerate(shapes)])
 options = st.builds(
-    OptimizeOptions,
+    OptimizeRequest,
     target_rows=st.sampled_from([1, 10, 50, 1_000]),
     max_bytes_per_file=st.sampled_from([1_000, 20_000, 1 << 30]),
     deleted_ratio=st.sampled_from([0.0, 0.1, 0.5, 1.0]),
 )
 
 
-def groups_of(fragments: list[FragmentLayout], wanted: OptimizeOptions) -> tuple[RewriteGroup, ...]:
+def groups_of(fragments: list[FragmentLayout], wanted: OptimizeRequest) -> tuple[RewriteGroup, ...]:
     return group_fragments(fragments, wanted, column_count=2)
 
 
@@ -90,7 +90,7 @@ def test_a_group_never_grows_far_beyond_the_target(fragments, wanted):
 def test_fragments_of_different_kinds_never_share_a_group():
     fragments = [fragment(number, 5) for number in range(6)]
 
-    groups = group_fragments(fragments, OptimizeOptions(), column_count=2, kind=lambda found: found.fragment_id % 2)
+    groups = group_fragments(fragments, OptimizeRequest(), column_count=2, kind=lambda found: found.fragment_id % 2)
 
     assert [group.fragment_ids for group in groups] == [(0, 2, 4), (1, 3, 5)]
 
@@ -98,6 +98,6 @@ def test_fragments_of_different_kinds_never_share_a_group():
 def test_wide_rows_are_counted_in_bytes():
     wide = [fragment(number, 10, width=100_000) for number in range(8)]
 
-    groups = groups_of(wide, OptimizeOptions(max_bytes_per_file=5_000_000))
+    groups = groups_of(wide, OptimizeRequest(max_bytes_per_file=5_000_000))
 
     assert [group.fragment_ids for group in groups] == [(0, 1, 2, 3, 4), (5, 6, 7)]

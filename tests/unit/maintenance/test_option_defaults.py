@@ -1,17 +1,81 @@
-"""What an option means when it is left out is said once: Python takes the very defaults of the options."""
+"""What an option means when it is left out is said once: Python takes the very defaults of the requests."""
 
 import inspect
-from dataclasses import fields
+from collections.abc import Callable
+from dataclasses import MISSING, Field, fields
 
+import pytest
+
+import omnigraph
+from omnigraph.branches.merge.request import MergeRequest
+from omnigraph.branches.verbs import Branches
+from omnigraph.engine.choice import EngineChoice
+from omnigraph.evolution.plan import SchemaRequest
 from omnigraph.graph import Graph
-from omnigraph.maintenance.optimize.options import OptimizeOptions
+from omnigraph.maintenance.cleanup.request import CleanupRequest
+from omnigraph.maintenance.optimize.request import OptimizeRequest
+from omnigraph.maintenance.repair.request import RepairRequest
+from omnigraph.maintenance.verify.request import VerifyRequest
+from omnigraph.manifest.birth import InitRequest
+from omnigraph.pipeline.embed.request import EmbedFilesRequest, EmbedRequest
+from omnigraph.pipeline.export.request import ExportRequest
+from omnigraph.pipeline.load.request import LoadRequest
+
+OF_THE_CALL = {"self", "events", "uri", "storage_options"}
+"""What says where and who listens, not what is asked for."""
+SAID_OTHERWISE = {
+    RepairRequest: {"confirm", "force", "discard"},  # together the consent
+    CleanupRequest: {"keep", "older_than"},  # together the policy
+}
 
 
 def test_optimize_has_the_options_and_the_defaults_of_its_options_object() -> None:
     parameters = inspect.signature(Graph.optimize).parameters
-    declared = {field.name: field.default for field in fields(OptimizeOptions)}
+    declared = {field.name: field.default for field in fields(OptimizeRequest) if field.name != "engine"}
 
     assert {name: parameters[name].default for name in declared} == declared
+
+
+@pytest.mark.parametrize(
+    ("verb", "request_class"),
+    [
+        (omnigraph.init, InitRequest),
+        (Graph.load, LoadRequest),
+        (Graph.export, ExportRequest),
+        (Graph.embed, EmbedRequest),
+        (omnigraph.embed_files, EmbedFilesRequest),
+        (Branches.merge, MergeRequest),
+        (Graph.apply_schema, SchemaRequest),
+        (Graph.optimize, OptimizeRequest),
+        (Graph.repair, RepairRequest),
+        (Graph.verify, VerifyRequest),
+        (Graph.cleanup, CleanupRequest),
+    ],
+    ids=lambda part: getattr(part, "__name__", ""),
+)
+def test_a_verb_takes_the_options_of_its_request_with_the_same_defaults(
+    verb: Callable[..., object], request_class: type
+) -> None:
+    parameters = {
+        name: parameter
+        for name, parameter in inspect.signature(verb).parameters.items()
+        if name not in OF_THE_CALL | SAID_OTHERWISE.get(request_class, set())
+    }
+    declared = {field.name: default_of(field) for field in fields(request_class) if field.name != "consent"}
+    if request_class is InitRequest:
+        declared["consent"] = False
+
+    assert set(parameters) == set(declared)
+    for name, default in declared.items():
+        given = parameters[name].default
+        # None stands for what only the process knows: its environment, or a mapping that is made anew.
+        assert given is None or default in (given, MISSING), name
+        assert (given is inspect.Parameter.empty) <= (default is MISSING), name
+        assert given is not None or default in (None, {}, MISSING, EngineChoice()), name
+
+
+def default_of(field: "Field[object]") -> object:
+    return field.default if field.default_factory is MISSING else field.default_factory()
 
 
 def test_every_option_of_a_graph_is_a_keyword_except_what_the_call_is_about() -> None:

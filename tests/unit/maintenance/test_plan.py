@@ -10,8 +10,8 @@ from omnigraph.errors import Usage
 from omnigraph.maintenance.optimize.costs import FOLD_SECONDS_MAX, TAIL_SECONDS_MAX
 from omnigraph.maintenance.optimize.facts import TableFacts
 from omnigraph.maintenance.optimize.grouping import RewriteGroup
-from omnigraph.maintenance.optimize.options import OptimizeOptions, concurrency_from
 from omnigraph.maintenance.optimize.plan import plan_table, plan_tables
+from omnigraph.maintenance.optimize.request import OptimizeRequest, concurrency_from
 from omnigraph.maintenance.optimize.table_work import TableWork, staying
 from omnigraph.maintenance.optimize.work import batch_rows
 from omnigraph.manifest.snapshot import TablePin
@@ -80,14 +80,14 @@ def facts(
 
 
 def test_a_table_at_its_target_needs_nothing():
-    plan = plan_table(facts(index(BY_ID, {0}), rows=(500,)), OptimizeOptions())
+    plan = plan_table(facts(index(BY_ID, {0}), rows=(500,)), OptimizeRequest())
 
     assert not plan.has_work
     assert plan.tail_seconds == 0.0
 
 
 def test_an_empty_table_waits_for_rows():
-    plan = plan_table(facts(rows=()), OptimizeOptions())
+    plan = plan_table(facts(rows=()), OptimizeRequest())
 
     assert not plan.has_work
     assert [(index.column, index.reason) for index in plan.pending] == [("id", "no rows yet")]
@@ -95,13 +95,13 @@ def test_an_empty_table_waits_for_rows():
 
 
 def test_a_setting_that_deletes_versions_is_work_of_its_own():
-    plan = plan_table(facts(index(BY_ID, {0}), rows=(500,), has_auto_cleanup=True), OptimizeOptions())
+    plan = plan_table(facts(index(BY_ID, {0}), rows=(500,), has_auto_cleanup=True), OptimizeRequest())
 
     assert plan.has_work
 
 
 def test_drift_is_skipped_and_not_interpreted():
-    plan = plan_table(replace(facts(), head_version=9), OptimizeOptions())
+    plan = plan_table(replace(facts(), head_version=9), OptimizeRequest())
 
     assert (plan.skipped, plan.has_work, plan.groups, plan.builds) == ("DriftNeedsRepair", False, (), ())
 
@@ -109,20 +109,20 @@ def test_drift_is_skipped_and_not_interpreted():
 def test_stale_full_text_is_built_anew_and_stale_btrees_are_folded():
     stale = facts(index(BY_ID, {0}), index(BY_TEXT, {0}), intents=(BY_ID, BY_TEXT))
 
-    plan = plan_table(stale, OptimizeOptions())
+    plan = plan_table(stale, OptimizeRequest())
 
     assert [found.name for found in plan.folds] == ["og_btree_id"]
     assert [(build.name, build.is_new) for build in plan.builds] == [("og_fts_5", False)]
 
 
 def test_several_segments_are_folded_even_when_they_cover_everything():
-    plan = plan_table(facts(index(BY_ID, {0}, {1, 2})), OptimizeOptions())
+    plan = plan_table(facts(index(BY_ID, {0}, {1, 2})), OptimizeRequest())
 
     assert [found.name for found in plan.folds] == ["og_btree_id"]
 
 
 def test_an_index_that_nobody_declared_is_folded_and_never_replaced():
-    plan = plan_table(facts(index(BY_ID, {0, 1, 2}), index(BY_TEXT, {0})), OptimizeOptions())
+    plan = plan_table(facts(index(BY_ID, {0, 1, 2}), index(BY_TEXT, {0})), OptimizeRequest())
 
     assert [found.name for found in plan.folds] == ["og_fts_5"]
     assert plan.builds == ()
@@ -131,14 +131,14 @@ def test_an_index_that_nobody_declared_is_folded_and_never_replaced():
 def test_a_btree_that_takes_too_long_to_fold_is_built_before_the_gates():
     large = facts(index(BY_ID, {0}), rows=(20_000_000, 5))
 
-    plan = plan_table(large, OptimizeOptions())
+    plan = plan_table(large, OptimizeRequest())
 
     assert plan.folds == ()
     assert [build.name for build in plan.builds] == ["og_btree_id"]
 
 
 def test_btrees_of_a_large_table_are_built_on_what_is_rewritten_before_the_gates():
-    plan = plan_table(facts(index(BY_ID, {0}), rows=(20_000_000, 5, 5)), OptimizeOptions())
+    plan = plan_table(facts(index(BY_ID, {0}), rows=(20_000_000, 5, 5)), OptimizeRequest())
 
     assert (plan.folds, plan.foresees) == ((), True)
     assert [(build.name, build.is_new) for build in plan.builds] == [("og_btree_id", False)]
@@ -147,8 +147,8 @@ def test_btrees_of_a_large_table_are_built_on_what_is_rewritten_before_the_gates
 
 
 def test_a_rewrite_costs_a_fold_of_every_btree_even_of_those_that_knew_all_rows():
-    rewritten = plan_table(facts(index(BY_ID, {0, 1, 2}), rows=(1_400_000, 5, 5)), OptimizeOptions())
-    as_it_is = plan_table(facts(index(BY_ID, {0}), rows=(1_400_000,)), OptimizeOptions())
+    rewritten = plan_table(facts(index(BY_ID, {0, 1, 2}), rows=(1_400_000, 5, 5)), OptimizeRequest())
+    as_it_is = plan_table(facts(index(BY_ID, {0}), rows=(1_400_000,)), OptimizeRequest())
 
     assert (rewritten.folds, rewritten.builds, as_it_is.tail_seconds) == ((), (), 0.0)
     assert rewritten.tail_seconds == pytest.approx(0.03 + 1_400_010 * 0.15e-6 + 10 * 0.35e-6)
@@ -158,7 +158,7 @@ def test_a_rewrite_costs_a_fold_of_every_btree_even_of_those_that_knew_all_rows(
     ("rows", "built_on"), [((1_500_000, 5, 5), [0]), ((5, 3, 4), [1])], ids=["one stays", "all are rewritten"]
 )
 def test_a_new_btree_is_built_over_what_stays_and_takes_in_the_rest_in_the_tail(rows, built_on):
-    plan = plan_table(facts(index(BY_TEXT, {0, 1, 2}), rows=rows, intents=(BY_ID,)), OptimizeOptions())
+    plan = plan_table(facts(index(BY_TEXT, {0, 1, 2}), rows=rows, intents=(BY_ID,)), OptimizeRequest())
     work = TableWork.of(plan, pinned=None)
 
     assert [build.name for build in plan.builds] == ["og_btree_id"]
@@ -169,7 +169,7 @@ def test_without_reindexing_groups_follow_the_coverage_and_spare_inherited_btree
     mixed = facts(index(BY_ID, {0, 1}), rows=(5, 5, 5, 5))
     inherited = facts(index(BY_ID, {0, 1}, is_inherited=True), rows=(5, 5, 5, 5))
 
-    options = OptimizeOptions(reindex=False)
+    options = OptimizeRequest(reindex=False)
 
     assert [group.fragment_ids for group in plan_table(mixed, options).groups] == [(0, 1), (2, 3)]
     assert [group.fragment_ids for group in plan_table(inherited, options).groups] == [(2, 3)]
@@ -183,7 +183,7 @@ def test_what_many_large_tables_take_is_done_before_the_gates():
         for number in range(40)
     ]
 
-    plans = plan_tables(many, OptimizeOptions(target_rows=900_000))
+    plans = plan_tables(many, OptimizeRequest(target_rows=900_000))
 
     assert all(plan.groups and plan.foresees for plan in plans)
     assert sum(plan.tail_seconds for plan in plans) == pytest.approx(40 * 0.03)
@@ -195,7 +195,7 @@ def test_small_tables_share_the_little_time_that_folding_is_given():
         for number in range(40)
     ]
 
-    plans = plan_tables(many, OptimizeOptions())
+    plans = plan_tables(many, OptimizeRequest())
 
     folded = [plan for plan in plans if not plan.foresees]
     assert all(plan.groups for plan in plans)
@@ -218,7 +218,7 @@ def edge_table(millions: int, *, covered: bool = True, name: str = "edge:E") -> 
 @pytest.mark.parametrize("millions", [1, 20, 66, 110])
 @pytest.mark.parametrize("covered", [True, False], ids=["existing indexes", "new indexes"])
 def test_writers_wait_no_longer_for_a_larger_table(millions, covered):
-    plan = plan_table(edge_table(millions, covered=covered), OptimizeOptions())
+    plan = plan_table(edge_table(millions, covered=covered), OptimizeRequest())
 
     assert (len(plan.groups), plan.folds, plan.foresees, plan.postponed) == (1, (), True, ())
     assert [(build.name, build.is_new) for build in plan.builds] == [(intent.name, not covered) for intent in EDGE]
@@ -228,7 +228,7 @@ def test_writers_wait_no_longer_for_a_larger_table(millions, covered):
 def test_btrees_that_lost_rows_are_built_before_the_gates():
     rewritten = facts(*(index(intent, {0}) for intent in EDGE), rows=(66_000_000, 10), intents=EDGE)
 
-    plan = plan_table(rewritten, OptimizeOptions())
+    plan = plan_table(rewritten, OptimizeRequest())
 
     assert (plan.groups, plan.folds, plan.postponed) == ((), (), ())
     assert [build.name for build in plan.builds] == [intent.name for intent in EDGE]
@@ -239,7 +239,7 @@ def test_folds_that_do_not_fit_are_builds_instead():
     many = [facts(index(BY_ID, {0}), rows=(700_000, 400_000), name=f"node:T{number}") for number in range(30)]
     many += [facts(index(BY_ID, {0}), rows=(100, 100), name="node:Small")]
 
-    plans = plan_tables(many, OptimizeOptions(target_rows=50))
+    plans = plan_tables(many, OptimizeRequest(target_rows=50))
 
     assert sum(plan.btree_seconds for plan in plans) <= FOLD_SECONDS_MAX
     assert all(bool(plan.folds) != bool(plan.builds) for plan in plans)
@@ -253,7 +253,7 @@ def test_one_vector_index_may_take_longer_than_the_tail_and_then_it_is_alone():
         for name, new in (("node:Long", 6_000_000), ("node:Longer", 7_000_000))
     )
 
-    plans = {plan.table_key: plan for plan in plan_tables([long, longer], OptimizeOptions())}
+    plans = {plan.table_key: plan for plan in plan_tables([long, longer], OptimizeRequest())}
 
     assert [index.name for index in plans["node:Longer"].folds] == ["og_vec_6"]
     assert not plans["node:Long"].has_work
@@ -265,7 +265,7 @@ def test_what_costs_no_time_is_done_beside_an_index_that_takes_all_of_it():
         index(BY_VECTOR, {0}), index(BY_ID, {0}), rows=(40_000_000, 6_000_000, 5, 5), intents=(BY_VECTOR, BY_ID)
     )
 
-    plan = plan_table(long, OptimizeOptions())
+    plan = plan_table(long, OptimizeRequest())
 
     assert ([found.name for found in plan.folds], plan.foresees) == (["og_vec_6"], True)
     assert [group.fragment_ids for group in plan.groups] == [(2, 3)]
@@ -275,7 +275,7 @@ def test_what_costs_no_time_is_done_beside_an_index_that_takes_all_of_it():
 def test_without_reindexing_what_would_take_too_long_is_left():
     plan = plan_table(
         facts(*(index(intent, set(range(68))) for intent in EDGE), rows=(*(1 << 20 for _ in range(66)), 5, 5)),
-        OptimizeOptions(reindex=False),
+        OptimizeRequest(reindex=False),
     )
 
     assert (plan.has_work, len(plan.left)) == (False, 1)
@@ -284,7 +284,7 @@ def test_without_reindexing_what_would_take_too_long_is_left():
 def test_a_thousand_small_tables_fit_into_one_run_as_far_as_the_tail_allows():
     many = [facts(index(BY_ID, {0, 1, 2}), name=f"node:T{number}") for number in range(1_000)]
 
-    plans = plan_tables(many, OptimizeOptions())
+    plans = plan_tables(many, OptimizeRequest())
 
     assert 500 < sum(bool(plan.groups) for plan in plans) < 1_000
     assert sum(plan.tail_seconds for plan in plans) <= TAIL_SECONDS_MAX
@@ -294,7 +294,7 @@ def test_a_budget_of_bytes_admits_what_removes_most_fragments_per_byte_first():
     cheap = facts(rows=(5,) * 10, name="node:Cheap")
     dear = replace(facts(name="node:Dear"), layout=replace(facts().layout, fragments=fragments(50, 50, width=10_000)))
 
-    plans = {plan.table_key: plan for plan in plan_tables([dear, cheap], OptimizeOptions(max_bytes=100_000))}
+    plans = {plan.table_key: plan for plan in plan_tables([dear, cheap], OptimizeRequest(max_bytes=100_000))}
 
     assert [len(plans[key].groups) for key in ("node:Cheap", "node:Dear")] == [1, 0]
     assert len(plans["node:Dear"].left) == 1
@@ -313,16 +313,16 @@ def test_coverage_is_that_of_the_least_complete_declared_index():
 def test_a_worker_holds_as_many_rows_as_fit_into_its_memory(width, has_blobs, expected):
     group = RewriteGroup(fragments=(FragmentLayout(fragment_id=0, physical_rows=10, deleted_rows=0, bytes=10 * width),))
 
-    assert batch_rows(group, OptimizeOptions(max_memory=1 << 30), has_blobs=has_blobs) == expected
+    assert batch_rows(group, OptimizeRequest(max_memory=1 << 30), has_blobs=has_blobs) == expected
 
 
 @pytest.mark.parametrize(
     "options",
     [
-        OptimizeOptions(target_rows=0),
-        OptimizeOptions(max_bytes_per_file=0),
-        OptimizeOptions(deleted_ratio=1.5),
-        OptimizeOptions(max_memory=10),
+        OptimizeRequest(target_rows=0),
+        OptimizeRequest(max_bytes_per_file=0),
+        OptimizeRequest(deleted_ratio=1.5),
+        OptimizeRequest(max_memory=10),
     ],
 )
 def test_values_that_cannot_work_are_refused(options):

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from omnigraph.errors import MixedMutation, QueryTypeError
-from omnigraph.query.mistakes import Code
+from omnigraph.query.mistakes import QueryCode
 from support.sailors import check, more_sailors, sailors
 
 SAILORS = sailors()
@@ -260,8 +260,8 @@ def test_what_else_the_codes_stand_for(code, text, words):
 
 
 def test_every_code_has_a_test():
-    assert {code for code, *_ in CONTRACT + BEYOND} == {code.value for code in Code}
-    assert {code for code, *_ in CONTRACT} == {code.value for code in Code}
+    assert {code for code, *_ in CONTRACT + BEYOND} == {code.value for code in QueryCode}
+    assert {code for code, *_ in CONTRACT} == {code.value for code in QueryCode}
 
 
 def test_an_error_shows_its_place():

@@ -23,7 +23,7 @@ from omnigraph.writes.prepared import PreparedTable, WriteIdentity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TableCounts:
+class MergedRows:
     """How many entities of one table a merge changes in the target."""
 
     table_key: TableKey
@@ -32,7 +32,7 @@ class TableCounts:
     deleted: int
 
     @classmethod
-    def of(cls, delta: TableDelta) -> "TableCounts":
+    def of(cls, delta: TableDelta) -> "MergedRows":
         """Count what a delta does."""
         return cls(
             table_key=delta.entity.table_key,
@@ -47,7 +47,7 @@ class MergePlan:
     """What a merge does; with conflicts it does nothing."""
 
     outcome: MergeOutcome
-    tables: tuple[TableCounts, ...]
+    tables: tuple[MergedRows, ...]
     pointers: tuple[TablePin, ...]
     """Tables of which the target goes on to inherit a newer state."""
     conflicts: ConflictList
@@ -74,7 +74,7 @@ def plan_in_process(sides: MergeSides, routes: Mapping[TableKey, Route], *, show
     staged = {key: delta for key, delta in deltas.items() if key not in pointed}
     return MergePlan(
         outcome=sides.outcome,
-        tables=tuple(TableCounts.of(delta) for _, delta in sorted(deltas.items())),
+        tables=tuple(MergedRows.of(delta) for _, delta in sorted(deltas.items())),
         pointers=tuple(sides.source.pins[key] for key in sorted(pointed)),
         conflicts=conflicts,
         stage=partial(prepare_tables, sides.target, staged),

@@ -9,12 +9,12 @@ from omnigraph.base.endings import tell
 from omnigraph.base.events import Events, Warned
 from omnigraph.base.showing import Shown
 from omnigraph.branches.delete import delete_branch
-from omnigraph.branches.merge.plan import MergePlan, TableCounts
+from omnigraph.branches.merge.plan import MergedRows, MergePlan
+from omnigraph.branches.merge.request import MergeRequest
 from omnigraph.branches.merge.sides import MergeOutcome, observe_sides
 from omnigraph.branches.merge.ways import MergePlanner
 from omnigraph.branches.merge.writer import MergeWriter
 from omnigraph.branches.names import check_branch_name
-from omnigraph.engine.choice import EngineChoice
 from omnigraph.errors import Effect, HistoricalVersionReclaimed, InvalidTarget, OmniError, ReadSetConflict, StorageError
 from omnigraph.graphs.capture import capture_branch
 from omnigraph.graphs.context import GraphContext
@@ -37,7 +37,7 @@ class MergeResult(Shown):
     """The commit of the source that was merged: its head when the merge began."""
     outcome: MergeOutcome
     is_dry_run: bool
-    tables: tuple[TableCounts, ...]
+    tables: tuple[MergedRows, ...]
     """What changes in the target, by table key; tables that do not change are left out."""
     actor_id: str | None
     engine: str
@@ -55,24 +55,13 @@ class MergeResult(Shown):
 
 
 @says_what_is_published
-def run_merge(
-    context: GraphContext,
-    source: str,
-    target: str,
-    *,
-    is_dry_run: bool,
-    delete_source: bool,
-    message: str | None,
-    show_values: bool,
-    actor_id: str | None,
-    choice: EngineChoice,
-    events: Events,
-) -> MergeResult:
-    """Merge `source` into `target` as one commit, or raise `MergeConflicts` and change nothing."""
-    source, target = check_branch_name(source), check_branch_name(target)
+def run_merge(context: GraphContext, request: MergeRequest, *, events: Events) -> MergeResult:
+    """Merge one branch into another as one commit, or raise `MergeConflicts` and change nothing."""
+    source, target = check_branch_name(request.source), check_branch_name(request.into)
+    is_dry_run, message = request.dry_run, request.message
     if source == target:
         raise InvalidTarget(f"Branch '{source}' cannot be merged into itself.")
-    check_actor(actor_id)
+    check_actor(request.actor)
     check_message(message)
     if not is_dry_run:
         settle_branch(context, source, events=events)
@@ -80,16 +69,20 @@ def run_merge(
     faults.reach("merge.after_capture")
     with _source_must_live(context, captured), ExitStack() as leases:
         planner = MergePlanner(
-            choice=choice, events=events, show_values=show_values, writes_files=not is_dry_run, leases=leases
+            choice=request.engine,
+            events=events,
+            show_values=request.show_values,
+            writes_files=not is_dry_run,
+            leases=leases,
         )
         if is_dry_run:
             plan, commit = _preview(context, captured, target, planner), None
         else:
-            writer = MergeWriter(source=captured, branch=target, actor_id=actor_id, planner=planner)
+            writer = MergeWriter(source=captured, branch=target, actor_id=request.actor, planner=planner)
             plan, commit = _carry_out(context, writer, message, events)
     is_deleted, why_not = (
         _delete_source(context, source, captured.head.graph_commit_id, events)
-        if delete_source and not is_dry_run
+        if request.delete_branch and not is_dry_run
         else (None, None)
     )
     return MergeResult(
@@ -99,7 +92,7 @@ def run_merge(
         outcome=plan.outcome,
         is_dry_run=is_dry_run,
         tables=plan.tables,
-        actor_id=actor_id,
+        actor_id=request.actor,
         engine=planner.engine,
         engine_reason=planner.reason,
         commit=commit,

@@ -4,7 +4,7 @@ from typing import Unpack
 
 import click
 
-from omnigraph import errors
+from omnigraph import documents, errors
 from omnigraph.cli import branch_view, change_view, merge_view
 from omnigraph.cli.change_flags import Filters, filter_options, page_options, read_pages
 from omnigraph.cli.command import command
@@ -35,7 +35,7 @@ def branch_create(invocation: Invocation, *, name: str, source: str) -> None:
     created = omnigraph.open(target.uri, events=events).branches.create(name, source=source, events=events)
     invocation.output.show(
         created,
-        document=lambda made: {"uri": target.uri, "from": source, "name": made, "actor_id": actor},
+        document=lambda made: documents.created_branch_document(made, uri=target.uri, source=source, actor_id=actor),
         text=lambda made: [f"created branch {made} from {source}"],
     )
 
@@ -45,7 +45,7 @@ def branch_create(invocation: Invocation, *, name: str, source: str) -> None:
 def branch_list(invocation: Invocation) -> None:
     """Show the branches of a graph."""
     branches = open_to_read(invocation).branches.list()
-    invocation.output.show(branches, document=branch_view.branches_document, text=branch_view.branches_text)
+    invocation.output.show(branches, document=documents.branches_document, text=branch_view.branches_text)
 
 
 @command(
@@ -87,19 +87,17 @@ def branch_diff(
         diff = graph.diff(before, source, **filters)
     else:
         diff = graph.branches.diff(source, into=into or "main", **filters).diff
-    commits = {"from": diff.before.commit_id, "to": diff.after.commit_id}
     if stat:
         invocation.output.show(
             diff.counts(),
-            document=lambda counts: {**commits, "tables": change_view.counts_document(counts)},
+            document=lambda counts: documents.diff_counts_document(diff, counts),
             text=change_view.counts_text,
         )
         return
     shown = read_pages(diff, limit=limit, page_token=page_token)
-    token = {"next_page_token": shown.next_page_token} if shown.next_page_token is not None else {}
     invocation.output.show(
         shown,
-        document=lambda page: {**commits, "changes": change_view.changes_document(page.changes), **token},
+        document=lambda page: documents.diff_document(diff, page.changes, next_page_token=page.next_page_token),
         text=lambda page: [*change_view.changes_text(page.changes), *change_view.token_text(page.next_page_token)],
     )
 
@@ -119,7 +117,7 @@ def branch_delete(invocation: Invocation, *, name: str) -> None:
         omnigraph.open(target.uri, events=events).branches.delete(name, events=events)
     invocation.output.show(
         name,
-        document=lambda gone: {"uri": target.uri, "name": gone, "actor_id": actor},
+        document=lambda gone: documents.deleted_branch_document(gone, uri=target.uri, actor_id=actor),
         text=lambda gone: [f"deleted branch {gone}"],
     )
 
@@ -176,6 +174,6 @@ def branch_merge(
                 events=events,
             )
         except errors.MergeConflicts as conflicts:
-            invocation.output.show(conflicts, document=merge_view.conflicts_document, text=merge_view.conflicts_text)
+            invocation.output.show(conflicts, document=documents.conflicts_document, text=merge_view.conflicts_text)
             raise
-    invocation.output.show(result, document=merge_view.merge_document, text=merge_view.merge_text)
+    invocation.output.show(result, document=documents.merge_document, text=merge_view.merge_text)

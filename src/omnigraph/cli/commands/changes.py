@@ -4,6 +4,7 @@ from typing import Unpack
 
 import click
 
+from omnigraph import documents
 from omnigraph.base.units import counted
 from omnigraph.cli import change_view
 from omnigraph.cli.change_flags import Filters, filter_options, limit_option, page_limits
@@ -49,7 +50,7 @@ def changes_poll(
     pages = [feed.poll(cursor=cursor, start=start, limits=limits)]
     while (token := pages[-1].next_page_token) is not None:
         pages.append(feed.poll(page_token=token, limits=limits))
-    invocation.output.show(pages, document=change_view.feed_document, text=change_view.feed_text)
+    invocation.output.show(pages, document=documents.feed_document, text=change_view.feed_text)
 
 
 @command("changes baseline", examples=("omnigraph changes baseline art.omni --out art-baseline.jsonl",))
@@ -74,7 +75,7 @@ def changes_baseline(
         result = graph.baseline(out, branch=branch, events=events, **filters)
     invocation.output.show(
         result,
-        document=lambda done: {"snapshot_commit_id": done.snapshot_commit_id, "resume_cursor": done.resume_cursor},
+        document=documents.baseline_document,
         text=lambda done: [
             f"wrote {counted(done.total_rows, 'row')} of commit {done.snapshot_commit_id} to {out}",
             f"cursor: {done.resume_cursor}",

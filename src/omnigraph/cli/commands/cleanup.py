@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import click
 
-from omnigraph import errors
+from omnigraph import documents, errors
 from omnigraph.cli import cleanup_view
 from omnigraph.cli.command import command
 from omnigraph.cli.consent import require_consent
@@ -63,7 +63,7 @@ def cleanup(
         invocation.notices.done("the removal of what nobody needs")
     invocation.output.show(
         report,
-        document=lambda done: cleanup_view.cleanup_document(target.uri, done),
+        document=lambda done: documents.cleanup_document(done, uri=target.uri),
         text=cleanup_view.cleanup_text,
     )
     if report.failed:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
-from omnigraph import errors
+from omnigraph import documents, errors
 from omnigraph.cli import change_view, commit_view
 from omnigraph.cli.change_flags import Filters, filter_options, page_options, read_pages
 from omnigraph.cli.command import command
@@ -30,7 +30,7 @@ def commit_list(invocation: Invocation, *, branch: str, merged: bool, limit: int
     """
     graph = open_to_read(invocation)
     shown = _with_recoveries(invocation, graph, graph.commits(branch, limit=limit, merged=merged))
-    invocation.output.show(shown, document=commit_view.history_document, text=commit_view.history_text)
+    invocation.output.show(shown, document=documents.commits_document, text=commit_view.commits_text)
 
 
 @command(
@@ -46,16 +46,16 @@ def commit_show(invocation: Invocation, *, commit_id: str) -> None:
     """
     graph = open_to_read(invocation)
     shown = _with_recoveries(invocation, graph, [graph.commit(commit_id)])
-    invocation.output.show(shown, document=commit_view.one_document, text=commit_view.one_text)
+    invocation.output.show(shown, document=documents.one_commit_document, text=commit_view.one_commit_text)
 
 
-def _with_recoveries(invocation: Invocation, graph: "Graph", commits: "list[Commit]") -> commit_view.ShownCommits:
+def _with_recoveries(invocation: Invocation, graph: "Graph", commits: "list[Commit]") -> "documents.ShownCommits":
     try:
         recoveries = graph.recoveries()
     except errors.StorageError as error:
         invocation.notices.warn(f"which of these commits were recovered cannot be told: {error}")
         recoveries = []
-    return commit_view.ShownCommits(
+    return documents.ShownCommits(
         commits=commits,
         recovery_by_commit={found.graph_commit_id: found for found in recoveries if found.graph_commit_id is not None},
     )
@@ -86,13 +86,10 @@ def commit_changes(
     graph = open_to_read(invocation)
     changes = graph.changes.of_commit(commit_id, **filters)
     shown = read_pages(changes, limit=limit, page_token=page_token)
-    token = {"next_page_token": shown.next_page_token} if shown.next_page_token is not None else {}
     invocation.output.show(
         shown,
-        document=lambda page: {
-            "cause": change_view.cause_document(changes.cause),
-            "changes": change_view.changes_document(page.changes),
-            **token,
-        },
+        document=lambda page: documents.commit_changes_document(
+            changes.cause, page.changes, next_page_token=page.next_page_token
+        ),
         text=lambda page: [*change_view.changes_text(page.changes), *change_view.token_text(page.next_page_token)],
     )

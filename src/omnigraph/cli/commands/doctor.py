@@ -8,12 +8,12 @@ from enum import StrEnum
 
 from omnigraph import errors
 from omnigraph.base.units import spell_bytes
-from omnigraph.base.values import dataclass
+from omnigraph.base.values import Json, dataclass
 from omnigraph.cli import machine
 from omnigraph.cli.command import command
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.operator_config import operator_home, read_operator_config
-from omnigraph.cli.output import Json, Text
+from omnigraph.cli.output import Text
 from omnigraph.cli.params import json_option
 from omnigraph.engine.choice import OWN_SESSION_MIN_BYTES, SPARK_MIN_BYTES, Work, spark_min_bytes
 from omnigraph.engine.spark import java
@@ -22,7 +22,7 @@ SCRATCH_BYTES_WANTED = 1 << 30
 INSTALL_SPARK = "pip install 'omnigraph[spark]'"
 
 
-class Status(StrEnum):
+class MachineStatus(StrEnum):
     """How good a finding is; only an error makes the command fail."""
 
     OK = "ok"
@@ -36,7 +36,7 @@ class Examination:
 
     name: str
     found: str
-    status: Status = Status.OK
+    status: MachineStatus = MachineStatus.OK
     fix: str | None = None
 
 
@@ -49,7 +49,7 @@ def doctor(invocation: Invocation) -> None:
     """
     checks = run_checks(invocation.environ)
     invocation.output.show(checks, document=_document, text=_text)
-    failed = [check.name for check in checks if check.status is Status.ERROR]
+    failed = [check.name for check in checks if check.status is MachineStatus.ERROR]
     if failed:
         raise errors.DoctorFailed(f"This machine cannot run omnigraph as it is: {', '.join(failed)}.", checks=failed)
 
@@ -74,14 +74,14 @@ def run_checks(environ: Mapping[str, str]) -> list[Examination]:
 def _required_library(name: str, distribution: str) -> Examination:
     found = machine.installed_version(distribution)
     if found is None:
-        return Examination(name=name, found="missing", status=Status.ERROR, fix=f"pip install {distribution}")
+        return Examination(name=name, found="missing", status=MachineStatus.ERROR, fix=f"pip install {distribution}")
     return Examination(name=name, found=found)
 
 
 def _pyspark() -> Examination:
     found = machine.installed_version("pyspark")
     if found is None:
-        return Examination(name="pyspark", found="missing", status=Status.WARNING, fix=INSTALL_SPARK)
+        return Examination(name="pyspark", found="missing", status=MachineStatus.WARNING, fix=INSTALL_SPARK)
     return Examination(name="pyspark", found=found)
 
 
@@ -89,9 +89,9 @@ def _java(environ: Mapping[str, str]) -> Examination:
     found = java.java_version(environ)
     fix = f"install Java {java.JAVA_NEEDED} or newer and point JAVA_HOME at it"
     if found is None:
-        return Examination(name="java", found="missing", status=Status.WARNING, fix=fix)
+        return Examination(name="java", found="missing", status=MachineStatus.WARNING, fix=fix)
     if java.java_feature_version(found) < java.JAVA_NEEDED:
-        return Examination(name="java", found=found, status=Status.WARNING, fix=fix)
+        return Examination(name="java", found=found, status=MachineStatus.WARNING, fix=fix)
     return Examination(name="java", found=found)
 
 
@@ -114,7 +114,7 @@ def _scratch_space() -> Examination:
     found = f"{spell_bytes(free)} free in {directory}"
     if free < SCRATCH_BYTES_WANTED:
         fix = f"free some space, or set TMPDIR to a disk with at least {spell_bytes(SCRATCH_BYTES_WANTED)}"
-        return Examination(name="scratch", found=found, status=Status.WARNING, fix=fix)
+        return Examination(name="scratch", found=found, status=MachineStatus.WARNING, fix=fix)
     return Examination(name="scratch", found=found)
 
 
@@ -122,10 +122,12 @@ def _operator_config(environ: Mapping[str, str]) -> Examination:
     try:
         config = read_operator_config(environ)
     except errors.OperatorConfig as error:
-        return Examination(name="config", found=error.message, status=Status.ERROR, fix=f"edit {error.details['path']}")
+        return Examination(
+            name="config", found=error.message, status=MachineStatus.ERROR, fix=f"edit {error.details['path']}"
+        )
     if config.warnings:
         found = "; ".join(config.warnings)
-        return Examination(name="config", found=found, status=Status.WARNING, fix=f"edit {config.path}")
+        return Examination(name="config", found=found, status=MachineStatus.WARNING, fix=f"edit {config.path}")
     return Examination(name="config", found=str(config.path) if config.path.exists() else f"none at {config.path}")
 
 
@@ -136,13 +138,13 @@ def _credentials(environ: Mapping[str, str]) -> Examination:
     mode = stat.S_IMODE(path.stat().st_mode)
     found = f"{path}, mode {mode:04o}"
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
-        return Examination(name="credentials", found=found, status=Status.ERROR, fix=f"chmod 600 {path}")
+        return Examination(name="credentials", found=found, status=MachineStatus.ERROR, fix=f"chmod 600 {path}")
     return Examination(name="credentials", found=found)
 
 
 def _document(checks: list[Examination]) -> Json:
     return {
-        "ok": all(check.status is not Status.ERROR for check in checks),
+        "ok": all(check.status is not MachineStatus.ERROR for check in checks),
         "checks": [
             {"name": check.name, "status": check.status.value, "found": check.found}
             | ({"fix": check.fix} if check.fix else {})

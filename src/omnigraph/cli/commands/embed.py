@@ -4,19 +4,20 @@ from dataclasses import replace
 
 import click
 
-from omnigraph import errors
-from omnigraph.cli import documents, texts
-from omnigraph.cli.capabilities import Capability, CommandClass, RunningCommand
+from omnigraph import documents, errors
+from omnigraph.cli import texts
 from omnigraph.cli.command import command
 from omnigraph.cli.engine_choice import resolve_engine
+from omnigraph.cli.flags import RunningCommand
 from omnigraph.cli.guard import refuse_foreign_flags
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.params import branch_option, json_option, message_option
 from omnigraph.cli.progress import follow_progress
 from omnigraph.cli.scope import echo_target, resolve_storage
 from omnigraph.engine.choice import EngineChoice
+from omnigraph.verbs.table import CommandClass, Verb
 
-_OVER_FILES = Capability(words="embed", command_class=CommandClass.LOCAL, is_bulk=True)
+_OVER_FILES = Verb(words="embed", command_class=CommandClass.LOCAL, is_bulk=True)
 _SPEC_EXAMPLE = (
     """echo '{"dimension": 4, "types": {"Artist": {"target": "vec", "fields": ["name"]}}}' > spec.json; """
     "OMNIGRAPH_EMBEDDINGS_MOCK=1 omnigraph embed --input seed.jsonl --output embedded.jsonl --spec spec.json"
@@ -126,7 +127,7 @@ def _over_files(
     _refuse_address(invocation)
     if seed is not None and source is not None:
         raise errors.Usage("--seed and --input exclude each other: the manifest names the input.", flag="--input")
-    from omnigraph.graph import embed_files
+    from omnigraph import embed_files
     from omnigraph.pipeline.embed.spec import EmbedSpec, SeedManifest
 
     if seed is not None:
@@ -158,7 +159,7 @@ def _over_files(
 
 def _refuse_address(invocation: Invocation) -> None:
     """Over files the command addresses no graph: an address given with it is a mistake, not a hint."""
-    files_form = RunningCommand(capability=_OVER_FILES, typed=invocation.command.typed)
+    files_form = RunningCommand(verb=_OVER_FILES, typed=invocation.command.typed)
     refuse_foreign_flags(files_form, invocation.flags)
     if invocation.flags.address is not None:
         raise files_form.addressing_error(

@@ -6,9 +6,8 @@ from typing import Literal, cast, get_args
 
 import click
 
-from omnigraph import errors
+from omnigraph import documents, errors
 from omnigraph.base.units import counted
-from omnigraph.cli import documents
 from omnigraph.cli.command import command
 from omnigraph.cli.engine_choice import resolve_engine
 from omnigraph.cli.invocation import Invocation

@@ -10,11 +10,11 @@ import click
 
 from omnigraph import errors
 from omnigraph.base.units import counted
-from omnigraph.base.values import dataclass
+from omnigraph.base.values import Json, dataclass
 from omnigraph.cli.command import command
 from omnigraph.cli.files import read_text_file
 from omnigraph.cli.invocation import Invocation
-from omnigraph.cli.output import Json, Text, writing_to_stdout
+from omnigraph.cli.output import Text, writing_to_stdout
 from omnigraph.cli.params import json_option
 
 _STDIN = "-"

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from omnigraph import errors
+from omnigraph import documents, errors
 from omnigraph.cli.command import command
-from omnigraph.cli.health_document import health_document
 from omnigraph.cli.health_view import health_text
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.params import json_option
@@ -37,7 +36,9 @@ def health(invocation: Invocation, *, html: Path | None) -> None:
         report = omnigraph.open(target.uri, read_only=True).health()
     if html is not None:
         _write(html, report)
-    invocation.output.show(report, document=lambda seen: health_document(seen, uri=target.uri), text=health_text)
+    invocation.output.show(
+        report, document=lambda seen: documents.health_document(seen, uri=target.uri), text=health_text
+    )
     raise click.exceptions.Exit(EXIT_CODES[report.status.value])
 
 

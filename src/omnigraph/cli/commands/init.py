@@ -2,7 +2,7 @@
 
 import click
 
-from omnigraph import errors
+from omnigraph import documents, errors
 from omnigraph.cli.bindings import explicit_binding
 from omnigraph.cli.command import command
 from omnigraph.cli.consent import require_consent
@@ -45,6 +45,6 @@ def init(invocation: Invocation, *, schema: str | None, force: bool, message: st
     )
     invocation.output.show(
         target,
-        document=lambda made: {"uri": made.uri, "initialized": True},
+        document=lambda made: documents.init_document(made.uri),
         text=lambda made: [f"initialized {made.uri}"],
     )

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from omnigraph import errors
+from omnigraph import documents, errors
 from omnigraph.base.units import counted
+from omnigraph.base.values import Json
 from omnigraph.cli import lint_view
 from omnigraph.cli.bindings import explicit_binding
 from omnigraph.cli.command import command
 from omnigraph.cli.files import read_text_file
 from omnigraph.cli.invocation import Invocation
-from omnigraph.cli.output import Json
 from omnigraph.cli.params import json_option
 from omnigraph.cli.scope import echo_target, resolve_storage
 
@@ -61,12 +61,12 @@ def lint(invocation: Invocation, *, paths: tuple[str, ...], schema: str | None) 
     files = [file for path in paths for file in _query_files(path)]
     texts = [(file, read_text_file(file, what="query file")) for file in files]
     schema_source, look = _against_file(schema) if schema is not None else _against_graph(invocation)
-    linted = lint_view.Linted(
+    linted = documents.Linted(
         schema_source=schema_source,
         reports=[look(text, file) for file, text in texts],
         is_single=files == list(paths) and len(files) == 1,
     )
-    invocation.output.show(linted, document=lint_view.lint_document, text=lint_view.lint_text)
+    invocation.output.show(linted, document=documents.lint_document, text=lint_view.lint_text)
     if not linted.is_ok:
         failed = [report.query_path for report in linted.reports if not report.is_ok]
         count = sum(report.errors for report in linted.reports)

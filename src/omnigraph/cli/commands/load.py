@@ -6,8 +6,8 @@ from typing import Literal, cast, get_args
 
 import click
 
-from omnigraph import errors
-from omnigraph.cli import documents, texts
+from omnigraph import documents, errors
+from omnigraph.cli import texts
 from omnigraph.cli.command import command
 from omnigraph.cli.consent import require_consent
 from omnigraph.cli.engine_choice import resolve_engine

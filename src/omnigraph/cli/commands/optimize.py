@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from omnigraph import errors
+from omnigraph import documents, errors
 from omnigraph.base import clock
 from omnigraph.base.events import Events
 from omnigraph.cli import optimize_view
@@ -135,6 +135,6 @@ def _show(invocation: Invocation, results: "list[OptimizeResult]", *, all_branch
     if not results:
         return
     if all_branches:
-        invocation.output.show(results, document=optimize_view.runs_document, text=optimize_view.runs_text)
+        invocation.output.show(results, document=documents.optimize_runs_document, text=optimize_view.runs_text)
     else:
-        invocation.output.show(results[0], document=optimize_view.optimize_document, text=optimize_view.optimize_text)
+        invocation.output.show(results[0], document=documents.optimize_document, text=optimize_view.optimize_text)

@@ -5,12 +5,12 @@ from dataclasses import asdict
 import click
 
 from omnigraph import errors
-from omnigraph.base.values import dataclass
+from omnigraph.base.values import Json, dataclass
 from omnigraph.cli.bindings import PROFILE_VARIABLE, Binding, ScopeKind, ambient_binding, profile_binding, server_url
 from omnigraph.cli.command import command
 from omnigraph.cli.invocation import Invocation
-from omnigraph.cli.operator_config import OperatorConfig, Profile
-from omnigraph.cli.output import Column, Grid, Json, Text
+from omnigraph.cli.operator_config import OperatorSettings, Profile
+from omnigraph.cli.output import Grid, Text, TextColumn
 from omnigraph.cli.params import json_option
 
 
@@ -69,7 +69,7 @@ def profile_show(invocation: Invocation, *, name: str | None) -> None:
     invocation.output.show(view, document=asdict, text=_show_text)
 
 
-def _summarise(profile: Profile, config: OperatorConfig, active: str | None) -> ProfileSummary:
+def _summarise(profile: Profile, config: OperatorSettings, active: str | None) -> ProfileSummary:
     binding, error = None, None
     try:
         binding = profile_binding(profile, config=config)
@@ -88,7 +88,7 @@ def _summarise(profile: Profile, config: OperatorConfig, active: str | None) -> 
     )
 
 
-def _endpoint(binding: Binding, config: OperatorConfig) -> str:
+def _endpoint(binding: Binding, config: OperatorSettings) -> str:
     match binding.kind:
         case ScopeKind.SERVER:
             return server_url(binding.value, config)
@@ -118,7 +118,7 @@ def _list_text(profiles: list[ProfileSummary]) -> Text:
     titles = ("active", "profile", "scope", "target", "default graph")
     return [
         Grid(
-            columns=tuple(Column(title=title) for title in titles),
+            columns=tuple(TextColumn(title=title) for title in titles),
             rows=rows,
         )
     ]

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from omnigraph import errors
+from omnigraph import documents, errors
 from omnigraph.base import waits
 from omnigraph.base.units import counted
 from omnigraph.cli import recovery_view
@@ -58,7 +58,7 @@ def recover(invocation: Invocation, *, lists: bool, show: str | None, abandon: s
         invocation.notices.done(f"the end of {', '.join(settled.operation_id for settled in swept.recovered)}")
     invocation.output.show(
         swept,
-        document=lambda result: recovery_view.sweep_document(target.uri, result),
+        document=lambda result: documents.sweep_document(result, uri=target.uri),
         text=recovery_view.sweep_text,
     )
     if swept.blocked:
@@ -78,12 +78,12 @@ def _look(invocation: Invocation, graph: "Graph", show: str | None) -> None:
     pending = graph.pending_operations()
     if show is None:
         invocation.output.show(
-            recovery_view.History(past=graph.recoveries(), pending=pending),
-            document=recovery_view.history_document,
-            text=recovery_view.history_text,
+            documents.Recoveries(past=graph.recoveries(), pending=pending),
+            document=documents.recoveries_document,
+            text=recovery_view.recoveries_text,
         )
         return
     found = next((operation for operation in pending if operation.operation_id == show), None)
     if found is None:
         raise errors.EntityNotFound(f"No pending operation {show} is in {graph.uri}.", selector=show)
-    invocation.output.show(found, document=recovery_view.pending_document, text=recovery_view.pending_text)
+    invocation.output.show(found, document=documents.pending_document, text=recovery_view.pending_text)

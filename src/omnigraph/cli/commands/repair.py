@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from omnigraph import errors
+from omnigraph import documents, errors
 from omnigraph.base.units import counted
 from omnigraph.cli import repair_view
 from omnigraph.cli.command import command
@@ -85,7 +85,7 @@ def repair(
         )
     invocation.output.show(
         report,
-        document=lambda found: repair_view.repair_document(target.uri, found),
+        document=lambda found: documents.repair_document(found, uri=target.uri),
         text=repair_view.repair_text,
     )
     if report.refused:

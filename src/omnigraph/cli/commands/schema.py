@@ -2,7 +2,7 @@
 
 import click
 
-from omnigraph import errors
+from omnigraph import documents, errors
 from omnigraph.cli import schema_view
 from omnigraph.cli.command import command
 from omnigraph.cli.consent import require_consent
@@ -21,7 +21,7 @@ def schema_show(invocation: Invocation) -> None:
     graph = open_to_read(invocation)
     invocation.output.show(
         graph.schema_source,
-        document=lambda source: {"schema_source": source},
+        document=documents.schema_document,
         # The output adds the last newline, so that a redirected copy equals the source.
         text=lambda source: [source.removesuffix("\n")],
     )
@@ -48,7 +48,7 @@ def schema_plan(invocation: Invocation, *, schema: str | None, allow_data_loss: 
         invocation.notices.warn(warning)
     invocation.output.show(
         plan,
-        document=lambda found: schema_view.plan_document(found, uri=target.uri),
+        document=lambda found: documents.schema_plan_document(found, uri=target.uri),
         text=schema_view.plan_text,
     )
 
@@ -87,7 +87,7 @@ def schema_apply(invocation: Invocation, *, schema: str | None, allow_data_loss:
         )
     invocation.output.show(
         result,
-        document=lambda made: schema_view.applied_document(made, uri=target.uri),
+        document=lambda made: documents.applied_schema_document(made, uri=target.uri),
         text=schema_view.applied_text,
     )
 

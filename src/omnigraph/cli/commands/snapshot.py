@@ -2,7 +2,8 @@
 
 import click
 
-from omnigraph.cli import documents, texts
+from omnigraph import documents
+from omnigraph.cli import texts
 from omnigraph.cli.command import command
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.opening import open_to_read

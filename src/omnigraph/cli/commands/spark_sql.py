@@ -1,14 +1,15 @@
 """`omnigraph spark-sql`."""
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
 
-from omnigraph import errors
+from omnigraph import documents, errors
 from omnigraph.base.events import phase
+from omnigraph.base.values import Json
 from omnigraph.cli import sql_view
 from omnigraph.cli.command import command
 from omnigraph.cli.engine_choice import resolve_engine
@@ -113,7 +114,7 @@ class Conversation:
             else:
                 self._show(answer)
         if self._form == "json":
-            self._output.show(answers, document=sql_view.answers_document, text=lambda _: ())
+            self._output.show(answers, document=_document, text=lambda _: ())
 
     def talk(self) -> None:
         """Answer somebody at a terminal until they leave; a statement that fails does not end it."""
@@ -165,9 +166,11 @@ class Conversation:
             with writing_to_stdout():
                 sys.stdout.write(spelled)
         else:
-            self._output.show(
-                answer, document=lambda given: sql_view.answers_document([given]), text=sql_view.answer_text
-            )
+            self._output.show(answer, document=lambda given: _document([given]), text=sql_view.answer_text)
+
+
+def _document(answers: "Sequence[SqlAnswer]") -> Json:
+    return documents.answers_document(answer.rows for answer in answers)
 
 
 def _statements_of(lines: Iterable[str]) -> Iterator[str]:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import click
 
-from omnigraph import errors
+from omnigraph import documents, errors
 from omnigraph.cli import verify_view
 from omnigraph.cli.command import command
 from omnigraph.cli.engine_choice import resolve_engine
@@ -40,5 +40,5 @@ def verify(invocation: Invocation, *, deep: bool, branch: str | None, all_branch
         report = graph.verify(deep=deep, branch=branch, all_branches=all_branches, engine=choice, events=events)
     # The address in the result is the one that was given, so that scripts can compare the two.
     shown = replace(report, uri=target.uri)
-    invocation.output.show(shown, document=verify_view.verify_document, text=verify_view.verify_text)
+    invocation.output.show(shown, document=documents.verify_document, text=verify_view.verify_text)
     raise click.exceptions.Exit(EXIT_CLEAN if report.is_clean else EXIT_DAMAGED)

@@ -8,7 +8,7 @@ from omnigraph.base.units import counted
 from omnigraph.base.values import dataclass
 from omnigraph.graphs.context import GraphContext
 from omnigraph.maintenance.cleanup.orphans import Orphans
-from omnigraph.maintenance.cleanup.plan import CleanupTarget, TablePlan
+from omnigraph.maintenance.cleanup.plan import CleanupTarget, RemovalPlan
 from omnigraph.maintenance.cleanup.remover import Remover
 from omnigraph.maintenance.cleanup.tally import Tally
 from omnigraph.manifest.commits import MAIN_BRANCH
@@ -24,7 +24,7 @@ class Part:
 
     target: CleanupTarget
     tally: Tally
-    selection: TablePlan | None = None
+    selection: RemovalPlan | None = None
     doomed: Doomed | None = None
 
 
@@ -43,7 +43,7 @@ class TableCleaning:
     """Takes the gate of a branch, with nothing pending behind it."""
 
     def look(
-        self, select: Callable[[CleanupTarget], TablePlan | None], is_gone: Callable[[CleanupTarget], bool]
+        self, select: Callable[[CleanupTarget], RemovalPlan | None], is_gone: Callable[[CleanupTarget], bool]
     ) -> bool:
         """Find out what goes; return whether it may: everything could be looked at, and what stays is whole."""
         for part in self.parts:
@@ -58,7 +58,7 @@ class TableCleaning:
             return True
         return self._is_whole(is_gone)
 
-    def remove(self, is_gone: Callable[[CleanupTarget], bool]) -> Iterator[tuple[Part, TablePlan]]:
+    def remove(self, is_gone: Callable[[CleanupTarget], bool]) -> Iterator[tuple[Part, RemovalPlan]]:
         """Remove what goes, or count it; yield each ref of which versions went, before and although a step may fail."""
         for part in self.parts:
             if part.selection is None or part.doomed is None:
@@ -68,7 +68,7 @@ class TableCleaning:
                 yield part, part.selection
                 self._remove(part, part.selection, part.doomed)
 
-    def _remove(self, part: Part, selection: TablePlan, doomed: Doomed) -> None:
+    def _remove(self, part: Part, selection: RemovalPlan, doomed: Doomed) -> None:
         if not self.executes:
             part.tally.remove(doomed.removal)
             return
@@ -88,7 +88,7 @@ class TableCleaning:
             self.remover.remove_abandoned(Doomed(of_versions={}, abandoned=both))
         part.tally.remove(removal_of(both))
 
-    def _doomed(self, selection: TablePlan) -> Doomed:
+    def _doomed(self, selection: RemovalPlan) -> Doomed:
         return doomed_files(
             self.context.store.objects,
             selection.table,

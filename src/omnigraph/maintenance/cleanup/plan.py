@@ -47,7 +47,7 @@ class DroppedTable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TablePlan:
+class RemovalPlan:
     """What of one target goes, what stays, and why versions stay that the policy would let go."""
 
     table: Table
@@ -95,7 +95,7 @@ class Choosing:
         stored: Sequence[StoredVersion],
         protections: Protections,
         orphans: Iterable[Ref],
-    ) -> TablePlan | None:
+    ) -> RemovalPlan | None:
         """Choose the versions of one target that go; None when the table is not there.
 
         What an orphan was forked from stays until the next run, although the orphan itself goes in this one: while it
@@ -122,7 +122,7 @@ class Choosing:
             elif version != table.version:
                 versions.append(version)
         going = set(versions)
-        return TablePlan(
+        return RemovalPlan(
             table=table,
             versions=tuple(versions),
             staying=tuple(known.version for known in stored if known.version not in going),

@@ -35,8 +35,18 @@ class CleanupPolicy:
             raise InvalidTarget(f"keep_versions is {self.keep_versions}; the newest version always stays, so keep 1.")
 
     @classmethod
-    def of(cls, *, keep: int | None = None, older_than: "timedelta | str | None" = None) -> "CleanupPolicy":
-        """Make a policy of what a caller gives as plain values; a duration may be spelled like `7d`."""
+    def of(
+        cls,
+        policy: "CleanupPolicy | None" = None,
+        *,
+        keep: int | None = None,
+        older_than: "timedelta | str | None" = None,
+    ) -> "CleanupPolicy":
+        """Make a policy of what a caller gives as plain values, or take theirs; a duration may be spelled like `7d`."""
+        if policy is not None:
+            if keep is not None or older_than is not None:
+                raise InvalidTarget("Give cleanup a policy or `keep` and `older_than`, not both.")
+            return policy
         if isinstance(older_than, str):
             try:
                 older_than = parse_duration(older_than)

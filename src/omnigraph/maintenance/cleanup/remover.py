@@ -3,7 +3,7 @@
 from functools import cached_property
 
 from omnigraph.base.events import EngineChosen, Events
-from omnigraph.engine.choice import Decision, EngineChoice, EngineName, Work
+from omnigraph.engine.choice import EngineChoice, EngineDecision, EngineName, Work
 from omnigraph.engine.interface import Engine
 from omnigraph.engine.opening import open_engine
 from omnigraph.graphs.context import GraphContext
@@ -53,11 +53,11 @@ class Remover:
         remove_files(self._context.store.objects, doomed.abandoned)
 
     @cached_property
-    def _decision(self) -> Decision:
+    def _decision(self) -> EngineDecision:
         """Take Spark only where somebody asked for it: no data is moved, so that no size of it calls for a cluster."""
         session = self._choice.session
         if self._choice.engine is EngineName.AUTO and (session is None or session.is_ambient):
-            return Decision(engine=EngineName.LOCAL, reason="removing versions moves no data")
+            return EngineDecision(engine=EngineName.LOCAL, reason="removing versions moves no data")
         return self._choice.decide(Work.CLEANUP, None)
 
     @cached_property

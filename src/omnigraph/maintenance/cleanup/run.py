@@ -15,12 +15,13 @@ from omnigraph.graphs.holding import CLEANUP_OPERATION
 from omnigraph.maintenance.admission import refuse_pending_on, require_settled, sole_maintainer
 from omnigraph.maintenance.cleanup.one_table import Part, TableCleaning
 from omnigraph.maintenance.cleanup.orphans import Orphans, Reclaiming, find_orphans
-from omnigraph.maintenance.cleanup.plan import Choosing, CleanupTarget, TablePlan, cleanup_targets, dropped_tables
+from omnigraph.maintenance.cleanup.plan import Choosing, CleanupTarget, RemovalPlan, cleanup_targets, dropped_tables
 from omnigraph.maintenance.cleanup.policy import CleanupPolicy
 from omnigraph.maintenance.cleanup.protections import Protections, gather_protections
 from omnigraph.maintenance.cleanup.published import BranchPast, commits_lost, published_versions
 from omnigraph.maintenance.cleanup.remover import Remover
 from omnigraph.maintenance.cleanup.report import CleanupReport, CleanupRow, as_document
+from omnigraph.maintenance.cleanup.request import CleanupRequest
 from omnigraph.maintenance.cleanup.tally import Tally
 from omnigraph.maintenance.journal import record_run
 from omnigraph.maintenance.repair.drift import Classification, find_lasting_drift
@@ -41,26 +42,19 @@ __all__ = ["CleanupReport", "CleanupRow", "preview_cleanup", "run_cleanup"]
 RECOVERY_FLOOR = 3
 
 
-def run_cleanup(
-    context: GraphContext,
-    policy: CleanupPolicy,
-    *,
-    confirm: bool,
-    choice: EngineChoice,
-    wait_seconds: float,
-    events: Events,
-) -> CleanupReport:
+def run_cleanup(context: GraphContext, request: CleanupRequest, *, events: Events) -> CleanupReport:
     """Remove versions outside of the policy that nobody needs; without `confirm`, say exactly what would go."""
+    policy, confirm = request.policy, request.confirm
     if policy.keep_versions is not None and policy.keep_versions < RECOVERY_FLOOR:
         events(
             Warned(message=f"keeping fewer than {RECOVERY_FLOOR} versions: crash recovery may lose its rollback target")
         )
-    alone = sole_maintainer(context, CLEANUP_OPERATION, wait_seconds=wait_seconds, events=events)
+    alone = sole_maintainer(context, CLEANUP_OPERATION, wait_seconds=request.wait_seconds, events=events)
     with alone if confirm else nullcontext():
         started = clock.now_us()
         require_settled(context, "cleanup")
         broken = _refuse_drift(context)
-        report = _Run(context, policy, choice, broken=broken, executes=confirm, events=events).report()
+        report = _Run(context, policy, request.engine, broken=broken, executes=confirm, events=events).report()
         if not confirm:
             return report
         document = {key: value for key, value in as_document(report).items() if key != "run_id"}
@@ -258,7 +252,7 @@ class _Run:
         )
         protections = self._fresh_protections()
 
-        def select(target: CleanupTarget) -> TablePlan | None:
+        def select(target: CleanupTarget) -> RemovalPlan | None:
             stored = self._stored.get(target.address)
             if stored is None:
                 stored = stored_versions(self._context.store.objects, target.address)

@@ -4,7 +4,7 @@ from omnigraph.base.showing import Shown
 from omnigraph.base.values import dataclass
 from omnigraph.graphs.context import GraphContext
 from omnigraph.maintenance.health.facts import GraphHealth, observe_health
-from omnigraph.maintenance.health.findings import Finding, Status, find, status_of
+from omnigraph.maintenance.health.judging import Finding, Status, find, status_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -8,8 +8,8 @@ from omnigraph.catalog.model import EntityType, TableKey
 from omnigraph.graphs.capture import Capture
 from omnigraph.maintenance.health.damage import DamagedPart, DamageLog
 from omnigraph.maintenance.optimize.facts import TableFacts, observe_table
-from omnigraph.maintenance.optimize.options import OptimizeOptions
 from omnigraph.maintenance.optimize.plan import TablePlan, plan_tables
+from omnigraph.maintenance.optimize.request import OptimizeRequest
 from omnigraph.maintenance.repair.drift import Classification, TableDrift, find_lasting_drift
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.storage.filters import Comparison, all_of
@@ -81,7 +81,7 @@ def _observe(capture: Capture, drift: TableDrift, reclaimable: Mapping[tuple[str
     branch, table_key = capture.snapshot.branch, drift.pin.table_key
     is_readable = drift.classification is not Classification.BEHIND
     facts = [observe_table(capture, table_key)] if is_readable else []
-    plans = plan_tables(facts, OptimizeOptions(dry_run=True))
+    plans = plan_tables(facts, OptimizeRequest(dry_run=True))
     versions = stored_versions(capture.context.store.objects, drift.head.address) if drift.head is not None else ()
     has_rows = bool(facts) and facts[0].problem is None
     return TableHealth(

@@ -20,7 +20,7 @@ from omnigraph.maintenance.optimize.costs import (
     keep_seconds,
 )
 from omnigraph.maintenance.optimize.grouping import RewriteGroup
-from omnigraph.maintenance.optimize.options import OptimizeOptions
+from omnigraph.maintenance.optimize.request import OptimizeRequest
 from omnigraph.maintenance.optimize.table_plan import IndexBuild, LeftIndex, TablePlan
 from omnigraph.storage.indexing import btree_parameters
 from omnigraph.storage.layout import IndexLayout
@@ -28,7 +28,7 @@ from omnigraph.storage.layout import IndexLayout
 _BUDGET_SECONDS = TAIL_SECONDS_MAX - PUBLISH_SECONDS
 
 
-def admit(plans: tuple[TablePlan, ...], options: OptimizeOptions) -> tuple[TablePlan, ...]:
+def admit(plans: tuple[TablePlan, ...], options: OptimizeRequest) -> tuple[TablePlan, ...]:
     """Keep what fits: index work first, then the groups that remove the most fragments per byte."""
     budget = _Budget(bytes_left=options.max_bytes, seconds_left=_BUDGET_SECONDS)
     tables = {plan.table_key: _Admission(plan) for plan in plans if not plan.skipped}

@@ -11,7 +11,7 @@ from itertools import groupby
 
 from omnigraph.base.grouping import grouped
 from omnigraph.base.values import dataclass
-from omnigraph.maintenance.optimize.options import OptimizeOptions
+from omnigraph.maintenance.optimize.request import OptimizeRequest
 from omnigraph.storage.layout import FragmentLayout
 
 _SMALL_SHARE = 0.25
@@ -70,7 +70,7 @@ class RewriteGroup:
 
 def group_fragments(
     fragments: Iterable[FragmentLayout],
-    options: OptimizeOptions,
+    options: OptimizeRequest,
     *,
     column_count: int,
     kind: Callable[[FragmentLayout], Hashable] = lambda _: None,
@@ -85,7 +85,7 @@ def group_fragments(
     return tuple(sorted((group for group in chosen if group.pays), key=lambda group: group.fragment_ids))
 
 
-def _group_alike(fragments: list[FragmentLayout], options: OptimizeOptions, overhead: int) -> list[RewriteGroup]:
+def _group_alike(fragments: list[FragmentLayout], options: OptimizeRequest, overhead: int) -> list[RewriteGroup]:
     alone: list[FragmentLayout] = []
     collected: list[FragmentLayout] = []
     for fragment in fragments:

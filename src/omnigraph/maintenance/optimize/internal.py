@@ -10,8 +10,8 @@ from omnigraph.base import clock, faults, ids
 from omnigraph.base.values import dataclass
 from omnigraph.engine.interface import Engine
 from omnigraph.maintenance.optimize.grouping import RewriteGroup, group_fragments
-from omnigraph.maintenance.optimize.options import OptimizeOptions
 from omnigraph.maintenance.optimize.report import Contention, TableReport
+from omnigraph.maintenance.optimize.request import OptimizeRequest
 from omnigraph.maintenance.optimize.table_plan import CONTENDED
 from omnigraph.maintenance.optimize.table_work import drop_rewrite
 from omnigraph.maintenance.optimize.work import rewrite_task
@@ -44,7 +44,7 @@ def internal_tables(manifest: TableAddress) -> tuple[TableAddress, ...]:
 
 
 def compact_internal(
-    store: GraphStore, engine: Engine, address: TableAddress, options: OptimizeOptions, *, not_after_us: int | None
+    store: GraphStore, engine: Engine, address: TableAddress, options: OptimizeRequest, *, not_after_us: int | None
 ) -> InternalOutcome | None:
     """Compact one internal table, trying again when a live writer was faster; None when there is no such table."""
     started = clock.monotonic_seconds()
@@ -76,7 +76,7 @@ def report_failed_internal(address: TableAddress, failure: Exception) -> TableRe
     return TableReport(table_key=address.location, manifest_version=None, lance_head_version=None, error=str(failure))
 
 
-def preview_internal(store: TableStore, address: TableAddress, options: OptimizeOptions) -> TableReport | None:
+def preview_internal(store: TableStore, address: TableAddress, options: OptimizeRequest) -> TableReport | None:
     """Say what compacting one internal table would do; None when there is no such table."""
     head = store.head(address)
     if head is None:
@@ -85,7 +85,7 @@ def preview_internal(store: TableStore, address: TableAddress, options: Optimize
     return _planned(address, layout, _groups(layout, options))
 
 
-def _attempt(store: GraphStore, engine: Engine, head: Table, options: OptimizeOptions) -> TableReport:
+def _attempt(store: GraphStore, engine: Engine, head: Table, options: OptimizeRequest) -> TableReport:
     strip = stage_auto_cleanup_strip(head, properties=_PROPERTIES)
     if strip is not None:
         head = commit_staged(store.tables, head.address, strip)
@@ -113,7 +113,7 @@ def _attempt(store: GraphStore, engine: Engine, head: Table, options: OptimizeOp
 
 
 def _rewrite(
-    store: GraphStore, engine: Engine, head: Table, groups: tuple[RewriteGroup, ...], options: OptimizeOptions
+    store: GraphStore, engine: Engine, head: Table, groups: tuple[RewriteGroup, ...], options: OptimizeRequest
 ) -> list[RewriteOutcome]:
     access = TableAccess.to(store, head)
     tasks = [
@@ -122,7 +122,7 @@ def _rewrite(
     return list(engine.map(run_rewrite, tasks))
 
 
-def _groups(layout: TableLayout, options: OptimizeOptions) -> tuple[RewriteGroup, ...]:
+def _groups(layout: TableLayout, options: OptimizeRequest) -> tuple[RewriteGroup, ...]:
     return group_fragments(layout.fragments, options, column_count=layout.column_count)
 
 

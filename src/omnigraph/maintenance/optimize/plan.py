@@ -12,7 +12,7 @@ from omnigraph.catalog.indexes import IndexIntent, IndexKind
 from omnigraph.maintenance.optimize.budget import admit
 from omnigraph.maintenance.optimize.facts import TableFacts
 from omnigraph.maintenance.optimize.grouping import RewriteGroup, group_fragments
-from omnigraph.maintenance.optimize.options import OptimizeOptions
+from omnigraph.maintenance.optimize.request import OptimizeRequest
 from omnigraph.maintenance.optimize.table_plan import BEHIND, BLOBS, DAMAGED, DRIFT, IndexBuild, PendingIndex, TablePlan
 from omnigraph.storage.compaction import LANCE_SUPPORTS_BLOB_COMPACTION
 from omnigraph.storage.indexing import (
@@ -26,18 +26,18 @@ from omnigraph.storage.layout import FragmentLayout, TableLayout
 __all__ = ["TablePlan", "plan_table", "plan_tables"]
 
 
-def plan_tables(facts: Iterable[TableFacts], options: OptimizeOptions) -> tuple[TablePlan, ...]:
+def plan_tables(facts: Iterable[TableFacts], options: OptimizeRequest) -> tuple[TablePlan, ...]:
     """Plan every table, then admit what the budgets of bytes and of the tail have room for."""
     return admit(tuple(_wished(found, options) for found in facts), options)
 
 
-def plan_table(facts: TableFacts, options: OptimizeOptions) -> TablePlan:
+def plan_table(facts: TableFacts, options: OptimizeRequest) -> TablePlan:
     """Plan one table as if there were no others."""
     (plan,) = plan_tables([facts], options)
     return plan
 
 
-def _wished(facts: TableFacts, options: OptimizeOptions) -> TablePlan:
+def _wished(facts: TableFacts, options: OptimizeRequest) -> TablePlan:
     """Choose the rewrites and index work that bring one table to its target layout, whatever they cost."""
     if facts.problem is not None:
         return TablePlan(facts=facts, skipped=DAMAGED)
@@ -64,7 +64,7 @@ def _wished(facts: TableFacts, options: OptimizeOptions) -> TablePlan:
     )
 
 
-def _groups_as_covered(layout: TableLayout, options: OptimizeOptions) -> tuple[RewriteGroup, ...]:
+def _groups_as_covered(layout: TableLayout, options: OptimizeRequest) -> tuple[RewriteGroup, ...]:
     """Group fragments that the same segments cover: without folding, Lance refuses any other mix.
 
     Fragments under an inherited BTREE stay: having it follow their rewrite would leave it pointing into the parent's

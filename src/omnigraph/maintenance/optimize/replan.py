@@ -5,14 +5,14 @@ from dataclasses import replace
 from omnigraph.graphs.capture import Capture
 from omnigraph.maintenance.optimize.facts import observe_table
 from omnigraph.maintenance.optimize.grouping import RewriteGroup
-from omnigraph.maintenance.optimize.options import OptimizeOptions
 from omnigraph.maintenance.optimize.plan import plan_table
+from omnigraph.maintenance.optimize.request import OptimizeRequest
 from omnigraph.maintenance.optimize.table_work import TableWork
 from omnigraph.storage.compaction import same_files, unchanged
 
 
 def plan_again(
-    capture: Capture, work: TableWork, options: OptimizeOptions, *, same_schema: bool, is_last: bool
+    capture: Capture, work: TableWork, options: OptimizeRequest, *, same_schema: bool, is_last: bool
 ) -> None:
     """Plan what was changed once more, on the state that the writer left; what still holds is kept as it is.
 

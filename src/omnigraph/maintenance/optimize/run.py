@@ -8,7 +8,7 @@ from omnigraph.base import clock, faults
 from omnigraph.base.events import Events, Noted, Warned, ignore_events
 from omnigraph.catalog.model import TableKey
 from omnigraph.catalog.type_names import find_types
-from omnigraph.engine.choice import EngineChoice, Work
+from omnigraph.engine.choice import Work
 from omnigraph.engine.interface import Engine
 from omnigraph.engine.opening import decide, open_engine
 from omnigraph.errors import OmniError
@@ -24,7 +24,6 @@ from omnigraph.maintenance.optimize.internal import (
     preview_internal,
     report_failed_internal,
 )
-from omnigraph.maintenance.optimize.options import OptimizeOptions, concurrency_from
 from omnigraph.maintenance.optimize.plan import plan_tables
 from omnigraph.maintenance.optimize.replan import plan_again
 from omnigraph.maintenance.optimize.report import (
@@ -37,13 +36,13 @@ from omnigraph.maintenance.optimize.report import (
     report_uncommitted,
     report_untouched,
 )
+from omnigraph.maintenance.optimize.request import OptimizeRequest, concurrency_from
 from omnigraph.maintenance.optimize.table_plan import BEHIND, BLOBS, DRIFT, TablePlan
 from omnigraph.maintenance.optimize.table_work import TableWork, drop_files
 from omnigraph.maintenance.optimize.tail import Tail, run_tail
 from omnigraph.maintenance.optimize.work import carry_out_tasks
 from omnigraph.maintenance.repair.drift import find_lasting_drift
 from omnigraph.maintenance.unreadable import UNREADABLE, problem_of, refuse_unreachable
-from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.storage.access import ANY_OPERATION
 from omnigraph.storage.tables import TableAddress
 from omnigraph.storage.worker_files import shared_with_workers
@@ -60,28 +59,20 @@ ATTEMPTS = 3
 
 
 @says_what_is_published
-def run_optimize(
-    context: GraphContext,
-    *,
-    branch: str = MAIN_BRANCH,
-    options: OptimizeOptions,
-    choice: EngineChoice | None = None,
-    events: Events = ignore_events,
-) -> OptimizeResult:
+def run_optimize(context: GraphContext, request: OptimizeRequest, *, events: Events = ignore_events) -> OptimizeResult:
     """Compact, reindex and publish the tables that a branch owns; a preview changes nothing and takes no lock."""
-    options.check()
-    concurrency = concurrency_from(os.environ)
-    run = _Run(context, branch, options, choice or EngineChoice(), concurrency, events)
-    if options.dry_run:
+    request.check()
+    run = _Run(context, request, concurrency_from(os.environ), events)
+    if request.dry_run:
         require_settled(context, "optimize")
         return run.preview()
     with (
-        sole_maintainer(context, "optimize", wait_seconds=options.wait_seconds, events=events),
+        sole_maintainer(context, "optimize", wait_seconds=request.wait_seconds, events=events),
         shared_with_workers(context.store, ANY_OPERATION),
     ):
         require_settled(context, "optimize")
         context.store.objects.probe()
-        bring_up_to_date(context, branch)
+        bring_up_to_date(context, request.branch)
         return run.optimize()
 
 
@@ -91,16 +82,13 @@ class _Run:
     def __init__(
         self,
         context: GraphContext,
-        branch: str,
-        options: OptimizeOptions,
-        choice: EngineChoice,
+        request: OptimizeRequest,
         concurrency: int,
         events: Events,
     ) -> None:
         self._context = context
-        self._branch = branch
-        self._options = options
-        self._choice = choice
+        self._branch = request.branch
+        self._request = request
         self._concurrency = concurrency
         self._events = events
         self._started = clock.monotonic_seconds()
@@ -113,13 +101,13 @@ class _Run:
         reports = [report_preview(plan, publish_seconds=share) for plan in plans]
         for address in self._internal_tables():
             try:
-                previewed = preview_internal(self._context.store.tables, address, self._options)
+                previewed = preview_internal(self._context.store.tables, address, self._request)
             except UNREADABLE as failure:
                 refuse_unreachable(failure)
                 previewed = report_failed_internal(address, failure)
             if previewed is not None:
                 reports.append(previewed)
-        decision = decide(self._choice, Work.OPTIMIZE, _work_bytes(plans))
+        decision = decide(self._request.engine, Work.OPTIMIZE, _work_bytes(plans))
         ran = (decision.engine.value, decision.reason) if _has_work(plans) else _NOTHING_TO_DO
         return self._result(capture, plans, reports, ran, graph_version=capture.snapshot.graph_version)
 
@@ -214,7 +202,7 @@ class _Run:
         return min(self._concurrency, self._context.engine.slots) if is_local else self._concurrency
 
     def _plan(self, facts: tuple[TableFacts, ...]) -> tuple[TablePlan, ...]:
-        plans = plan_tables(facts, self._options)
+        plans = plan_tables(facts, self._request)
         for plan in plans:
             pinned = plan.facts.pin.version
             if plan.skipped == DRIFT:
@@ -250,7 +238,7 @@ class _Run:
 
     def _open_engine(self, plans: Sequence[TablePlan]) -> tuple[Engine, str]:
         return open_engine(
-            self._choice,
+            self._request.engine,
             Work.OPTIMIZE,
             _work_bytes(plans),
             local=self._context.engine,
@@ -265,7 +253,7 @@ class _Run:
                 engine,
                 self._context.store,
                 [work for work in works if work.error is None],
-                self._options,
+                self._request,
                 not_after_us=self._deadline_us(),
                 events=self._events,
             )
@@ -281,7 +269,7 @@ class _Run:
                 concurrency=self._concurrency,
                 may_replan=attempt < ATTEMPTS,
                 started=self._started,
-                message=self._options.message,
+                message=self._request.message,
                 events=self._events,
             )
             if not tail.stale or attempt == ATTEMPTS:
@@ -297,7 +285,7 @@ class _Run:
 
     def _plan_again(self, capture: Capture, work: TableWork, *, same_schema: bool, is_last: bool) -> None:
         try:
-            plan_again(capture, work, self._options, same_schema=same_schema, is_last=is_last)
+            plan_again(capture, work, self._request, same_schema=same_schema, is_last=is_last)
         except UNREADABLE as failure:
             refuse_unreachable(failure)
             work.error = problem_of(str(failure))
@@ -327,7 +315,7 @@ class _Run:
         for address in self._internal_tables():
             try:
                 done = compact_internal(
-                    self._context.store, self._context.engine, address, self._options, not_after_us=self._deadline_us()
+                    self._context.store, self._context.engine, address, self._request, not_after_us=self._deadline_us()
                 )
             except (OmniError, OSError) as failure:
                 # The tables are published by now; this one is a row of the result like any other that failed.
@@ -343,21 +331,21 @@ class _Run:
     def _table_keys(self, capture: Capture) -> tuple[TableKey, ...]:
         known = capture.snapshot.pins
         internal = {address.location for address in internal_tables(self._manifest())}
-        wanted = find_types(self._options.tables, [*known, *map(TableKey, internal)], what="table")
+        wanted = find_types(self._request.tables, [*known, *map(TableKey, internal)], what="table")
         return tuple(key for key in known if not wanted or key in wanted)
 
     def _internal_tables(self) -> Iterator[TableAddress]:
         for address in internal_tables(self._manifest()):
-            if not self._options.tables or address.location in self._options.tables:
+            if not self._request.tables or address.location in self._request.tables:
                 yield address
 
     def _manifest(self) -> TableAddress:
         return self._context.manifest.resolve(self._branch).manifest
 
     def _deadline_us(self) -> int | None:
-        if self._options.max_seconds is None:
+        if self._request.max_seconds is None:
             return None
-        left = min(self._options.max_seconds, _FOREVER_SECONDS) - (clock.monotonic_seconds() - self._started)
+        left = min(self._request.max_seconds, _FOREVER_SECONDS) - (clock.monotonic_seconds() - self._started)
         return clock.now_us() + round(left * 1_000_000)
 
     def _result(
@@ -373,7 +361,7 @@ class _Run:
         return OptimizeResult(
             uri=self._context.store.uri,
             branch=self._branch,
-            dry_run=self._options.dry_run,
+            dry_run=self._request.dry_run,
             engine=engine,
             engine_reason=reason,
             graph_version_before=capture.snapshot.graph_version,

@@ -10,7 +10,7 @@ from omnigraph.engine.interface import Engine
 from omnigraph.maintenance.optimize.builds import IndexJob, job_key, train
 from omnigraph.maintenance.optimize.grouping import RewriteGroup
 from omnigraph.maintenance.optimize.jobs import foreseen_jobs, index_jobs
-from omnigraph.maintenance.optimize.options import OptimizeOptions
+from omnigraph.maintenance.optimize.request import OptimizeRequest
 from omnigraph.maintenance.optimize.table_plan import PendingIndex
 from omnigraph.maintenance.optimize.table_work import FinishedBuild, FinishedRewrite, TableWork, drop_segment
 from omnigraph.storage.access import TableAccess
@@ -37,7 +37,7 @@ def carry_out_tasks(
     engine: Engine,
     store: GraphStore,
     works: Sequence[TableWork],
-    options: OptimizeOptions,
+    options: OptimizeRequest,
     *,
     not_after_us: int | None,
     events: Events,
@@ -109,7 +109,7 @@ def _finish(
 
 
 def _rewrites(
-    store: GraphStore, work: TableWork, options: OptimizeOptions, not_after_us: int | None
+    store: GraphStore, work: TableWork, options: OptimizeRequest, not_after_us: int | None
 ) -> Iterator[tuple[RewriteGroup, RewriteTask]]:
     for number, group in enumerate(work.to_rewrite):
         task = rewrite_task(
@@ -123,7 +123,7 @@ def _rewrites(
 
 
 def rewrite_task(
-    group: RewriteGroup, access: TableAccess, options: OptimizeOptions, *, key: str, has_blobs: bool
+    group: RewriteGroup, access: TableAccess, options: OptimizeRequest, *, key: str, has_blobs: bool
 ) -> RewriteTask:
     """Describe the rewrite of a group of fragments into one."""
     return RewriteTask(
@@ -137,7 +137,7 @@ def rewrite_task(
     )
 
 
-def batch_rows(group: RewriteGroup, options: OptimizeOptions, *, has_blobs: bool) -> int:
+def batch_rows(group: RewriteGroup, options: OptimizeRequest, *, has_blobs: bool) -> int:
     """Choose how many rows a worker holds at a time, so that wide rows do not fill its memory."""
     bytes_per_row = max(1, group.bytes // max(1, group.physical_rows))
     fitting = options.max_memory // (_BATCHES_IN_MEMORY * bytes_per_row)

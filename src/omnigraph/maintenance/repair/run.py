@@ -27,6 +27,7 @@ from omnigraph.maintenance.repair.drift import (
     find_drift,
     find_lasting_drift,
 )
+from omnigraph.maintenance.repair.request import Consent, RepairRequest
 from omnigraph.maintenance.repair.review import DriftReview, review_drift
 from omnigraph.maintenance.unreadable import UNREADABLE, problem_of, refuse_unreachable
 from omnigraph.manifest.commits import MAIN_BRANCH, MESSAGE, Commit, CommitId, CommitKind, check_message
@@ -37,19 +38,6 @@ from omnigraph.writes.publishing import publish_unarmed
 from omnigraph.writes.upgrading import bring_up_to_date
 
 REPAIR_ACTOR = "omnigraph:repair"
-SAMPLES_SHOWN = 20
-
-
-class Consent(StrEnum):
-    """How far the operator vouches for what is found."""
-
-    PREVIEW = "preview"
-    VERIFIED = "verified"
-    """Publish what provably changed no row."""
-    ANYTHING = "anything"
-    """Publish also what was reviewed by other means."""
-    DISCARD = "discard"
-    """Publish nothing of it: bring every drifted table back to its pin."""
 
 
 class RepairAction(StrEnum):
@@ -106,38 +94,23 @@ class RepairReport(Shown):
 
 
 @says_what_is_published
-def run_repair(
-    context: GraphContext,
-    *,
-    consent: Consent = Consent.PREVIEW,
-    branch: str | None = None,
-    tables: Sequence[str] = (),
-    review_limit: int | None = None,
-    message: str | None = None,
-    sample_limit: int = SAMPLES_SHOWN,
-    wait_seconds: float = 0.0,
-    events: Events = ignore_events,
-) -> RepairReport:
-    """Find drift on `main` and on every table that a live branch owns; publish it as far as the consent goes.
-
-    With `review_limit`, rows say what publishing changes and which rules that breaks, with up to that many samples.
-    What is published although nobody can vouch for it is judged by the rules in any case, with `sample_limit` samples.
-    """
-    check_message(message)
+def run_repair(context: GraphContext, request: RepairRequest, *, events: Events = ignore_events) -> RepairReport:
+    """Find drift on `main` and on every table that a live branch owns; publish it as far as the consent goes."""
+    consent, branch = request.consent, request.branch
+    check_message(request.message)
     require_settled(context, "repair")
     branches, unreadable = _readable_branches(context, branch)
     seen = _of_each_that_lives(context, branches, branch, lambda name: context.manifest.load(name).snapshot)
-    keys = check_table_keys(seen, tables)
-    looking = _Looking(consent=consent, keys=keys, review_limit=review_limit, sample_limit=sample_limit)
+    looking = _Looking(request=request, keys=check_table_keys(seen, request.tables))
     if consent is Consent.PREVIEW:
         found = _of_each_that_lives(context, branches, branch, lambda name: _preview_branch(context, name, looking))
         rows = [row for rows in found for row in rows]
         return RepairReport(consent=consent, rows=(*rows, *unreadable), commits=())
-    with sole_maintainer(context, "repair", wait_seconds=wait_seconds, events=events):
+    with sole_maintainer(context, "repair", wait_seconds=request.wait_seconds, events=events):
         # Once more under the lock: what another run was doing meanwhile is over now.
         require_settled(context, "repair")
         outcomes = _of_each_that_lives(
-            context, branches, branch, lambda name: _repair_branch(context, name, looking, message, events)
+            context, branches, branch, lambda name: _repair_branch(context, name, looking, events)
         )
     return RepairReport(
         consent=consent,
@@ -150,18 +123,20 @@ def run_repair(
 class _Looking:
     """What to look at, and how closely."""
 
-    consent: Consent
+    request: RepairRequest
     keys: Sequence[TableKey]
-    review_limit: int | None
-    sample_limit: int
+
+    @property
+    def consent(self) -> Consent:
+        return self.request.consent
 
     @property
     def compares_rows(self) -> bool:
-        return self.review_limit is not None
+        return self.request.review_limit is not None
 
     @property
     def judges_rows(self) -> bool:
-        return self.review_limit is not None or self.consent is Consent.ANYTHING
+        return self.compares_rows or self.consent is Consent.ANYTHING
 
 
 def _readable_branches(context: GraphContext, branch: str | None) -> tuple[list[str], list[RepairRow]]:
@@ -219,10 +194,10 @@ def _preview_branch(context: GraphContext, branch: str, looking: _Looking) -> li
 
 
 def _repair_branch(
-    context: GraphContext, branch: str, looking: _Looking, message: str | None, events: Events
+    context: GraphContext, branch: str, looking: _Looking, events: Events
 ) -> tuple[list[RepairRow], Commit | None]:
     bring_up_to_date(context, branch)
-    keys, consent = looking.keys, looking.consent
+    keys, consent, message = looking.keys, looking.consent, looking.request.message
     # Rows are compared before the gates close: that may take as long as the tables are large.
     drifts = find_lasting_drift(context, branch, keys, with_strays=True) if looking.judges_rows else ()
     reviews = _look_closer(context, branch, drifts, looking)
@@ -266,7 +241,8 @@ def _look_closer(
 ) -> Mapping[_Seen, _Closer]:
     """Compare the rows of every drifted table of a branch, if asked to, and judge what publishing would make."""
     drifted = [drift for drift in found if drift.classification is not Classification.NO_DRIFT]
-    limit = looking.sample_limit if looking.review_limit is None else looking.review_limit
+    asked = looking.request
+    limit = asked.sample_limit if asked.review_limit is None else asked.review_limit
     broken = broken_rules(context, branch, drifted, limit=limit) if looking.judges_rows else {}
     return {
         _seen(drift): _Closer(

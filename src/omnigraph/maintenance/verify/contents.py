@@ -12,7 +12,7 @@ from omnigraph.base.grouping import grouped
 from omnigraph.base.values import dataclass
 from omnigraph.engine.interface import Engine
 from omnigraph.errors import OmniError, StorageError
-from omnigraph.maintenance.verify.files import TableFiles
+from omnigraph.maintenance.verify.files import FilesToVerify
 from omnigraph.maintenance.verify.report import Problem, ProblemKind
 from omnigraph.manifest.snapshot import TablePin, branch_of
 from omnigraph.storage.checksums import FileSum, blob_directory, short_name, sum_of_file
@@ -76,7 +76,7 @@ class RowsRead:
     problem: str | None = None
 
 
-def files_to_read(seen: TableFiles) -> Iterator[FileToRead]:
+def files_to_read(seen: FilesToVerify) -> Iterator[FileToRead]:
     """Yield the files of a table that are there and whose bytes count."""
     beside: dict[str, list[str]] = {}
     for path in seen.present:
@@ -114,7 +114,7 @@ def read_files(task: ReadFiles) -> FilesRead:
 
 
 def compare_bytes(
-    engine: Engine, uri: str, operation_id: str, tables: Iterable[TableFiles], events: Events
+    engine: Engine, uri: str, operation_id: str, tables: Iterable[FilesToVerify], events: Events
 ) -> tuple[int, int]:
     """Read every needed file of some tables; note what is wrong, return the bytes read and the files without a sum."""
     found = [(file, seen) for seen in tables for file in files_to_read(seen)]

@@ -24,7 +24,7 @@ _READS_AT_ONCE = 16
 
 
 @dataclass(slots=True, kw_only=True)
-class TableFiles:
+class FilesToVerify:
     """What one table directory holds for the graph."""
 
     location: str
@@ -92,10 +92,10 @@ class TableFiles:
 
 def look_at_table(
     objects: ControlStore, pinned: Sequence[ShownVersion], checksums: Mapping[str, str], uri: str, watch: Phase | None
-) -> TableFiles:
+) -> FilesToVerify:
     """Look at every pinned version of one table directory."""
     location = pinned[0].pin.location
-    seen = TableFiles(location=location, present=objects.sizes(f"{location}/"), checksums=checksums)
+    seen = FilesToVerify(location=location, present=objects.sizes(f"{location}/"), checksums=checksums)
     unreadable: dict[int, str] = {}
     for one in pinned:
         if one.is_current or manifest_path(one.address, one.pin.version) in seen.present:
@@ -119,7 +119,7 @@ def look_at_table(
     return seen
 
 
-def told_with_what_is_left(seen: TableFiles) -> Iterator[Problem]:
+def told_with_what_is_left(seen: FilesToVerify) -> Iterator[Problem]:
     """Add to each problem of a table what can still be read."""
     readable = seen.still_readable()
     for problem in seen.problems:
@@ -141,7 +141,7 @@ def _read_all(objects: ControlStore, versions: Sequence[ShownVersion]) -> Iterat
         yield from pool.map(read, versions)
 
 
-def _drop_reclaimed_meanwhile(objects: ControlStore, seen: TableFiles, unreadable: dict[int, str]) -> None:
+def _drop_reclaimed_meanwhile(objects: ControlStore, seen: FilesToVerify, unreadable: dict[int, str]) -> None:
     """Forget versions that a cleanup removed since the listing."""
     lost = _lost(seen)
     suspects = {*unreadable, *(place for places in lost.values() for place in places)}
@@ -153,7 +153,7 @@ def _drop_reclaimed_meanwhile(objects: ControlStore, seen: TableFiles, unreadabl
             seen.reclaimed += 1
 
 
-def _lost(seen: TableFiles) -> dict[LostFile, list[int]]:
+def _lost(seen: FilesToVerify) -> dict[LostFile, list[int]]:
     needing: defaultdict[LostFile, list[int]] = defaultdict(list)
     for place, facts in seen.facts.items():
         for file in missing_or_short(facts.files, seen.present):
@@ -161,7 +161,7 @@ def _lost(seen: TableFiles) -> dict[LostFile, list[int]]:
     return needing
 
 
-def _compare_files(seen: TableFiles, uri: str) -> None:
+def _compare_files(seen: FilesToVerify, uri: str) -> None:
     for lost, places in _lost(seen).items():
         if lost.kind is FileKind.INDEX:
             table = seen.versions[places[0]].pin.table_key
@@ -182,7 +182,7 @@ def _compare_files(seen: TableFiles, uri: str) -> None:
                 seen.harm(seen.places_needing(path), ProblemKind.FILE_LOST, problem, file=blob_directory(path))
 
 
-def _compare_identity(seen: TableFiles, place: int, facts: VersionFacts) -> None:
+def _compare_identity(seen: FilesToVerify, place: int, facts: VersionFacts) -> None:
     one = seen.versions[place]
     expected, where = one.pin.expected, f"version {one.pin.version} in {one.address.path}"
     assert expected is not None

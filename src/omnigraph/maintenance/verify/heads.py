@@ -7,7 +7,7 @@ can still be read.
 from collections.abc import Iterator, Sequence
 
 from omnigraph.graphs.context import GraphContext
-from omnigraph.maintenance.verify.files import TableFiles, look_at_table, told_with_what_is_left
+from omnigraph.maintenance.verify.files import FilesToVerify, look_at_table, told_with_what_is_left
 from omnigraph.maintenance.verify.lineage import log_problems
 from omnigraph.maintenance.verify.pins import gather_pins
 from omnigraph.maintenance.verify.report import Problem
@@ -23,7 +23,7 @@ def verify_heads(context: GraphContext, states: Sequence[ManifestState]) -> Iter
         current = [one for one in pinned if one.is_current]
         if not current:
             continue
-        seen: TableFiles = look_at_table(objects, current, sums, uri, None)
+        seen: FilesToVerify = look_at_table(objects, current, sums, uri, None)
         if seen.harmed:
             now = {problem.file for problem in seen.problems}
             everything = told_with_what_is_left(look_at_table(objects, pinned, sums, uri, None))

@@ -14,10 +14,11 @@ from omnigraph.engine.opening import open_engine
 from omnigraph.errors import BranchNotFound, GraphNotFound, GraphTooNew, OmniError, StorageError
 from omnigraph.graphs.context import GraphContext
 from omnigraph.maintenance.verify.contents import compare_bytes, files_to_read, read_contents
-from omnigraph.maintenance.verify.files import TableFiles, look_at_table, told_with_what_is_left
+from omnigraph.maintenance.verify.files import FilesToVerify, look_at_table, told_with_what_is_left
 from omnigraph.maintenance.verify.lineage import log_problems
 from omnigraph.maintenance.verify.pins import PinnedVersions, gather_pins
 from omnigraph.maintenance.verify.report import Problem, ProblemKind, VerifyReport
+from omnigraph.maintenance.verify.request import VerifyRequest
 from omnigraph.manifest.log import ACTORS, COMMITS
 from omnigraph.manifest.rows import MANIFEST
 from omnigraph.manifest.snapshot import TablePin, branch_of
@@ -31,11 +32,10 @@ from omnigraph.writes.constraints.broken import broken_constraints
 _SAMPLES_SHOWN = 3
 
 
-def run_verify(
-    context: GraphContext, *, branches: Sequence[str], deep: bool, choice: EngineChoice, events: Events
-) -> VerifyReport:
+def run_verify(context: GraphContext, request: VerifyRequest, *, events: Events) -> VerifyReport:
     """Verify some branches of a graph; raise only when there is none, or the store does not answer."""
-    return _Run(context, deep=deep, choice=choice, events=events).report(branches)
+    branches = request.branches(context)
+    return _Run(context, deep=request.deep, choice=request.engine, events=events).report(branches)
 
 
 class _Run:
@@ -98,7 +98,7 @@ class _Run:
                 self._note(ProblemKind.BRANCH_UNREADABLE, f"branch {name} cannot be read: {error.message}", branch=name)
         return states
 
-    def _look_at_tables(self, pins: PinnedVersions) -> list[TableFiles]:
+    def _look_at_tables(self, pins: PinnedVersions) -> list[FilesToVerify]:
         objects, uri = self._context.store.objects, self._context.store.uri
         with phase(self._events, "checking versions", total=len(pins.versions), unit="versions") as watch:
             return [
@@ -145,7 +145,7 @@ class _Run:
             )
         )
 
-    def _engine(self, tables: Sequence[TableFiles]) -> Engine:
+    def _engine(self, tables: Sequence[FilesToVerify]) -> Engine:
         if not self._deep:
             return self._context.engine
         size = sum(file.size for seen in tables for file in files_to_read(seen))
@@ -161,7 +161,7 @@ class _Run:
         return engine
 
     def _look_inside(
-        self, states: Sequence[ManifestState], tables: Sequence[TableFiles], engine: Engine, operation_id: str
+        self, states: Sequence[ManifestState], tables: Sequence[FilesToVerify], engine: Engine, operation_id: str
     ) -> None:
         """Open what the heads of the branches show; look for doubled keys, dangling edges and, deep, all the rest."""
         harmed = {

@@ -4,25 +4,25 @@ Two passes over the input. The first only looks, so that a broken line is found 
 embeds chunk after chunk. Records that do not change are copied byte for byte.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from omnigraph.base import work
 from omnigraph.base.events import EngineChosen, Events, Warned, phase
 from omnigraph.base.units import spell_bytes
 from omnigraph.base.values import dataclass
-from omnigraph.engine.choice import EngineChoice, EngineName, Work
+from omnigraph.engine.choice import EngineName, Work
 from omnigraph.engine.interface import Engine
 from omnigraph.engine.local import LocalEngine
 from omnigraph.engine.opening import decide, open_engine
-from omnigraph.errors import Io, Usage
+from omnigraph.errors import Io
 from omnigraph.pipeline.embed.choosing import RecordFilter
 from omnigraph.pipeline.embed.chunks import CHUNK_BYTES, embed_chunk, numbered_lines
 from omnigraph.pipeline.embed.destination import Destination
 from omnigraph.pipeline.embed.file_workers import rewrite_on_workers
 from omnigraph.pipeline.embed.records import EmbedJob, EmbedRecord
-from omnigraph.pipeline.embed.result import EmbedMode, EmbedResult
-from omnigraph.pipeline.embed.spec import EmbedSpec
+from omnigraph.pipeline.embed.request import EmbedFilesRequest
+from omnigraph.pipeline.embed.result import EmbedResult
 from omnigraph.pipeline.embed.workers import EMBEDDING
 from omnigraph.pipeline.load.lines import Chunk, read_chunks
 from omnigraph.pipeline.load.sources import (
@@ -47,41 +47,25 @@ class _Counts:
     cleaned: int = 0
 
 
-def run_embed_files(
-    input: str | Path,  # noqa: A002 — the word of the command line
-    output: str | Path,
-    *,
-    spec: EmbedSpec,
-    reembed_all: bool = False,
-    clean: bool = False,
-    types: Sequence[str] = (),
-    select: Sequence[str] = (),
-    config: Callable[[], EmbedConfig],
-    choice: EngineChoice,
-    events: Events,
-) -> EmbedResult:
-    """Embed the records of a file, or of all files of a directory, and write them to `output` when all is done.
-
-    `config` is asked only when a record needs a vector.
-    """
-    if reembed_all and clean:
-        raise Usage("--reembed-all and --clean exclude each other.", flag="--clean")
-    mode = _mode(reembed_all=reembed_all, clean=clean, has_selectors=bool(select))
-    job = EmbedJob(spec=spec, selection=RecordFilter.of(spec, types=types, select=select), mode=mode)
+def run_embed_files(request: EmbedFilesRequest, *, events: Events) -> EmbedResult:
+    """Embed the records of a file, or of all files of a directory, and write them to `output` when all is done."""
+    input_path, output, spec, choice = Path(request.input), Path(request.output), request.spec, request.engine
+    mode = request.mode
+    job = EmbedJob(spec=spec, selection=RecordFilter.of(spec, types=request.types, select=request.select), mode=mode)
     for warning in spec.warnings:
         events(Warned(message=warning))
-    given_path(output, flag="--output")
-    files = find_inputs(given_path(input, flag="--input"), store=LocalInputs())
+    given_path(request.output, flag="--output")
+    files = find_inputs(given_path(request.input, flag="--input"), store=LocalInputs())
     size = sum(file.size_bytes or 0 for file in files)
     with phase(events, READING_INPUT, total=size, unit="bytes") as reading, work.reporting(reading.advance):
         counts = _look(files, job)
-    provider = config() if counts.embedded else None
+    provider = request.config() if counts.embedded else None
     if provider is not None:
         for warning in provider.warnings:
             events(Warned(message=warning))
-    is_directory = Path(input).is_dir()
-    _refuse_foreign_directory(Path(output), is_directory=is_directory)
-    destination = Destination(output=Path(output), is_directory=is_directory)
+    is_directory = input_path.is_dir()
+    _refuse_foreign_directory(output, is_directory=is_directory)
+    destination = Destination(output=output, is_directory=is_directory)
     in_process = LocalEngine()
     engine: Engine = in_process
     reason = spell_bytes(size)
@@ -96,8 +80,8 @@ def run_embed_files(
     else:
         _rewrite(files, destination, job=job, config=provider, total=counts.embedded, events=events)
     return EmbedResult(
-        input=str(input),
-        output=str(output),
+        input=str(request.input),
+        output=str(request.output),
         records=counts.records,
         selected_records=counts.selected,
         embedded_records=counts.embedded,
@@ -108,14 +92,6 @@ def run_embed_files(
         engine=engine.name,
         engine_reason=reason,
     )
-
-
-def _mode(*, reembed_all: bool, clean: bool, has_selectors: bool) -> EmbedMode:
-    if clean:
-        return EmbedMode.CLEAN
-    if reembed_all:
-        return EmbedMode.REEMBED_ALL
-    return EmbedMode.REEMBED_SELECTED if has_selectors else EmbedMode.FILL_MISSING
 
 
 def _look(files: Sequence[InputFile], job: EmbedJob) -> _Counts:

@@ -17,12 +17,13 @@ from omnigraph.base.events import EngineChosen, Events, Warned, phase
 from omnigraph.base.units import counted
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import NodeType, TableKey
-from omnigraph.engine.choice import EngineChoice, EngineName, Work
+from omnigraph.engine.choice import EngineName, Work
 from omnigraph.engine.opening import close_at_end, decide, open_engine
 from omnigraph.graphs.capture import Capture, capture_branch
 from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import CommitKind, check_actor, check_message
 from omnigraph.pipeline.embed.blocks import pending_texts
+from omnigraph.pipeline.embed.request import EmbedRequest
 from omnigraph.pipeline.embed.result import EmbedMode, EmbedResult
 from omnigraph.pipeline.embed.targets import Target, find_targets
 from omnigraph.pipeline.embed.workers import EMBEDDING, WorkersEmbedWriter
@@ -42,33 +43,23 @@ _TEXTS_AT_ONCE = 4_096
 
 
 @says_what_is_published
-def run_embed(
-    context: GraphContext,
-    *,
-    types: Sequence[str],
-    branch: str,
-    reembed_all: bool,
-    actor_id: str | None,
-    message: str | None,
-    config: EmbedConfig,
-    choice: EngineChoice,
-    events: Events,
-) -> EmbedResult:
+def run_embed(context: GraphContext, request: EmbedRequest, *, events: Events) -> EmbedResult:
     """Fill the pending vectors of the chosen types (all, if none is named), or raise and change nothing.
 
     With `reembed_all`, vectors that exist are made again too.
     """
-    check_actor(actor_id)
-    check_message(message)
-    capture = capture_branch(context, branch)
-    targets = find_targets(capture.catalog, types)
+    config = request.config
+    check_actor(request.actor)
+    check_message(request.message)
+    capture = capture_branch(context, request.branch)
+    targets = find_targets(capture.catalog, request.types)
     for warning in config.warnings:
         events(Warned(message=warning))
     for target in targets:
         config.require_model(target.embed.model, where=target.spelled)
     with ExitStack() as ending:
-        writer, engine, reason = _writer(capture, targets, ending, reembed_all, actor_id, config, choice, events)
-        commit = run_write(context, writer, events, message=message)
+        writer, engine, reason = _writer(capture, targets, ending, request, events)
+        commit = run_write(context, writer, events, message=request.message)
     if engine is None:
         engine, reason = "local", f"{counted(writer.embedded, 'text')}, {config.provider} provider"
         tell(events, EngineChosen(engine=engine, reason=reason))
@@ -80,7 +71,7 @@ def run_embed(
         selected_records=writer.embedded,
         embedded_records=writer.embedded,
         cleaned_records=0,
-        mode=EmbedMode.REEMBED_ALL if reembed_all else EmbedMode.FILL_MISSING,
+        mode=EmbedMode.REEMBED_ALL if request.reembed_all else EmbedMode.FILL_MISSING,
         dimension=dimensions.pop() if len(dimensions) == 1 else None,
         model=config.model,
         engine=engine,
@@ -94,18 +85,15 @@ def _writer(
     capture: Capture,
     targets: tuple[Target, ...],
     ending: ExitStack,
-    reembed_all: bool,
-    actor_id: str | None,
-    config: EmbedConfig,
-    choice: EngineChoice,
+    request: EmbedRequest,
     events: Events,
 ) -> "tuple[EmbedWriter | WorkersEmbedWriter, str | None, str]":
     """Describe the run for this process, or for the workers of the engine that its size or somebody asks for."""
-    context = capture.context
+    context, config, choice = capture.context, request.config, request.engine
     ir_hash, branch = capture.snapshot.schema.ir_hash, capture.snapshot.branch
     pending = None
     if choice.engine is not EngineName.LOCAL:
-        pending = pending_texts(capture, targets, reembed_all=reembed_all)
+        pending = pending_texts(capture, targets, reembed_all=request.reembed_all)
     if pending and decide(choice, Work.EMBED, pending.bytes).engine is EngineName.SPARK:
         engine, reason = open_engine(
             choice,
@@ -125,10 +113,10 @@ def _writer(
                     operation_id=scratch.operation_id,
                     targets=targets,
                     config=config,
-                    reembed_all=reembed_all,
+                    reembed_all=request.reembed_all,
                     ir_hash=ir_hash,
                     branch=branch,
-                    actor_id=actor_id,
+                    actor_id=request.actor,
                     events=events,
                 ),
                 engine.name,
@@ -136,7 +124,12 @@ def _writer(
             )
     texts = EmbeddedTexts(config=config, events=events)
     in_process = EmbedWriter(
-        targets=targets, texts=texts, reembed_all=reembed_all, ir_hash=ir_hash, branch=branch, actor_id=actor_id
+        targets=targets,
+        texts=texts,
+        reembed_all=request.reembed_all,
+        ir_hash=ir_hash,
+        branch=branch,
+        actor_id=request.actor,
     )
     return in_process, None, ""
 

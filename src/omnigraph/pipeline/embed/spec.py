@@ -50,6 +50,13 @@ class EmbedSpec:
         )
 
     @classmethod
+    def given(cls, spec: "EmbedSpec | Mapping[str, object] | str | Path") -> "EmbedSpec":
+        """Take what a caller gives: a spec, a mapping like the JSON one, or the path of one."""
+        if isinstance(spec, (str, Path)):
+            return cls.read(spec)
+        return spec if isinstance(spec, EmbedSpec) else cls.parse(spec, source="<spec>")
+
+    @classmethod
     def read(cls, path: str | Path) -> "EmbedSpec":
         """Read a spec file."""
         try:

@@ -20,7 +20,7 @@ from omnigraph.errors import Io, OutputReplaced
 from omnigraph.graphs.context import GraphContext
 from omnigraph.graphs.holding import hold_versions
 from omnigraph.graphs.snapshot import Snapshot
-from omnigraph.pipeline.export.run import run_export
+from omnigraph.pipeline.export.run import write_snapshot
 from omnigraph.pipeline.outputs import appearing_file
 from omnigraph.pipeline.paths import given_path
 from omnigraph.storage.flock import flock_within
@@ -60,7 +60,7 @@ def write_baseline(
         with hold_versions(context, snapshot.tables, operation="changes baseline"), appearing_file(path) as stream:
             if feed.selected_types:
                 uri, types = context.store.uri, feed.selected_types
-                exported = run_export(snapshot, stream, uri=uri, types=types, events=events)
+                exported = write_snapshot(snapshot, stream, uri=uri, types=types, events=events)
                 result = replace(result, total_rows=exported.total_rows)
             stream.write(_last_record(result))
             written = os.fstat(stream.fileno())

@@ -19,9 +19,11 @@ from omnigraph.engine.choice import EngineChoice, EngineName
 from omnigraph.errors import EngineUnavailable, NotConfirmed, Usage
 from omnigraph.graphs.context import GraphContext
 from omnigraph.graphs.holding import hold_if_possible
+from omnigraph.graphs.locating import locate
 from omnigraph.graphs.reclaimed import telling_reclaimed
 from omnigraph.graphs.snapshot import Snapshot
 from omnigraph.pipeline.export.parts import ExportFormat
+from omnigraph.pipeline.export.request import ExportRequest
 from omnigraph.pipeline.export.side_by_side import PartsExport, TableExported
 from omnigraph.pipeline.outputs import appearing_file
 from omnigraph.pipeline.paths import given_path
@@ -49,23 +51,15 @@ class ExportResult(Shown):
         return sum(table.rows for table in self.tables)
 
 
-def export_snapshot(
-    context: GraphContext,
-    snapshot: Snapshot,
-    out: str | Path | BinaryIO,
-    *,
-    types: Sequence[str],
-    form: ExportFormat,
-    overwrite: bool,
-    choice: EngineChoice,
-    events: Events,
-) -> ExportResult:
+def run_export(context: GraphContext, request: ExportRequest, *, events: Events) -> ExportResult:
     """Write a snapshot to a stream, a file, an empty or new directory, or an empty prefix of a bucket.
 
     Files appear complete or not at all, and so does a directory as a whole. A file that exists needs `overwrite`. Only
-    the files of a directory or prefix are written by workers; `choice` says whose.
+    the files of a directory or prefix are written by workers.
     """
+    out, types, form, choice = request.out, request.types, request.format, request.engine
     uri = context.store.uri
+    snapshot = Snapshot(context, locate(context, request.address).snapshot, is_held=True)
     keys = snapshot.table_keys(types or [pin.table_key for pin in snapshot.tables])
 
     def warn(message: str) -> None:
@@ -77,12 +71,12 @@ def export_snapshot(
             raise Usage(f"An export as {form} needs a directory to write to: --out DIR.", flag="--out")
         _refuse_spark(choice)
         with holding:
-            return _told(run_export(snapshot, out, uri=uri, types=types, events=events), events)
+            return _told(write_snapshot(snapshot, out, uri=uri, types=types, events=events), events)
     given_path(out, flag="--out")
     with holding:
         if form is ExportFormat.JSONL and not _means_directory(str(out)):
             _refuse_spark(choice)
-            tables = _write_file(snapshot, keys, Path(out), overwrite=overwrite, events=events)
+            tables = _write_file(snapshot, keys, Path(out), overwrite=request.overwrite, events=events)
             return _told(_result(snapshot, tables, uri=uri, form=form, out=str(out)), events)
         parts = PartsExport(
             context=context, snapshot=snapshot, keys=tuple(keys), form=form, choice=choice, events=events
@@ -124,7 +118,9 @@ def _refuse_spark(choice: EngineChoice) -> None:
         )
 
 
-def run_export(snapshot: Snapshot, out: BinaryIO, *, uri: str, types: Sequence[str], events: Events) -> ExportResult:
+def write_snapshot(
+    snapshot: Snapshot, out: BinaryIO, *, uri: str, types: Sequence[str], events: Events
+) -> ExportResult:
     """Write the snapshot to a stream as NDJSON: nodes before edges, types by name, entities by id."""
     keys = snapshot.table_keys(types or [pin.table_key for pin in snapshot.tables])
     tables = _write_tables(snapshot, keys, out, events)
@@ -182,4 +178,4 @@ def _write_table(snapshot: Snapshot, table_key: TableKey, stream: BinaryIO, expo
     return TableExported(table_key=table_key, rows=done)
 
 
-__all__ = ["ExportResult", "TableExported", "export_snapshot", "run_export"]
+__all__ = ["ExportResult", "TableExported", "run_export", "write_snapshot"]

@@ -1,6 +1,6 @@
 """What a load reads: records or tables, found at a path or handed over, behind one small interface."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -173,6 +173,12 @@ def find_any_input(data: "str | Path | BinaryIO | ArrowRows", *, type_name: str 
     if type_name is None:
         raise Usage("Rows in memory are of one type; say which with type=….", flag="--type")
     return TableInput(files=(RowsInMemory.of(data, type_name),), columns=columns)
+
+
+def rows_input(rows: "ArrowRows", *, type_name: str, property_by_column: Mapping[str, str | None]) -> TableInput:
+    """Take rows that somebody has in memory as those of one type; raise `Usage` for what is no table."""
+    columns = ColumnMap(property_by_column=property_by_column)
+    return TableInput(files=(RowsInMemory.of(rows, type_name),), columns=columns)
 
 
 def find_input(data: str | Path | BinaryIO, *, type_name: str | None, columns: ColumnMap) -> AnyInput:

@@ -1,6 +1,6 @@
 """Running a load: find the input, choose where it runs, hand it to the write protocol."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import get_args
 
@@ -13,7 +13,7 @@ from omnigraph.branches.create import create_branch
 from omnigraph.branches.delete import delete_branch
 from omnigraph.branches.names import check_branch_name
 from omnigraph.catalog.model import TableKey
-from omnigraph.engine.choice import EngineChoice, Work
+from omnigraph.engine.choice import Work
 from omnigraph.engine.interface import Engine
 from omnigraph.engine.opening import close_at_end, open_engine
 from omnigraph.errors import BranchNotFound, Effect, InvalidTarget
@@ -25,7 +25,9 @@ from omnigraph.pipeline.load.bulk.buckets import buckets_for
 from omnigraph.pipeline.load.bulk.pieces import InputPiece
 from omnigraph.pipeline.load.bulk.writer import BulkLoadWriter, load_task, read_pieces, stored_rows
 from omnigraph.pipeline.load.frames import FrameInput, frame_writer
-from omnigraph.pipeline.load.inputs import AnyInput, LoadInput, PieceableInput
+from omnigraph.pipeline.load.inputs import AnyInput, LoadInput, PieceableInput, TableInput, find_any_input
+from omnigraph.pipeline.load.request import LoadRequest
+from omnigraph.pipeline.load.tables import ColumnMap
 from omnigraph.pipeline.load.writer import IncomingTable, LoadMode, LoadWriter
 from omnigraph.records.report import rejected
 from omnigraph.storage.scratch import Scratch
@@ -70,40 +72,19 @@ class LoadResult(Shown):
 
 
 @says_what_is_published
-def run_load(
-    context: GraphContext,
-    find: Callable[[], AnyInput | FrameInput],
-    *,
-    mode: LoadMode,
-    branch: str,
-    from_branch: str | None,
-    actor_id: str | None,
-    message: str | None,
-    max_errors: int,
-    choice: EngineChoice,
-    events: Events,
-) -> LoadResult:
-    """Load records or tables as one commit, or raise and change nothing; `find` looks for the input.
+def run_load(context: GraphContext, request: LoadRequest, *, events: Events) -> LoadResult:
+    """Load records or tables as one commit, or raise and change nothing.
 
     With `from_branch`, a branch that does not exist is forked from it first, and does not remain if the load fails.
     """
-    if mode not in get_args(LoadMode):
-        raise InvalidTarget(f"{mode!r} is not a load mode; use one of {', '.join(get_args(LoadMode))}.")
-    check_actor(actor_id)
-    check_message(message)
-    created_at = _fork_if_missing(context, branch, from_branch)
+    branch = request.branch
+    if request.mode not in get_args(LoadMode):
+        raise InvalidTarget(f"{request.mode!r} is not a load mode; use one of {', '.join(get_args(LoadMode))}.")
+    check_actor(request.actor)
+    check_message(request.message)
+    created_at = _fork_if_missing(context, branch, request.from_branch)
     try:
-        loaded = _load(
-            context,
-            find,
-            mode=mode,
-            branch=branch,
-            actor_id=actor_id,
-            message=message,
-            max_errors=max_errors,
-            choice=choice,
-            events=events,
-        )
+        loaded = _load(context, request, events)
     except BaseException:
         if created_at is not None:
             # Somebody may have written to it by now, or the load itself before it failed: then it stays.
@@ -116,11 +97,11 @@ def run_load(
     return LoadResult(
         uri=context.store.uri,
         branch=branch,
-        base_branch=from_branch,
+        base_branch=request.from_branch,
         branch_created=created_at is not None,
-        mode=mode,
+        mode=request.mode,
         tables=tuple(TableLoaded(table_key=key, rows_loaded=rows) for key, rows in sorted(loaded.rows_loaded.items())),
-        actor_id=actor_id,
+        actor_id=request.actor,
         engine=loaded.engine,
         engine_reason=loaded.reason,
         commit=loaded.commit,
@@ -155,27 +136,16 @@ class _Loaded:
     reason: str
 
 
-def _load(
-    context: GraphContext,
-    find: Callable[[], AnyInput | FrameInput],
-    *,
-    mode: LoadMode,
-    branch: str,
-    actor_id: str | None,
-    message: str | None,
-    max_errors: int,
-    choice: EngineChoice,
-    events: Events,
-) -> _Loaded:
-    capture = capture_branch(context, branch)
-    found = find()
+def _load(context: GraphContext, request: LoadRequest, events: Events) -> _Loaded:
+    capture = capture_branch(context, request.branch)
+    found = _find(request)
     engine: Engine
     if isinstance(found, FrameInput):
         engine, reason = found.engine, "the frame's session"
         events(EngineChosen(engine=engine.name, reason=reason))
     else:
         engine, reason = open_engine(
-            choice,
+            request.engine,
             Work.LOAD,
             found.size_bytes,
             local=context.engine,
@@ -185,28 +155,27 @@ def _load(
     writer: LoadWriter | BulkLoadWriter
     with ExitStack() as ending:
         if engine is context.engine and not isinstance(found, FrameInput) and found.fits_in_memory():
-            writer = _small_writer(capture, found, mode, branch, actor_id, max_errors, events)
+            writer = _small_writer(capture, found, request, events)
         else:
             scratch = Scratch(context.store, ids.new_ulid())
             ending.enter_context(shared_with_workers(context.store, scratch.operation_id))
             ending.callback(scratch.clear_at_end, events)
             ending.callback(close_at_end, engine, events)
-            writer = _bulk_writer(capture, found, engine, scratch, mode, branch, actor_id, max_errors, events)
-        commit = run_write(context, writer, events, message=message) if writer.has_records else None
+            writer = _bulk_writer(capture, found, engine, scratch, request, events)
+        commit = run_write(context, writer, events, message=request.message) if writer.has_records else None
     return _Loaded(rows_loaded=writer.rows_loaded, commit=commit, engine=engine.name, reason=reason)
 
 
-def _small_writer(
-    capture: Capture,
-    found: LoadInput,
-    mode: LoadMode,
-    branch: str,
-    actor_id: str | None,
-    max_errors: int,
-    events: Events,
-) -> LoadWriter:
+def _find(request: LoadRequest) -> AnyInput | FrameInput:
+    if isinstance(request.data, (TableInput, FrameInput)):
+        return request.data
+    columns = ColumnMap(property_by_column=request.map)
+    return find_any_input(request.data, type_name=request.type, columns=columns)
+
+
+def _small_writer(capture: Capture, found: LoadInput, request: LoadRequest, events: Events) -> LoadWriter:
     """Parse the input here and now; raise with every bad record counted and the first few shown."""
-    parsed = found.parse(capture.catalog, max_errors=max_errors, events=events)
+    parsed = found.parse(capture.catalog, max_errors=request.max_errors, events=events)
     if parsed.findings.total:
         raise rejected(parsed.findings, files=parsed.files)
     types = capture.catalog.type_by_table_key
@@ -215,10 +184,10 @@ def _small_writer(
         files=parsed.files,
         ir_hash=capture.snapshot.schema.ir_hash,
         seen_head=capture.snapshot.commit_id,
-        mode=mode,
-        branch=branch,
-        actor_id=actor_id,
-        max_errors=max_errors,
+        mode=request.mode,
+        branch=request.branch,
+        actor_id=request.actor,
+        max_errors=request.max_errors,
     )
 
 
@@ -227,17 +196,14 @@ def _bulk_writer(
     found: PieceableInput | FrameInput,
     engine: Engine,
     scratch: Scratch,
-    mode: LoadMode,
-    branch: str,
-    actor_id: str | None,
-    max_errors: int,
+    request: LoadRequest,
     events: Events,
 ) -> LoadWriter | BulkLoadWriter:
     """Have workers read the input."""
     pieces = () if isinstance(found, FrameInput) else _pieces(found, scratch, engine.slots, events)
     size_bytes = None if isinstance(found, FrameInput) else sum(piece.input_bytes for piece in pieces)
     buckets = buckets_for(size_bytes, stored_rows=stored_rows(capture), slots=engine.slots)
-    task = load_task(capture, scratch.operation_id, mode=mode, max_errors=max_errors, buckets=buckets)
+    task = load_task(capture, scratch.operation_id, mode=request.mode, max_errors=request.max_errors, buckets=buckets)
     ir_hash, seen_head = capture.snapshot.schema.ir_hash, capture.snapshot.commit_id
     if isinstance(found, FrameInput):
         with phase(events, "computing the frame", unit="rows") as computing:
@@ -248,8 +214,8 @@ def _bulk_writer(
             kept,
             ir_hash=ir_hash,
             seen_head=seen_head,
-            branch=branch,
-            actor_id=actor_id,
+            branch=request.branch,
+            actor_id=request.actor,
             events=events,
         )
     return BulkLoadWriter.of(
@@ -257,8 +223,8 @@ def _bulk_writer(
         read_pieces(engine, task, pieces, events),
         ir_hash=ir_hash,
         seen_head=seen_head,
-        branch=branch,
-        actor_id=actor_id,
+        branch=request.branch,
+        actor_id=request.actor,
         events=events,
     )
 

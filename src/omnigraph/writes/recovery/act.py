@@ -18,7 +18,7 @@ from omnigraph.storage.tables import Table
 from omnigraph.writes.completion import complete_schema_change
 from omnigraph.writes.pointers import pointer_moves
 from omnigraph.writes.recovery.audit import record_recovery
-from omnigraph.writes.recovery.decide import OURS, Action, Decision, EffectClass, classify
+from omnigraph.writes.recovery.decide import OURS, Action, EffectClass, RecoveryDecision, classify
 from omnigraph.writes.recovery.facts import SidecarFacts, observe_effect
 from omnigraph.writes.recovery.forks import remove_target, targets_to_remove
 from omnigraph.writes.sidecar import RollbackRecord, Sidecar, SidecarEffect, SidecarKind, sidecars_of
@@ -57,7 +57,7 @@ _NOTES: Final = {
 }
 
 
-def act(context: GraphContext, facts: SidecarFacts, decision: Decision, lock: HeldLock) -> Settled:
+def act(context: GraphContext, facts: SidecarFacts, decision: RecoveryDecision, lock: HeldLock) -> Settled:
     """Carry out a decision to the end, the sidecar's deletion included. A block is the caller's to report."""
     match decision.action:
         case Action.FINISH_FORWARD:
@@ -117,7 +117,7 @@ def _visible_already(context: GraphContext, sidecar: Sidecar, done: str) -> Iter
         ) from error
 
 
-def _roll_forward(context: GraphContext, facts: SidecarFacts, decision: Decision) -> bool:
+def _roll_forward(context: GraphContext, facts: SidecarFacts, decision: RecoveryDecision) -> bool:
     """Publish what the operation reached, as its own commit; return whether there was anything left to publish."""
     sidecar = facts.sidecar
     if sidecar.kind is SidecarKind.OPTIMIZE:
@@ -148,7 +148,7 @@ def _roll_forward(context: GraphContext, facts: SidecarFacts, decision: Decision
     return True
 
 
-def _publish_maintenance(context: GraphContext, facts: SidecarFacts, decision: Decision) -> bool:
+def _publish_maintenance(context: GraphContext, facts: SidecarFacts, decision: RecoveryDecision) -> bool:
     """Pin the tables that maintenance moved at the version they reached, on whatever head there is."""
     sidecar = facts.sidecar
     reached = [found for found in facts.effects if decision.classes[found.effect.table_key] is EffectClass.COMPLETE]
@@ -185,7 +185,7 @@ def _publish_maintenance(context: GraphContext, facts: SidecarFacts, decision: D
     return True
 
 
-def _finish_discard(context: GraphContext, facts: SidecarFacts, decision: Decision) -> bool:
+def _finish_discard(context: GraphContext, facts: SidecarFacts, decision: RecoveryDecision) -> bool:
     """Restore the tables that were not restored yet and publish all of them; one that somebody changed is left out."""
     sidecar = facts.sidecar
     restored: list[tuple[SidecarEffect, Table]] = []
@@ -230,7 +230,7 @@ def discard_drift(context: GraphContext, operation_id: str, effect: SidecarEffec
     return commit_staged(context.store.tables, effect.address, staged)
 
 
-def _roll_back(context: GraphContext, facts: SidecarFacts, decision: Decision, lock: HeldLock) -> Commit | None:
+def _roll_back(context: GraphContext, facts: SidecarFacts, decision: RecoveryDecision, lock: HeldLock) -> Commit | None:
     sidecar = facts.sidecar
     snapshot = facts.snapshot
     assert snapshot is not None
@@ -277,7 +277,7 @@ def _remove_targets(context: GraphContext, sidecar: Sidecar, lock: HeldLock) -> 
             raise blocked(context, sidecar.operation_id, sidecar.branch_name, in_the_way)
 
 
-def _rollback_record(sidecar: Sidecar, snapshot: GraphSnapshot, decision: Decision) -> RollbackRecord:
+def _rollback_record(sidecar: Sidecar, snapshot: GraphSnapshot, decision: RecoveryDecision) -> RollbackRecord:
     return RollbackRecord(
         restores={
             effect.table_key: _pin(snapshot, effect).version
@@ -332,7 +332,7 @@ def _rollback_commit(sidecar: Sidecar, snapshot: GraphSnapshot) -> Commit:
 
 
 def _finish_forward(
-    context: GraphContext, facts: SidecarFacts, decision: Decision, *, outcome: str = "finished"
+    context: GraphContext, facts: SidecarFacts, decision: RecoveryDecision, *, outcome: str = "finished"
 ) -> Settled:
     state = context.manifest.load(facts.sidecar.branch_name)
     commit = context.log.find(facts.sidecar.commit_id, head=state.head)
@@ -349,7 +349,9 @@ def _finish_forward(
     )
 
 
-def _finish_back(context: GraphContext, facts: SidecarFacts, decision: Decision, *, has_commit: bool) -> Settled:
+def _finish_back(
+    context: GraphContext, facts: SidecarFacts, decision: RecoveryDecision, *, has_commit: bool
+) -> Settled:
     state = context.manifest.load(facts.sidecar.branch_name)
     if state.head.graph_commit_id == facts.sidecar.rollback_commit_id:
         context.log.add(state.head)
@@ -360,7 +362,7 @@ def _finish_back(context: GraphContext, facts: SidecarFacts, decision: Decision,
 def _close(
     context: GraphContext,
     facts: SidecarFacts,
-    decision: Decision,
+    decision: RecoveryDecision,
     *,
     outcome: str,
     commit: Commit | None,
@@ -380,7 +382,7 @@ def _close(
     return _settled(sidecar, outcome, commit)
 
 
-def _outcomes(facts: SidecarFacts, decision: Decision) -> Mapping[str, Any]:
+def _outcomes(facts: SidecarFacts, decision: RecoveryDecision) -> Mapping[str, Any]:
     return {
         found.effect.table_key: {
             "from_version": found.effect.expected_version,

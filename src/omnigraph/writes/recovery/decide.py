@@ -44,7 +44,7 @@ UNDOING = frozenset({Action.ROLL_BACK, Action.DROP})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class RecoveryDecision:
     """The action, what each table looked like, and for people why it is blocked."""
 
     action: Action
@@ -112,12 +112,12 @@ def _is_compensation(made: TableOperation, effect: SidecarEffect) -> bool:
     )
 
 
-def decide(facts: SidecarFacts) -> Decision:
+def decide(facts: SidecarFacts) -> RecoveryDecision:
     """Choose the action; the first rule that matches wins."""
     classes = {found.effect.table_key: classify(found) for found in facts.effects}
 
-    def chosen(action: Action, reason: str = "") -> Decision:
-        return Decision(action=action, classes=classes, reason=reason)
+    def chosen(action: Action, reason: str = "") -> RecoveryDecision:
+        return RecoveryDecision(action=action, classes=classes, reason=reason)
 
     if facts.forward_commit is not None:
         return chosen(Action.FINISH_FORWARD)

@@ -17,7 +17,7 @@ from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import Commit
 from omnigraph.storage.locks import HeldLock, LeaseLost
 from omnigraph.writes.recovery.act import Settled, act, blocked
-from omnigraph.writes.recovery.decide import UNDOING, Decision, decide
+from omnigraph.writes.recovery.decide import UNDOING, RecoveryDecision, decide
 from omnigraph.writes.recovery.facts import SidecarFacts, observe
 from omnigraph.writes.sidecar import Sidecar, SidecarKind, UnreadableSidecar, sidecars_of
 
@@ -175,7 +175,7 @@ def _settle(context: GraphContext, operation_id: str, lock: HeldLock) -> Settled
     raise stale
 
 
-def _decision(context: GraphContext, sidecar: Sidecar) -> tuple[SidecarFacts, Decision]:
+def _decision(context: GraphContext, sidecar: Sidecar) -> tuple[SidecarFacts, RecoveryDecision]:
     facts = observe(context, sidecar)
     return facts, decide(facts)
 

@@ -18,7 +18,7 @@ from omnigraph.branches.merge.bulk.screening import has_suspects
 from omnigraph.branches.merge.bulk.writing import TakenTable, TakeTask, take_part
 from omnigraph.branches.merge.conflicts import KIND_BY_OUTCOME, ConflictList
 from omnigraph.branches.merge.images import with_images
-from omnigraph.branches.merge.plan import MergePlan, TableCounts
+from omnigraph.branches.merge.plan import MergedRows, MergePlan
 from omnigraph.branches.merge.resolution import Outcome
 from omnigraph.branches.merge.routes import Route
 from omnigraph.branches.merge.sides import MergeSides
@@ -71,9 +71,9 @@ class _Resolved:
         return self.counted(Outcome.TAKE, Outcome.DELETE_VS_UPDATE).images > 0
 
     @property
-    def table_counts(self) -> TableCounts:
+    def table_counts(self) -> MergedRows:
         taken, deleted = self.counted(Outcome.TAKE), self.counted(Outcome.DELETE)
-        return TableCounts(
+        return MergedRows(
             table_key=self.entity.table_key,
             inserted=taken.entities - taken.held,
             updated=taken.held,

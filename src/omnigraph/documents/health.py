@@ -1,14 +1,14 @@
-"""The health of a graph as a document: every fact about every table, and the findings."""
+"""The health of a graph: every fact about every table, the findings, and what maintenance gained."""
 
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.base.clock import timestamp_from_us
-from omnigraph.cli.health_runs import run_document
-from omnigraph.cli.output import Json
+from omnigraph.base.values import Json
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
     from omnigraph.maintenance.health.finding import Finding
     from omnigraph.maintenance.health.report import HealthReport
+    from omnigraph.maintenance.health.runs import MaintenanceRun
     from omnigraph.maintenance.health.tables import TableHealth
 
 SIZE_BUCKETS = ((1 << 20, "< 1 MiB"), (16 << 20, "< 16 MiB"), (256 << 20, "< 256 MiB"), (None, "larger"))
@@ -84,6 +84,29 @@ def health_document(report: "HealthReport", *, uri: str) -> dict[str, Any]:
             for damage in health.damages
         ],
         "findings": [_finding_document(finding) for finding in report.findings],
+    }
+
+
+def run_document(run: "MaintenanceRun") -> Json:
+    """Describe one run."""
+    return {
+        "run_id": run.run_id,
+        "verb": run.verb,
+        "branch": run.branch,
+        "host": run.host,
+        "at": timestamp_from_us(run.ended_at_us),
+        "duration_ms": None if run.duration_us is None else run.duration_us // 1_000,
+        "commit": run.commit,
+        "gained": {
+            "fragments_removed": run.fragments_removed,
+            "fragments_added": run.fragments_added,
+            "indexes_built": run.indexes_built,
+            "indexes_updated": run.indexes_updated,
+            "versions_removed": run.versions_removed,
+            "bytes_removed": run.bytes_removed,
+            "tables_repaired": run.tables_repaired,
+        },
+        "failed": [{"table_key": name or None, "error": error or None} for name, error in run.errors.items()],
     }
 
 

@@ -3,17 +3,19 @@
 from collections.abc import Mapping
 
 from omnigraph.base.values import dataclass
+from omnigraph.engine.choice import EngineChoice
 from omnigraph.errors import Usage
-from omnigraph.manifest.commits import check_message
+from omnigraph.manifest.commits import MAIN_BRANCH, check_message
 
 CONCURRENCY_VARIABLE = "OMNIGRAPH_MAINTENANCE_CONCURRENCY"
 _CONCURRENCY_DEFAULT = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OptimizeOptions:
-    """How far a run goes and what it aims at."""
+class OptimizeRequest:
+    """How far a run goes and what it aims at, whoever asks for it."""
 
+    branch: str = MAIN_BRANCH
     target_rows: int = 1 << 20
     """Live rows of a full fragment."""
     max_bytes_per_file: int = 1 << 30
@@ -32,6 +34,7 @@ class OptimizeOptions:
     message: str | None = None
     """What the commit is to say about itself."""
     wait_seconds: float = 0.0
+    engine: EngineChoice = EngineChoice()
 
     def check(self) -> None:
         """Raise `Usage` for a value that could not work."""

@@ -1,44 +1,21 @@
-"""Results as JSON documents.
-
-Two generations of clients read them, so a few facts appear under two names with equal values; the pairs are made
-here and nowhere else. Keys stand in the order of the documented contract.
-"""
+"""Data that goes in and out: load, export, embed, a baseline, and the tables of a snapshot."""
 
 from typing import TYPE_CHECKING
 
-from omnigraph.cli.output import Json
+from omnigraph.base.values import Json
+from omnigraph.documents.commits import commit_document, graph_version_members
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
     from omnigraph.graphs.snapshot import Snapshot
-    from omnigraph.manifest.commits import Commit
     from omnigraph.pipeline.embed.result import EmbedResult
+    from omnigraph.pipeline.export.baseline import BaselineResult
     from omnigraph.pipeline.export.run import ExportResult
     from omnigraph.pipeline.load.run import LoadResult
 
 
-def commit_document(commit: "Commit") -> dict[str, Json]:
-    """Describe one commit; `main` is null in both spellings of the branch."""
-    branch = None if commit.graph_branch == "main" else commit.graph_branch
-    document: dict[str, Json] = {
-        "graph_commit_id": commit.graph_commit_id,
-        "kind": commit.kind.value,
-        "manifest_branch": branch,
-        "graph_branch": branch,
-        **graph_version_members(commit.graph_version),
-        "parent_commit_id": commit.parent_commit_id,
-        "merged_parent_commit_id": commit.merged_parent_commit_id,
-        "actor_id": commit.actor_id,
-        "created_at": commit.created_at_us,
-    }
-    if commit.message is not None:
-        document["message"] = commit.message
-    if commit.kind.value == "maintenance":
-        # What the run came to; commits of older programs have no duration, those of a recovery have no tables either.
-        document["stats"] = {
-            "duration_ms": commit.metadata.get("duration_ms"),
-            "tables": commit.metadata.get("tables", {}),
-        }
-    return document
+def init_document(uri: str) -> Json:
+    """Say that a graph was made; `uri` is the address as it was given."""
+    return {"uri": uri, "initialized": True}
 
 
 def load_document(result: "LoadResult") -> Json:
@@ -96,6 +73,11 @@ def export_document(result: "ExportResult") -> Json:
     }
 
 
+def baseline_document(result: "BaselineResult") -> Json:
+    """Say which state was written, and the cursor that follows it."""
+    return {"snapshot_commit_id": result.snapshot_commit_id, "resume_cursor": result.resume_cursor}
+
+
 def snapshot_document(snapshot: "Snapshot") -> Json:
     """Describe the tables that make up one graph version."""
     return {
@@ -115,11 +97,6 @@ def snapshot_document(snapshot: "Snapshot") -> Json:
             for table in snapshot.tables
         ],
     }
-
-
-def graph_version_members(version: int) -> dict[str, Json]:
-    """Give a graph version under both of its names."""
-    return {"manifest_version": version, "graph_manifest_version": version}
 
 
 def _entities(result: "LoadResult", kind: str) -> Json:

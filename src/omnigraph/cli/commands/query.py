@@ -1,0 +1,70 @@
+"""`omnigraph query`."""
+
+import sys
+from typing import TYPE_CHECKING, Unpack, cast
+
+import click
+
+from omnigraph import documents, errors
+from omnigraph.cli.command import command
+from omnigraph.cli.invocation import Invocation
+from omnigraph.cli.opening import open_to_read
+from omnigraph.cli.output import writing_to_stdout
+from omnigraph.cli.params import json_option
+from omnigraph.cli.query_input import QueryFlags, query_options, read_query
+from omnigraph.cli.query_view import FORMATS, TableStyle, answer_lines
+
+if TYPE_CHECKING:
+    from omnigraph.cli.query_view import Format
+
+_MAIN = "main"
+
+
+@command(
+    "query",
+    examples=(
+        "omnigraph query art.omni -e 'match { $a: Artist } return { $a.name } order { $a.name }'",
+        "omnigraph query art.omni --query art.gq --name by_artist --param name=Ines --format csv",
+        "omnigraph query art.omni -e 'match { $a: Artist } return { count($a) as n }' --snapshot main~1 --json",
+    ),
+)
+@query_options
+@click.option("--branch", metavar="BRANCH", help="The branch; default main.")
+@click.option("--snapshot", metavar="ADDRESS", help="An older state: a commit id, branch@N, branch@TIME or branch~N.")
+@click.option("--format", "form", type=click.Choice(FORMATS), help="How to show the rows; default table.")
+@json_option
+def query(
+    invocation: Invocation,
+    *,
+    branch: str | None,
+    snapshot: str | None,
+    form: str | None,
+    **flags: Unpack[QueryFlags],
+) -> None:
+    """Ask a question in the query language and show the rows.
+
+    The query is given with -e or in a file; it may be a bare `match { … } return { … }`. All of it reads one state of
+    the graph, that of the branch when it starts. A query that changes something is none for it.
+    """
+    if invocation.command.typed == "read":
+        invocation.notices.warn("`read` is deprecated; use `omnigraph query`")
+    if branch is not None and snapshot is not None:
+        raise errors.Usage("--branch and --snapshot both say which state is meant; give one of them.", flag="--branch")
+    branch = _MAIN if branch is None else branch.strip()
+    if not branch:
+        raise errors.InvalidName("--branch is empty; give it a branch name or leave it out.", name="")
+    asked = read_query(flags, verb="query")
+    graph = open_to_read(invocation)
+    result = graph.query(
+        asked.text, asked.name, params=asked.params, snapshot=snapshot or branch, query_source=asked.source
+    )
+    answer = documents.Answer(result=result, branch=branch, snapshot=snapshot)
+    if invocation.wants_json:
+        invocation.output.show(answer, document=documents.query_document, text=lambda _: ())
+        return
+    defaults = invocation.config.defaults
+    style = TableStyle(width_max=defaults.table_max_column_width, is_wrapped=defaults.table_cell_layout == "wrap")
+    lines = answer_lines(answer, cast("Format", form or defaults.output), style)
+    with writing_to_stdout():
+        sys.stdout.writelines(f"{line}\n" for line in lines)
+    invocation.output.has_result = True

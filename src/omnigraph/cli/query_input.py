@@ -1,0 +1,117 @@
+"""The query that a line gives and the values of its parameters: `-e`, `--query`, `--name`, `--params`, `--param`."""
+
+import json
+from typing import TYPE_CHECKING, Any, TypedDict
+
+import click
+
+from omnigraph import errors
+from omnigraph.base.units import shorten
+from omnigraph.base.values import dataclass
+from omnigraph.cli.files import read_text_file
+from omnigraph.cli.params import CallbackT
+
+if TYPE_CHECKING:  # the parser is imported when there is something to parse
+    from omnigraph.query.choosing import Verb
+
+_INLINE = "<-e>"
+
+
+class QueryFlags(TypedDict):
+    """What the options of `query_options` put into a command's arguments."""
+
+    text: str | None
+    path: str | None
+    name: str | None
+    params: str | None
+    params_file: str | None
+    pairs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryInput:
+    """A text with the name of its query, and the values that go with it."""
+
+    text: str
+    source: str
+    name: str
+    params: dict[str, object]
+
+
+def query_options(function: CallbackT) -> CallbackT:
+    """Take one query and its parameters."""
+    options = (
+        click.option("-e", "--query-string", "text", metavar="TEXT", help="The query itself."),
+        click.option("--query", "path", metavar="FILE", help="A file with queries."),
+        click.option("--name", metavar="NAME", help="Which query of the text, if it holds several."),
+        click.option("--params", metavar="JSON", help="The parameters as one JSON object."),
+        click.option("--params-file", metavar="FILE", help="A file with the parameters as one JSON object."),
+        click.option(
+            "--param",
+            "pairs",
+            metavar="NAME=VALUE",
+            multiple=True,
+            help="One parameter; texts and dates stand as they are, other values are JSON. Repeatable.",
+        ),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def read_query(flags: QueryFlags, *, verb: "Verb") -> QueryInput:
+    """Find the query that the line means and the values it gives; reads the files it names and no graph."""
+    text, source = _text(flags, verb)
+    from omnigraph.query.choosing import choose_query, written_values
+
+    chosen = choose_query(text, name=flags["name"], verb=verb, source=source)
+    params = _object(flags)
+    for name, value in written_values(chosen.syntax, _pairs(flags["pairs"])).items():
+        if name in params:
+            raise errors.Usage(f"The parameter {name} is given twice.", flag="--param")
+        params[name] = value
+    return QueryInput(text=text, source=source, name=chosen.name, params=params)
+
+
+def _text(flags: QueryFlags, verb: "Verb") -> tuple[str, str]:
+    text, path = flags["text"], flags["path"]
+    if text is not None and path is not None:
+        raise errors.Usage("-e is a query and --query names a file with one; give one of them.", flag="--query")
+    if path is not None:
+        return read_text_file(path, what="query file"), path
+    if text is None:
+        raise errors.Usage(f"`{verb}` needs a query: -e TEXT, or --query FILE.", flag="-e")
+    if not text.strip():
+        raise errors.Usage("-e is empty; give it a query.", flag="-e")
+    return text, _INLINE
+
+
+def _object(flags: QueryFlags) -> dict[str, Any]:
+    inline, path = flags["params"], flags["params_file"]
+    if inline is not None and path is not None:
+        raise errors.Usage("--params and --params-file both give parameters; give one of them.", flag="--params-file")
+    if inline is None and path is None:
+        return {}
+    flag = "--params" if path is None else "--params-file"
+    text = inline if path is None else read_text_file(path, what="file of parameters")
+    try:
+        given = json.loads(text or "")
+    except ValueError as error:
+        raise errors.Usage(f"{flag} is not JSON: {error}.", flag=flag) from error
+    if not isinstance(given, dict):
+        raise errors.Usage(
+            f'{flag} takes one JSON object such as {{"name": "Ana"}}, not {shorten(text or "", 60)}.', flag=flag
+        )
+    return given
+
+
+def _pairs(given: tuple[str, ...]) -> list[tuple[str, str]]:
+    pairs: dict[str, str] = {}
+    for pair in given:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise errors.Usage(f"--param takes NAME=VALUE, not `{shorten(pair, 60)}`.", flag="--param")
+        if name in pairs:
+            raise errors.Usage(f"The parameter {name} is given twice.", flag="--param")
+        pairs[name] = value
+    return list(pairs.items())

@@ -1,0 +1,127 @@
+"""The rows of a query in the forms that people and programs ask for."""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Literal, get_args
+
+from omnigraph.base.values import dataclass
+from omnigraph.documents import query_document
+
+if TYPE_CHECKING:
+    from omnigraph.documents.answers import Answer
+
+Format = Literal["table", "json", "jsonl", "csv", "kv"]
+FORMATS: tuple[Format, ...] = get_args(Format)
+_NULL = "null"
+_NEEDS_QUOTES = frozenset(',"\r\n')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableStyle:
+    """How wide a cell may be, and whether longer ones go on in the next line instead of being cut."""
+
+    width_max: int = 80
+    is_wrapped: bool = False
+
+
+def _heading(answer: "Answer") -> str:
+    origin = f"branch {answer.branch}" if answer.snapshot is None else f"snapshot {answer.snapshot}"
+    return f"{len(answer.result)} rows from {origin} via {answer.result.query_name}"
+
+
+def answer_lines(answer: "Answer", form: Format, style: TableStyle) -> Iterator[str]:
+    """Spell a result in one of the forms that are lines."""
+    match form:
+        case "jsonl":
+            return _json_lines(answer)
+        case "csv":
+            return _csv_lines(answer)
+        case "kv":
+            return _kv_lines(answer)
+        case "json":
+            return iter(json.dumps(query_document(answer), indent=2, ensure_ascii=False).splitlines())
+        case "table":
+            return _table_lines(answer, style)
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _json_lines(answer: "Answer") -> Iterator[str]:
+    result = answer.result
+    yield _compact(
+        {
+            "kind": "metadata",
+            "query_name": result.query_name,
+            "target": answer.target(),
+            "row_count": len(result),
+        }
+    )
+    for row in answer.rows():
+        yield _compact(dict(zip(result.columns, row, strict=True)))
+
+
+def _csv_lines(answer: "Answer") -> Iterator[str]:
+    yield ",".join(map(_csv_field, answer.result.columns))
+    for row in answer.rows():
+        yield ",".join("" if value is None else _csv_field(_cell(value)) for value in row)
+
+
+def _csv_field(text: str) -> str:
+    if text and not _NEEDS_QUOTES.intersection(text):
+        return text
+    # Null is an empty field, so the empty text is a quoted one.
+    return '"' + text.replace('"', '""') + '"'
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return _NULL
+    return value if isinstance(value, str) else _compact(value)
+
+
+def _shown(value: object) -> str:
+    """Spell a value so that it stays on its line."""
+    return _cell(value).replace("\r", "\\r").replace("\n", "\\n")
+
+
+def _kv_lines(answer: "Answer") -> Iterator[str]:
+    yield _heading(answer)
+    if not len(answer.result):
+        yield "(no rows)"
+    for place, row in enumerate(answer.rows(), start=1):
+        if place > 1:
+            yield ""
+        yield f"row {place}"
+        for name, value in zip(answer.result.columns, row, strict=True):
+            yield f"{name}: {_shown(value)}"
+
+
+def _table_lines(answer: "Answer", style: TableStyle) -> Iterator[str]:
+    yield _heading(answer)
+    if not len(answer.result):
+        yield "(no rows)"
+        return
+    titles = [[name] for name in answer.result.columns]
+    rows = [[_pieces(_shown(value), style) for value in row] for row in answer.rows()]
+    widths = [max(len(piece) for cells in (titles, *rows) for piece in cells[place]) for place in range(len(titles))]
+    yield from _row_lines(titles, widths)
+    yield "-+-".join("-" * width for width in widths)
+    for row in rows:
+        yield from _row_lines(row, widths)
+
+
+def _row_lines(cells: Sequence[Sequence[str]], widths: Sequence[int]) -> Iterator[str]:
+    for line in range(max(map(len, cells))):
+        parts = (cell[line] if line < len(cell) else "" for cell in cells)
+        yield " | ".join(part.ljust(width) for part, width in zip(parts, widths, strict=True))
+
+
+def _pieces(text: str, style: TableStyle) -> list[str]:
+    width = style.width_max
+    if len(text) <= width:
+        return [text]
+    if style.is_wrapped:
+        return [text[start : start + width] for start in range(0, len(text), width)]
+    return [text[: width - 1] + "…"]

@@ -1,0 +1,147 @@
+"""Results as JSON documents: the form in which programs get them, whoever asked and over whichever door.
+
+Keys stand in the order of the documented contract. Nothing here knows a command line or prints; text for people is made
+elsewhere. Names are found on first use, and a module is imported when its document is made.
+"""
+
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from omnigraph.documents.answers import Answer, query_document
+    from omnigraph.documents.branches import (
+        branches_document,
+        conflicts_document,
+        created_branch_document,
+        deleted_branch_document,
+        merge_document,
+    )
+    from omnigraph.documents.changes import (
+        changes_document,
+        commit_changes_document,
+        diff_counts_document,
+        diff_document,
+        feed_document,
+    )
+    from omnigraph.documents.commits import ShownCommits, commit_document, commits_document, one_commit_document
+    from omnigraph.documents.data import (
+        baseline_document,
+        embed_document,
+        export_document,
+        init_document,
+        load_document,
+        snapshot_document,
+    )
+    from omnigraph.documents.health import health_document
+    from omnigraph.documents.linting import Linted, lint_document
+    from omnigraph.documents.maintenance import (
+        cleanup_document,
+        optimize_document,
+        optimize_runs_document,
+        repair_document,
+        verify_document,
+    )
+    from omnigraph.documents.recovery import Recoveries, pending_document, recoveries_document, sweep_document
+    from omnigraph.documents.rows import answers_document, rows_document
+    from omnigraph.documents.schema import applied_schema_document, schema_document, schema_plan_document
+
+_HOMES = {
+    "answers": ("Answer", "query_document"),
+    "branches": (
+        "branches_document",
+        "conflicts_document",
+        "created_branch_document",
+        "deleted_branch_document",
+        "merge_document",
+    ),
+    "changes": (
+        "changes_document",
+        "commit_changes_document",
+        "diff_counts_document",
+        "diff_document",
+        "feed_document",
+    ),
+    "commits": ("ShownCommits", "commit_document", "commits_document", "one_commit_document"),
+    "data": (
+        "baseline_document",
+        "embed_document",
+        "export_document",
+        "init_document",
+        "load_document",
+        "snapshot_document",
+    ),
+    "health": ("health_document",),
+    "linting": ("Linted", "lint_document"),
+    "maintenance": (
+        "cleanup_document",
+        "optimize_document",
+        "optimize_runs_document",
+        "repair_document",
+        "verify_document",
+    ),
+    "recovery": ("Recoveries", "pending_document", "recoveries_document", "sweep_document"),
+    "rows": ("answers_document", "rows_document"),
+    "schema": ("applied_schema_document", "schema_document", "schema_plan_document"),
+}
+_HOME_BY_NAME = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Answer",
+    "Linted",
+    "Recoveries",
+    "ShownCommits",
+    "answers_document",
+    "applied_schema_document",
+    "baseline_document",
+    "branches_document",
+    "changes_document",
+    "cleanup_document",
+    "commit_changes_document",
+    "commit_document",
+    "commits_document",
+    "conflicts_document",
+    "created_branch_document",
+    "deleted_branch_document",
+    "diff_counts_document",
+    "diff_document",
+    "embed_document",
+    "export_document",
+    "feed_document",
+    "health_document",
+    "init_document",
+    "lint_document",
+    "load_document",
+    "merge_document",
+    "one_commit_document",
+    "optimize_document",
+    "optimize_runs_document",
+    "pending_document",
+    "query_document",
+    "recoveries_document",
+    "repair_document",
+    "rows_document",
+    "schema_document",
+    "schema_plan_document",
+    "snapshot_document",
+    "sweep_document",
+    "verify_document",
+]
+
+
+if not TYPE_CHECKING:
+    # Hidden from type checkers, which would otherwise take any misspelled name for a document.
+
+    def __getattr__(name: str) -> Any:
+        if name not in _HOME_BY_NAME:
+            raise AttributeError(f"module 'omnigraph.documents' has no attribute {name!r}")
+        # A command names its document whether or not somebody asked for JSON; what makes it comes with the first call.
+        return partial(_make, name) if name.endswith("_document") else _found(name)
+
+
+def _make(name: str, *results: Any, **facts: Any) -> Any:
+    return _found(name)(*results, **facts)
+
+
+def _found(name: str) -> Any:
+    return getattr(import_module(f"omnigraph.documents.{_HOME_BY_NAME[name]}"), name)

@@ -1,0 +1,41 @@
+"""The rows of a query, and what was asked."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from omnigraph.base.values import Json, dataclass
+
+if TYPE_CHECKING:  # Arrow is imported when there are rows
+    from omnigraph.graphs.result import Result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A result, and the state that was asked: the head of a branch, or a snapshot by its address."""
+
+    result: "Result"
+    branch: str
+    snapshot: str | None
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """Return what JSON says of the values, row by row."""
+        from omnigraph.records.json_values import json_values
+
+        return zip(*(json_values(column) for column in self.result.to_arrow().columns), strict=True)
+
+    def target(self) -> dict[str, Json]:
+        """Describe the state that was asked."""
+        return {"branch": self.branch if self.snapshot is None else None, "snapshot": self.snapshot}
+
+
+def query_document(answer: Answer) -> Json:
+    """Describe a result with all of its rows."""
+    result = answer.result
+    return {
+        "query_name": result.query_name,
+        "target": answer.target(),
+        "row_count": len(result),
+        "columns": list(result.columns),
+        "rows": [dict(zip(result.columns, row, strict=True)) for row in answer.rows()],
+        "graph_commit_id": result.commit_id,
+    }

@@ -1,0 +1,36 @@
+"""What a load may be asked for; the defaults need no thought."""
+
+from collections.abc import Mapping
+from dataclasses import field
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from omnigraph.base.values import dataclass
+from omnigraph.engine.choice import EngineChoice
+from omnigraph.manifest.commits import MAIN_BRANCH
+
+if TYPE_CHECKING:
+    from omnigraph.pipeline.load.frames import FrameInput
+    from omnigraph.pipeline.load.inputs import TableInput
+    from omnigraph.pipeline.load.writer import LoadMode
+    from omnigraph.records.arrow_rows import ArrowRows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadRequest:
+    """One load, whoever asks for it."""
+
+    data: "str | Path | BinaryIO | ArrowRows | TableInput | FrameInput"
+    """Where the input is, the rows themselves, or input that was found already."""
+    mode: "LoadMode"
+    type: str | None = None
+    """The type of the rows; None for records, which say it themselves."""
+    map: Mapping[str, str | None] = field(default_factory=dict)
+    """What columns are called in the graph; None leaves one out."""
+    branch: str = MAIN_BRANCH
+    from_branch: str | None = None
+    """What a branch that does not exist yet is created from."""
+    actor: str | None = None
+    message: str | None = None
+    max_errors: int = 20
+    engine: EngineChoice = EngineChoice()

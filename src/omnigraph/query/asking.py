@@ -1,0 +1,141 @@
+"""From the text of a read and a snapshot to its rows: parse, check and plan once, then run.
+
+A plan depends on the text and on the schema; the sizes of tables when it was made decide how fast it is. So plans are
+kept by text, for as long as the schema is the same.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from omnigraph.base.clock import now_ms
+from omnigraph.base.values import dataclass
+from omnigraph.errors import InvalidTarget
+from omnigraph.graphs.result import Result
+from omnigraph.query.check import check_query
+from omnigraph.query.choosing import choose_query
+from omnigraph.query.columns import result_schema
+from omnigraph.query.parameters import bind_parameters
+from omnigraph.query.plan.planner import plan_read
+from omnigraph.query.plan.steps import Plan
+from omnigraph.query.run.search import NoSearch
+from omnigraph.query.typed import CheckedRead
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from omnigraph.catalog.model import Catalog, EntityType
+    from omnigraph.graphs.snapshot import Snapshot
+    from omnigraph.query.access import GraphAccess
+
+_PLANS_MAX = 512
+_ACCESSES_MAX = 4
+_SEARCH = NoSearch()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedRead:
+    """A read that can be run against every snapshot of one schema."""
+
+    plan: Plan
+    schema: "pa.Schema"
+    catalog: "Catalog"
+
+
+class Asking:
+    """Answers reads about the snapshots of one graph."""
+
+    def __init__(self) -> None:
+        self._plans: OrderedDict[tuple[str, str | None], PlannedRead] = OrderedDict()
+        self._accesses: OrderedDict[str, GraphAccess] = OrderedDict()
+        self._lock = Lock()
+
+    def query(
+        self,
+        snapshot: "Snapshot",
+        text: str,
+        name: str | None,
+        values: Mapping[str, object],
+        *,
+        source: str = "<query>",
+    ) -> Result:
+        """Run one read."""
+        planned = self.planned(snapshot, text, name, source=source)
+        read = planned.plan.read
+        parameters = bind_parameters(read, values)
+        from omnigraph.query.run.bindings import Run
+        from omnigraph.query.run.execute import execute
+
+        run = Run(
+            access=self.access(snapshot),
+            catalog=planned.catalog,
+            parameters=parameters,
+            now_ms=now_ms(),
+            search=_SEARCH,
+        )
+        rows = execute(run, planned.plan, planned.schema)
+        return Result(rows, query_name=read.name, branch=snapshot.branch, commit_id=snapshot.commit_id)
+
+    def prepare(self, snapshot: "Snapshot", text: str, name: str | None) -> "Prepared":
+        """Check a read, to run it over one snapshot with different values."""
+        return Prepared(self, lambda: snapshot, text, name)
+
+    def planned(self, snapshot: "Snapshot", text: str, name: str | None, *, source: str = "<query>") -> PlannedRead:
+        """Parse, check and plan a read, or find that it has been done."""
+        found = self._plans.get((text, name))
+        if found is not None and found.catalog is snapshot.catalog:
+            return found
+        if not isinstance(text, str):
+            raise InvalidTarget(f"A query is a text such as 'match {{ … }} return {{ … }}', not {text!r}.")
+        chosen = choose_query(text, name=name, verb="query", source=source)
+        read = check_query(chosen.syntax, snapshot.catalog, source=chosen.source)
+        assert isinstance(read, CheckedRead)
+        counts = {pin.table_key: pin.row_count for pin in snapshot.tables}
+
+        def count(entity: "EntityType") -> int:
+            return counts[entity.table_key]
+
+        planned = PlannedRead(plan=plan_read(read, count), schema=result_schema(read), catalog=snapshot.catalog)
+        with self._lock:
+            self._plans[text, name] = planned
+            self._plans.move_to_end((text, name))
+            while len(self._plans) > _PLANS_MAX:
+                self._plans.popitem(last=False)
+        return planned
+
+    def access(self, snapshot: "Snapshot") -> "GraphAccess":
+        """Return how a snapshot is read; what was read for one query serves the next."""
+        with self._lock:
+            found = self._accesses.get(snapshot.commit_id)
+            if found is None:
+                from omnigraph.query.plain import PlainAccess
+
+                found = self._accesses[snapshot.commit_id] = PlainAccess(snapshot)
+                while len(self._accesses) > _ACCESSES_MAX:
+                    self._accesses.popitem(last=False)
+            return found
+
+
+class Prepared:
+    """A read that has been checked; run it as often as you like, with other values each time."""
+
+    def __init__(self, asking: Asking, snapshot: "Callable[[], Snapshot]", text: str, name: str | None) -> None:
+        self._asking = asking
+        self._snapshot = snapshot
+        self._text = text
+        self._name = name
+        self._read = asking.planned(snapshot(), text, name).plan.read
+
+    def __repr__(self) -> str:
+        parameters = ", ".join(f"${parameter.name}: {parameter.type}" for parameter in self._read.parameters)
+        return f"<Prepared {self._read.name}({parameters})>"
+
+    @property
+    def name(self) -> str:
+        """What the query is called."""
+        return self._read.name
+
+    def run(self, params: Mapping[str, object] | None = None, /, **values: object) -> Result:
+        """Run the query; parameters come by name, or as one mapping."""
+        return self._asking.query(self._snapshot(), self._text, self._name, {**(params or {}), **values})

@@ -1,0 +1,1 @@
+"""From a checked read to the steps that answer it."""

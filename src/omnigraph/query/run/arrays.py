@@ -1,0 +1,98 @@
+"""Between Arrow and numpy, over their buffers: a program that loaded Arrow without numpy cannot convert otherwise."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from omnigraph.query.access import Numbers, Truths
+
+_WIDTHS: dict[Any, type[np.generic]] = {
+    pa.int32(): np.int32,
+    pa.int64(): np.int64,
+    pa.uint32(): np.uint32,
+    pa.uint64(): np.uint64,
+    pa.float32(): np.float32,
+    pa.float64(): np.float64,
+    pa.date32(): np.int32,
+    pa.timestamp("ms", tz="UTC"): np.int64,
+}
+
+
+def numbers_of(array: pa.Array) -> Numbers:
+    """Return an Arrow array of fixed width as numpy has it, without copying more than bits."""
+    if pa.types.is_boolean(array.type):
+        return Numbers(_bits(array.buffers()[1], array.offset, len(array)), valid_of(array))
+    kind = _WIDTHS[array.type]
+    buffer = array.buffers()[1]
+    if buffer is None or not len(array):
+        return Numbers(np.zeros(len(array), kind), valid_of(array))
+    values = np.frombuffer(buffer, kind, count=array.offset + len(array))[array.offset :]
+    return Numbers(values, valid_of(array))
+
+
+def valid_of(array: pa.Array) -> Truths | None:
+    """Return which values are there; None means all of them."""
+    if not array.null_count:
+        return None
+    validity = array.buffers()[0]
+    if validity is None:
+        return np.zeros(len(array), np.bool_)
+    return _bits(validity, array.offset, len(array))
+
+
+def truths_of(array: pa.Array) -> Truths:
+    """Return a Bool array as a mask, in which null is false."""
+    values, valid = numbers_of(array)
+    return values if valid is None else values & valid
+
+
+def arrow_of(values: NDArray[Any], kind: pa.DataType, valid: Truths | None = None) -> pa.Array:
+    """Return numpy values as an Arrow array of a type of the same width."""
+    count = len(values)
+    validity = None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))
+    if pa.types.is_boolean(kind):
+        data = pa.py_buffer(np.packbits(values, bitorder="little"))
+    else:
+        data = pa.py_buffer(np.ascontiguousarray(values, _WIDTHS[kind]))
+    return pa.Array.from_buffers(kind, count, [validity, data])
+
+
+def indices_of(ordinals: NDArray[Any]) -> pa.Array:
+    """Return places as Arrow takes them."""
+    return arrow_of(np.asarray(ordinals, np.int64), pa.int64())
+
+
+def distinct_sorted(values: NDArray[Any]) -> NDArray[Any]:
+    """Return each value once, ascending; several times faster than numpy's own."""
+    if len(values) < 2:
+        return values
+    ordered = np.sort(values)
+    is_first = np.empty(len(ordered), np.bool_)
+    is_first[0] = True
+    np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
+    return ordered[is_first]
+
+
+def is_among(values: NDArray[Any], ascending: NDArray[Any]) -> Truths:
+    """Return which values occur in an ascending array."""
+    if not len(ascending):
+        return np.zeros(len(values), np.bool_)
+    places = np.searchsorted(ascending, values)
+    places[places == len(ascending)] = 0
+    found: Truths = ascending[places] == values
+    return found
+
+
+def mapped(array: pa.Array, judge: Callable[[Any], bool]) -> Truths:
+    """Ask about each value; null is false."""
+    return np.fromiter((value is not None and judge(value) for value in array.to_pylist()), np.bool_, len(array))
+
+
+def _bits(buffer: Any, offset: int, count: int) -> Truths:
+    if buffer is None or not count:
+        return np.zeros(count, np.bool_)
+    bits = np.unpackbits(np.frombuffer(buffer, np.uint8), bitorder="little", count=offset + count)
+    return bits[offset:].view(np.bool_)

@@ -1,0 +1,51 @@
+"""What comes with one run of a plan: the snapshot, the values of parameters, the time, and who searches."""
+
+from typing import TYPE_CHECKING, Any
+
+from omnigraph.base.values import dataclass
+from omnigraph.query.access import EntityAccess, GraphAccess
+from omnigraph.query.typed import Constant, ConstantValue, Now, Parameter
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from omnigraph.catalog.model import Catalog, EntityType
+    from omnigraph.query.run.search import Search
+    from omnigraph.query.typed import Expression
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One run."""
+
+    access: GraphAccess
+    catalog: "Catalog"
+    parameters: "Mapping[str, ConstantValue | None]"
+    now_ms: int
+    search: "Search"
+
+    def constant(self, expression: "Constant | Parameter | Now") -> ConstantValue | None:
+        """Return the value of an expression that is the same for all rows; None is null."""
+        if isinstance(expression, Constant):
+            return expression.value
+        if isinstance(expression, Parameter):
+            return self.parameters[expression.name]
+        return self.now_ms
+
+    def node_size(self, type_name: str) -> int:
+        """Return how long an array by ordinal of a node type is."""
+        return self.access.nodes(self.catalog.node_by_name[type_name]).size
+
+    def entities(self, entity: "EntityType") -> EntityAccess:
+        """Return the nodes or the edges of a type."""
+        from omnigraph.catalog.model import EdgeType, NodeType
+
+        if isinstance(entity, EdgeType):
+            return self.access.edges(entity)
+        assert isinstance(entity, NodeType)
+        return self.access.nodes(entity)
+
+
+def is_constant(expression: "Expression | Any") -> bool:
+    """Whether an expression has one value for all rows."""
+    return isinstance(expression, Constant | Parameter | Now)

@@ -1,0 +1,77 @@
+"""The values of expressions, one per row, as Arrow arrays."""
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.catalog.arrow import arrow_type
+from omnigraph.catalog.model import PropertyType, Scalar
+from omnigraph.query.run.arrays import arrow_of
+from omnigraph.query.run.bindings import Run
+from omnigraph.query.run.ranking import scores_of
+from omnigraph.query.run.rows import Rows
+from omnigraph.query.run.texts import rows_matching
+from omnigraph.query.typed import (
+    Aggregate,
+    Constant,
+    ConstantValue,
+    Expression,
+    NodeReference,
+    Now,
+    Parameter,
+    PropertyRead,
+    TextMatch,
+)
+
+cached_type = lru_cache(maxsize=1_024)(arrow_type)
+
+
+def column_of(run: Run, rows: Rows, expression: Expression) -> pa.Array:
+    """Return the value of an expression for every row."""
+    if isinstance(expression, PropertyRead):
+        return _property(run, rows, expression)
+    if isinstance(expression, NodeReference):
+        return _node(run, rows, expression)
+    if isinstance(expression, Constant | Parameter | Now):
+        return repeated(run.constant(expression), expression.type, rows.count)
+    if isinstance(expression, TextMatch):
+        return arrow_of(rows_matching(run, rows, expression), pa.bool_())
+    assert not isinstance(expression, Aggregate)
+    values, valid = scores_of(run, rows, expression)
+    return arrow_of(values, pa.float64(), valid)
+
+
+def repeated(value: ConstantValue | None, declared: PropertyType, count: int) -> pa.Array:
+    """Return one value for every row."""
+    kind = cached_type(declared)
+    if value is None:
+        return pa.nulls(count, kind)
+    return pa.repeat(pa.scalar(list(value) if isinstance(value, tuple) else value, kind), count)
+
+
+def _property(run: Run, rows: Rows, read: PropertyRead) -> pa.Array:
+    column = run.entities(read.entity).column(read.property)
+    ordinals = rows.columns[read.variable]
+    if not isinstance(ordinals, int):
+        return column.take(ordinals)
+    if not rows.count:
+        return pa.array([], cached_type(read.type))
+    if rows.count == 1:
+        return pa.array([column.one(ordinals)], cached_type(read.type))
+    one = column.take(np.array([ordinals], np.int32))
+    return pa.repeat(one[0], rows.count)
+
+
+def _node(run: Run, rows: Rows, node: NodeReference) -> pa.Array:
+    entities = run.entities(node.entity)
+    ordinals = rows.values(node.variable)
+    members: list[tuple[Any, Any]] = [(pa.field("id", pa.string(), nullable=False), entities.column("id"))]
+    members += [
+        (pa.field(declared.name, cached_type(declared.type), nullable=declared.stored_nullable), None)
+        for declared in node.entity.properties
+        if declared.type.scalar is not Scalar.BLOB
+    ]
+    arrays = [(column or entities.column(field.name)).take(ordinals) for field, column in members]
+    return pa.StructArray.from_arrays(arrays, fields=[field for field, _ in members])

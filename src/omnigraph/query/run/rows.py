@@ -1,0 +1,66 @@
+"""Rows between two steps: a column of ordinals per variable, and how often each row counts.
+
+A variable that has one value for all rows is a plain int, however many rows there are: a query that starts at a key
+then does with slices and dictionary look-ups what would otherwise be arrays of one element.
+"""
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from omnigraph.query.access import Ordinals, Truths
+
+Values: TypeAlias = "int | NDArray[Any]"
+
+ORIGIN = "#origin"
+"""The column that says from which row of the steps around them the rows of inner steps came."""
+
+
+class Rows:
+    """Some rows; nothing changes one that somebody else may hold."""
+
+    __slots__ = ("columns", "count", "weights")
+
+    def __init__(self, count: int, columns: "dict[str, Values]", weights: "NDArray[np.int64] | None" = None) -> None:
+        self.count = count
+        self.columns = columns
+        self.weights = weights
+        """How many rows each stands for; None means one."""
+
+    def values(self, variable: str) -> "Ordinals":
+        """Return the ordinals of a variable, one per row."""
+        column = self.columns[variable]
+        if isinstance(column, int):
+            return np.full(self.count, column, np.int32)
+        return column
+
+    def keep(self, mask: "Truths") -> "Rows":
+        """Return the rows that a mask lets through."""
+        return self.at(np.flatnonzero(mask))
+
+    def at(self, places: "NDArray[np.intp]") -> "Rows":
+        """Return the rows at these places, in this order."""
+        columns = {name: column if isinstance(column, int) else column[places] for name, column in self.columns.items()}
+        return Rows(len(places), columns, None if self.weights is None else self.weights[places])
+
+    def with_columns(self, **added: Values) -> "Rows":
+        """Return the same rows with further columns."""
+        return Rows(self.count, {**self.columns, **added}, self.weights)
+
+    def nothing(self) -> "Rows":
+        """Return no rows, with the same variables."""
+        return self.at(np.zeros(0, np.intp))
+
+    def weighted(self, weights: "NDArray[np.int64]") -> "Rows":
+        """Return the rows with their weights multiplied; those that stand for nothing are gone."""
+        total = weights if self.weights is None else self.weights * weights
+        weighted = Rows(self.count, self.columns, total)
+        is_there = total > 0
+        return weighted if is_there.all() else weighted.keep(is_there)
+
+    def total(self) -> int:
+        """Return how many rows these stand for."""
+        return self.count if self.weights is None else int(self.weights.sum())

@@ -1,0 +1,108 @@
+"""Random reads of random graphs, answered by every way there is and by one that tries everything."""
+
+import math
+from collections import Counter
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from omnigraph.catalog.model import Catalog
+from omnigraph.errors import QueryTypeError
+from omnigraph.query.access import GraphAccess
+from omnigraph.query.columns import result_schema
+from omnigraph.query.plain import PlainAccess
+from omnigraph.query.plan.planner import plan_read
+from omnigraph.query.run.bindings import Run
+from omnigraph.query.run.execute import execute
+from omnigraph.query.run.search import NoSearch
+from omnigraph.query.typed import CheckedRead
+from support import query_worlds
+from support.naive_query import Naive, NaiveGraph
+from support.sailors import check
+
+NOW_MS = 1_600_000_000_000
+WORLD = query_worlds.catalog()
+
+
+class TablesInMemory:
+    """What `PlainAccess` reads of a snapshot, without a disk: this compares the executor, thousands of times."""
+
+    def __init__(self, graph: NaiveGraph, world: Catalog) -> None:
+        self.catalog = world
+        self._tables = query_worlds.tables(graph, world)
+
+    def table(self, table_key: str) -> Any:
+        rows = self._tables[table_key]
+        return SimpleNamespace(pin=SimpleNamespace(row_count=rows.num_rows), to_arrow=rows.select)
+
+
+def answered(access: GraphAccess, world: Catalog, read: CheckedRead, sizes: Any) -> pa.Table:
+    run = Run(access=access, catalog=world, parameters={}, now_ms=NOW_MS, search=NoSearch())
+    return execute(run, plan_read(read, sizes), result_schema(read))
+
+
+def stored_rows(rows: pa.Table) -> list[tuple[Any, ...]]:
+    """Return rows of plain values, dates and times as the numbers that are stored."""
+    return list(zip(*(map(_plain, column.combine_chunks()) for column in rows.columns), strict=True))
+
+
+def _plain(scalar: pa.Scalar) -> Any:
+    if not scalar.is_valid:
+        return None
+    if pa.types.is_temporal(scalar.type):
+        return scalar.value
+    if pa.types.is_struct(scalar.type):
+        return {name: _plain(member) for name, member in scalar.items()}
+    return scalar.as_py()
+
+
+def insist_equal(found: pa.Table, naive: Naive) -> None:
+    expected = naive.answer()
+    rows = [tuple(map(_rounded, row)) for row in stored_rows(found)]
+    wanted = [tuple(map(_rounded, row)) for row in expected.rows]
+    if expected.is_ordered:
+        assert rows == wanted
+    elif expected.limit is None:
+        assert Counter(map(repr, rows)) == Counter(map(repr, wanted))
+    else:
+        assert len(rows) == min(expected.limit, len(wanted))
+        assert Counter(map(repr, rows)) <= Counter(map(repr, wanted))
+
+
+def _rounded(value: Any) -> Any:
+    """Sums of floats depend on the order in which they are added, and minus zero equals zero."""
+    if isinstance(value, float) and math.isfinite(value):
+        return float(f"{value + 0.0:.12g}") + 0.0
+    return value
+
+
+def checked(text: str, world: Catalog) -> CheckedRead:
+    try:
+        read = check(text, world)
+    except QueryTypeError:
+        assume(False)
+        raise
+    assert isinstance(read, CheckedRead)
+    return read
+
+
+# Whatever the planner believes about sizes, the rows are the same.
+SIZES = {
+    "true": lambda graph: lambda entity: len({**graph.nodes, **graph.edges}.get(entity.name, {})),
+    "large": lambda graph: lambda entity: 1_000_000,
+    "odd": lambda graph: lambda entity: len(entity.name) ** 4 % 97,
+}
+
+
+@given(graph=query_worlds.graphs(), text=query_worlds.reads(), sizes=st.sampled_from(sorted(SIZES)))
+@settings(max_examples=400)
+def test_the_executor_answers_as_trying_everything_does(graph: NaiveGraph, text: str, sizes: str) -> None:
+    read = checked(text, WORLD)
+    access = PlainAccess(TablesInMemory(graph, WORLD))  # type: ignore[arg-type]
+
+    found = answered(access, WORLD, read, SIZES[sizes](graph))
+
+    insist_equal(found, Naive(graph, read, {}, NOW_MS))
