@@ -62,12 +62,12 @@ soak: $(STAMP) ## kill writers for SECONDS (600), half on local disk and half on
 
 search: $(STAMP) ## run the property and model tests on random examples, ROUNDS (10) times
 	for round in $$(seq $(ROUNDS)); do \
-		HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest tests/model -n auto -q || exit 1; \
+		HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest tests/*/test_model*.py -n auto -q || exit 1; \
 	done
 
 crash-report: $(STAMP) ## run the crash matrix and write docs/design/crash-matrix.md
-	$(BIN)/python -m pytest tests/crash tests/storage/test_migrations_crash.py -n auto --dist worksteal -q \
-		--ignore tests/crash/test_failpoints.py --crash-report docs/design/crash-matrix.md
+	$(BIN)/python -m pytest tests/*/test_crash*.py -n auto --dist worksteal -q \
+		--crash-report docs/design/crash-matrix.md
 
 lock: ## pin the newest versions that pyproject.toml allows, with their hashes (needs uv)
 	$(LOCK) --upgrade --group build pyproject.toml -o requirements.lock

@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -11,13 +12,14 @@ from hypothesis import settings
 # Tests are not a package; what they share is imported as `support.…`.
 sys.path.insert(0, str(Path(__file__).parent))
 
-import crash.report
-import merge.report
-from crash.report import pytest_addoption  # noqa: F401 — a hook that pytest finds by name
 from omnigraph.base import ids
+from omnigraph.graph import Graph
 from sampling import leave_most_to_test_all
 from support.faulty_s3 import FaultyS3, faulty_s3
+from support.graphs import CREW_SCHEMA, graph_of
 from support.s3_process import BUCKET, client_environment, running_s3
+
+pytest_plugins = ["support.crash_report", "support.merge_report", "support.program", "support.record_schemas"]
 
 # How long an example takes depends on who else uses the machine; tests state facts, benchmarks measure.
 # A run of the tests is repeatable: the same code gives the same answer. `make search` looks for new counterexamples.
@@ -28,11 +30,6 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "facts"))
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     leave_most_to_test_all(items)
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    crash.report.pytest_configure(config)
-    merge.report.pytest_configure(config)
 
 
 @pytest.fixture(scope="session")
@@ -69,3 +66,20 @@ def s3_faults(s3_root: str, s3_server: str, monkeypatch: pytest.MonkeyPatch) -> 
     with faulty_s3(s3_server) as proxy:
         monkeypatch.setenv("AWS_ENDPOINT_URL_S3", proxy.url)
         yield proxy
+
+
+@pytest.fixture
+def crew(local_root: str) -> Graph:
+    """An empty graph of sailors and ships."""
+    return graph_of(local_root, CREW_SCHEMA)
+
+
+@pytest.fixture(scope="module")
+def spark() -> Any:
+    """The session of this process, which knows the data source."""
+    from omnigraph.spark import register
+    from support.spark_session import process_session
+
+    session = process_session()
+    register(session)
+    return session

@@ -17,6 +17,8 @@ ACCEPTED = {
     "export": DATA_READ,
     "snapshot": DATA_READ,
     "spark-sql": {"--store", "--profile"},
+    "query": DATA_READ,
+    "read": DATA_READ,
     "commit list": DATA_READ,
     "commit show": DATA_READ,
     "commit changes": DATA_READ,
@@ -67,6 +69,8 @@ CLASS_PHRASE = dict.fromkeys(
 ) | dict.fromkeys(
     (
         "load",
+        "query",
+        "read",
         "export",
         "snapshot",
         "commit list",

@@ -9,16 +9,15 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import omnigraph
-from merge import many_cells
-from merge.many_cells import GROUPS
-from merge.ways import IN_BULK, IN_PROCESS, ON_SPARK, WAYS, copy_of, refusal
 from omnigraph.base.events import EngineChosen
 from omnigraph.branches.merge import ways
 from omnigraph.engine.choice import EngineChoice, EngineName
 from omnigraph.errors import MergeConflicts, OmniError
 from omnigraph.graph import Graph
 from omnigraph.writes.exchange import cutting
-from support import harbor
+from support import harbor, many_cells
+from support.many_cells import GROUPS
+from support.merge_ways import IN_BULK, IN_PROCESS, ON_SPARK, WAYS, copy_of, refusal
 
 SPARK = pytest.param("on Spark", marks=[pytest.mark.slow, pytest.mark.timeout(900)])
 BULK_WAYS = ["in bulk", "in buckets", SPARK]

@@ -6,9 +6,9 @@ import json
 import pytest
 
 import omnigraph
-from merge.pairs import BASE, CELLS, LEFT_VALUE, OPERATIONS, PEOPLE, SCHEMA, Cell, State
 from omnigraph.errors import MergeConflicts
 from omnigraph.graph import Graph
+from support.merge_pairs import BASE, CELLS, LEFT_VALUE, OPERATIONS, PEOPLE, SCHEMA, Cell, State
 
 MIRRORED = {"ff": "up", "up": "ff"}
 

@@ -17,7 +17,6 @@ from omnigraph.query.plain import PlainAccess
 from omnigraph.query.plan.planner import plan_read
 from omnigraph.query.run.bindings import Run
 from omnigraph.query.run.execute import execute
-from omnigraph.query.run.search import NoSearch
 from omnigraph.query.typed import CheckedRead
 from support import query_worlds
 from support.naive_query import Naive, NaiveGraph
@@ -39,8 +38,12 @@ class TablesInMemory:
         return SimpleNamespace(pin=SimpleNamespace(row_count=rows.num_rows), to_arrow=rows.select)
 
 
+NO_SEARCH: Any = None
+"""Nothing that is generated here searches."""
+
+
 def answered(access: GraphAccess, world: Catalog, read: CheckedRead, sizes: Any) -> pa.Table:
-    run = Run(access=access, catalog=world, parameters={}, now_ms=NOW_MS, search=NoSearch())
+    run = Run(access=access, catalog=world, parameters={}, now_ms=NOW_MS, search=NO_SEARCH)
     return execute(run, plan_read(read, sizes), result_schema(read))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from omnigraph.graph import Graph
-from query.sailing import crew_graph
+from support.sailing import crew_graph
 
 SAILOR = '$s: Sailor { name: "%s" }'
 
@@ -66,7 +66,7 @@ def test_only_a_node_with_a_self_loop_meets_itself(crew: Graph) -> None:
 
 
 def test_a_cycle_does_not_lead_back(tmp_path: Any) -> None:
-    from contract.graphs import edge, graph_of, node
+    from support.graphs import edge, graph_of, node
 
     graph = graph_of(
         str(tmp_path / "ring.omni"),

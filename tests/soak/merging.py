@@ -21,8 +21,8 @@ from random import Random
 from omnigraph.base import clock
 from omnigraph.errors import BranchBusy, MergeConflicts, PublishContended, StaleView
 from omnigraph.graph import Graph
-from soak.leftovers import clean_up, find_leftovers
 from support import harbor
+from support.leftovers import clean_up, find_leftovers
 
 TESTS = Path(__file__).parents[1]
 PROCESSES = 8

@@ -20,12 +20,12 @@ from pathlib import Path
 from random import Random
 
 import omnigraph
-from crash.inventory import points_in_source
 from omnigraph.base import clock
 from soak.checker import Checker
 from soak.operations import schema
 from soak.places import AFLOAT, Place, lifetime_seconds, local_place, s3_place
 from soak.writer import BRANCHES, SCHEMAS
+from support.crash_inventory import points_in_source
 
 TESTS = Path(__file__).parents[1]
 CREWS = ("north", "east")

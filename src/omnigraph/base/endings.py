@@ -7,8 +7,11 @@ operation ends as it would have.
 from collections.abc import Callable
 
 from omnigraph.base.events import Events, Warned, tell
+from omnigraph.base.logs import logger_of
 
 __all__ = ["attempt", "is_failure", "is_panic", "tell"]
+
+_log = logger_of(__name__)
 
 
 def attempt(step: Callable[[], object], events: Events, *, otherwise: str) -> bool:
@@ -18,7 +21,9 @@ def attempt(step: Callable[[], object], events: Events, *, otherwise: str) -> bo
     except BaseException as failure:
         if not is_failure(failure):
             raise
-        tell(events, Warned(message=f"{otherwise} ({str(failure) or type(failure).__name__})"))
+        reason = str(failure) or type(failure).__name__
+        _log.warning("%s (%s)", otherwise, reason)
+        tell(events, Warned(message=f"{otherwise} ({reason})"))
         return False
     return True
 

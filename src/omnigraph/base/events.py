@@ -5,14 +5,14 @@ is told in phases: each starts with its total and unit as far as they are known,
 (`phase`).
 """
 
-import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
 
+from omnigraph.base.logs import logger_of
 from omnigraph.base.values import dataclass
 
-_log = logging.getLogger(__name__)
+_log = logger_of(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

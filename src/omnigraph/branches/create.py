@@ -7,6 +7,7 @@ sidecar and no commit: every leftover of a crash is recognisable from that list.
 from omnigraph.base import faults
 from omnigraph.base.endings import tell
 from omnigraph.base.events import Events, Published, ignore_events
+from omnigraph.base.logs import about, logger_of
 from omnigraph.branches.gates import hold_branches
 from omnigraph.branches.names import check_new_name
 from omnigraph.errors import BranchExists, HistoricalVersionReclaimed
@@ -20,6 +21,8 @@ from omnigraph.manifest.state import ManifestState
 from omnigraph.storage.refs import create_ref, drop_leftover_tree, list_refs
 from omnigraph.storage.tables import Table
 from omnigraph.writes.recovery.entry import settle_branch
+
+_log = logger_of(__name__)
 
 
 def create_branch(context: GraphContext, name: str, *, source: Located, events: Events = ignore_events) -> str:
@@ -40,6 +43,8 @@ def create_branch(context: GraphContext, name: str, *, source: Located, events: 
             _fork(context, state.table, trimmed)
         else:
             _fork_from_the_past(context, state, source.commit, trimmed)
+        with about(graph=context.store.uri):
+            _log.info("created branch %s at commit %s", trimmed, source.commit.graph_commit_id)
         tell(events, Published(what=f"the new branch {trimmed}"))
     return trimmed
 

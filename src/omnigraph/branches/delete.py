@@ -7,6 +7,7 @@ of the same name never meets it, and cleanup reclaims it.
 from omnigraph.base import faults
 from omnigraph.base.endings import tell
 from omnigraph.base.events import Events, Warned
+from omnigraph.base.logs import about, logger_of
 from omnigraph.branches.gates import hold_branches
 from omnigraph.branches.names import check_branch_name
 from omnigraph.errors import (
@@ -27,6 +28,8 @@ from omnigraph.manifest.rows import MANIFEST
 from omnigraph.manifest.state import ManifestState
 from omnigraph.storage.refs import Ref, delete_ref, drop_leftover_tree, list_refs
 from omnigraph.writes.recovery.entry import settle_branch
+
+_log = logger_of(__name__)
 
 
 def delete_branch(context: GraphContext, name: str, events: Events, *, expected_head: CommitId | None = None) -> None:
@@ -49,6 +52,8 @@ def delete_branch(context: GraphContext, name: str, events: Events, *, expected_
         keeps_tables = _may_be_a_base(context, state)
         lock.ensure_seconds_left()
         _delete_authority(context, refs[trimmed])
+        with about(graph=context.store.uri):
+            _log.info("deleted branch %s, whose head was commit %s", trimmed, state.head.graph_commit_id)
         faults.reach("branch.delete.after_ref")
         _reclaim(context, state, events, keeps_tables=keeps_tables)
 

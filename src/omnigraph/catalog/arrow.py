@@ -5,7 +5,9 @@ Lance keeps nullability and field metadata only if each write repeats them, so a
 
 import pyarrow as pa
 
-from omnigraph.catalog.model import EdgeType, EntityType, Property, PropertyType, Scalar, TableIdentity
+from omnigraph.base.values import dataclass
+from omnigraph.catalog.model import EdgeType, EntityType, Property, PropertyType, TableIdentity
+from omnigraph.catalog.scalars import Scalar, known
 
 PRIMARY_KEY_METADATA = "lance-schema:unenforced-primary-key"
 PROPERTY_ID_METADATA = "omnigraph:property_id"
@@ -24,21 +26,47 @@ _BLOB_TYPE = pa.struct(
         pa.field("size", pa.uint64()),
     ]
 )
-_BLOB_METADATA = {"ARROW:extension:name": "lance.blob.v2", "ARROW:extension:metadata": ""}
 
-_SCALAR_TYPES = {
-    Scalar.STRING: pa.string(),
-    Scalar.BOOL: pa.bool_(),
-    Scalar.I32: pa.int32(),
-    Scalar.I64: pa.int64(),
-    Scalar.U32: pa.uint32(),
-    Scalar.U64: pa.uint64(),
-    Scalar.F32: pa.float32(),
-    Scalar.F64: pa.float64(),
-    Scalar.DATE: pa.date32(),
-    Scalar.DATETIME: pa.timestamp("ms", tz="UTC"),
-    Scalar.BLOB: _BLOB_TYPE,
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArrowForm:
+    """How columns hold a scalar."""
+
+    stored: pa.DataType
+    """In tables; of a vector its items."""
+    in_memory: pa.DataType | None = None
+    """In rows on their way in and out, where that differs."""
+    carrier: pa.DataType | None = None
+    """The numbers that stand for it, for a scalar that Arrow makes from numbers only by way of a column of them."""
+    ordered: pa.DataType | None = None
+    """The type in which every engine orders it alike; None for what has no order."""
+    metadata: tuple[tuple[str, str], ...] = ()
+    """What its field says beside the property."""
+
+
+_FORMS = {
+    Scalar.STRING: ArrowForm(stored=pa.string(), ordered=pa.string()),
+    Scalar.BOOL: ArrowForm(stored=pa.bool_()),
+    Scalar.I32: ArrowForm(stored=pa.int32(), ordered=pa.int64()),
+    Scalar.I64: ArrowForm(stored=pa.int64(), ordered=pa.int64()),
+    Scalar.U32: ArrowForm(stored=pa.uint32(), ordered=pa.int64()),
+    Scalar.U64: ArrowForm(stored=pa.uint64(), ordered=pa.decimal128(20, 0)),
+    Scalar.F32: ArrowForm(stored=pa.float32(), ordered=pa.float64()),
+    Scalar.F64: ArrowForm(stored=pa.float64(), ordered=pa.float64()),
+    Scalar.DATE: ArrowForm(stored=pa.date32(), carrier=pa.int32(), ordered=pa.int64()),
+    Scalar.DATETIME: ArrowForm(stored=pa.timestamp("ms", tz="UTC"), carrier=pa.int64(), ordered=pa.int64()),
+    Scalar.BLOB: ArrowForm(
+        stored=_BLOB_TYPE,
+        in_memory=pa.large_binary(),
+        metadata=(("ARROW:extension:name", "lance.blob.v2"), ("ARROW:extension:metadata", "")),
+    ),
+    Scalar.VECTOR: ArrowForm(stored=pa.float32()),
 }
+
+
+def arrow_form(scalar: Scalar) -> ArrowForm:
+    """Return how columns hold a scalar."""
+    return known(_FORMS, scalar, "catalog/arrow.py")
 
 
 def identity_mark(graph_id: str, identity: TableIdentity) -> str:
@@ -64,15 +92,28 @@ def table_schema(entity: EntityType) -> pa.Schema:
 
 def property_field(declared: Property) -> pa.Field:
     """Return the column of a property; its metadata names the property that fills it, whatever the column is called."""
-    metadata = {PROPERTY_ID_METADATA: str(declared.property_id)}
-    if declared.type.scalar is Scalar.BLOB:
-        metadata |= _BLOB_METADATA
+    metadata = {PROPERTY_ID_METADATA: str(declared.property_id), **dict(arrow_form(declared.type.scalar).metadata)}
     return pa.field(declared.name, arrow_type(declared.type), nullable=declared.stored_nullable, metadata=metadata)
 
 
 def arrow_type(declared: PropertyType) -> pa.DataType:
     """Return the Arrow type of the values of a property."""
-    if declared.scalar is Scalar.VECTOR:
-        return pa.list_(pa.field("item", pa.float32()), declared.dimension)
-    scalar = _SCALAR_TYPES[declared.scalar]
-    return pa.list_(pa.field("item", scalar)) if declared.is_list else scalar
+    return _of_items(declared, arrow_form(declared.scalar).stored)
+
+
+def held_type(declared: PropertyType) -> pa.DataType:
+    """Return the Arrow type of the values of a property in rows outside of tables, where blobs are plain binary."""
+    form = arrow_form(declared.scalar)
+    return _of_items(declared, form.in_memory or form.stored)
+
+
+def carrier_type(declared: PropertyType) -> pa.DataType:
+    """Return the type of a column that Python's numbers and texts can be put into, and that casts to `held_type`."""
+    form = arrow_form(declared.scalar)
+    return _of_items(declared, form.carrier or form.in_memory or form.stored)
+
+
+def _of_items(declared: PropertyType, item: pa.DataType) -> pa.DataType:
+    if declared.is_vector:
+        return pa.list_(pa.field("item", item), declared.dimension)
+    return pa.list_(pa.field("item", item)) if declared.is_list else item

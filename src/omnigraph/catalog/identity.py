@@ -10,7 +10,9 @@ from decimal import Decimal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.catalog.model import FLOATS, NodeType, PropertyType, Scalar
+from omnigraph.catalog.arrow import arrow_form
+from omnigraph.catalog.model import NodeType, PropertyType
+from omnigraph.catalog.scalars import FLOATS
 from omnigraph.errors import Internal
 
 # What a JSON string cannot hold unescaped.
@@ -24,11 +26,8 @@ def spell_column(array: pa.Array, property_type: PropertyType) -> pa.Array:
     """
     if property_type.scalar in FLOATS:
         return _spell_floats(array)
-    if property_type.scalar is Scalar.DATE:
-        return array.cast(pa.int32()).cast(pa.string())
-    if property_type.scalar is Scalar.DATETIME:
-        return array.cast(pa.int64()).cast(pa.string())
-    return array.cast(pa.string())
+    carrier = arrow_form(property_type.scalar).carrier
+    return (array if carrier is None else array.cast(carrier)).cast(pa.string())
 
 
 def derive_ids(table: pa.Table, node: NodeType) -> pa.Array:

@@ -4,21 +4,13 @@ Names hold the property id, not the property name, so that a rename never collid
 """
 
 from collections.abc import Iterator
-from enum import StrEnum
 
 from omnigraph.base.values import dataclass
-from omnigraph.catalog.model import EntityType, Index, Key, NodeType, Property, Scalar, Unique
+from omnigraph.catalog.index_kinds import IndexKind, index_traits
+from omnigraph.catalog.model import EntityType, Index, Key, NodeType, Property, Unique
+from omnigraph.catalog.scalars import Family, traits_of
 
-
-class IndexKind(StrEnum):
-    """The kinds of index that schemas can ask for."""
-
-    BTREE = "btree"
-    FTS = "fts"
-    VECTOR = "vector"
-
-
-_NAME_PARTS = {IndexKind.BTREE: "btree", IndexKind.FTS: "fts", IndexKind.VECTOR: "vec"}
+__all__ = ["IndexIntent", "IndexKind", "index_intents"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +33,9 @@ def index_intents(entity: EntityType) -> tuple[IndexIntent, ...]:
     return (
         *(IndexIntent(name=_built_in_name(column), column=column, kind=IndexKind.BTREE) for column in system),
         *(
-            IndexIntent(name=f"og_{_NAME_PARTS[kind]}_{declared.property_id}", column=declared.name, kind=kind)
+            IndexIntent(
+                name=f"og_{index_traits(kind).name_part}_{declared.property_id}", column=declared.name, kind=kind
+            )
             for declared in entity.properties
             for kind in _kinds(entity, declared)
         ),
@@ -61,15 +55,15 @@ def _kinds(entity: EntityType, declared: Property) -> Iterator[IndexKind]:
     }
     if not named_in:
         return
-    is_node = isinstance(entity, NodeType)
-    if declared.type.scalar is Scalar.VECTOR:
-        if is_node:
-            yield IndexKind.VECTOR
-        return
-    if not _is_single_text_key(entity, declared):
-        yield IndexKind.BTREE
-    if is_node and _is_free_text(declared) and named_in != {Unique}:
-        yield IndexKind.FTS
+    for kind in traits_of(declared.type.scalar).index_kinds:
+        traits = index_traits(kind)
+        if not isinstance(entity, NodeType) and not traits.is_on_edges:
+            continue
+        if traits.is_for_words and (not _is_free_text(declared) or named_in == {Unique}):
+            continue
+        if traits.is_answered_by_id and _is_single_text_key(entity, declared):
+            continue
+        yield kind
 
 
 def _is_single_text_key(entity: EntityType, declared: Property) -> bool:
@@ -79,4 +73,4 @@ def _is_single_text_key(entity: EntityType, declared: Property) -> bool:
 
 
 def _is_free_text(declared: Property) -> bool:
-    return declared.type.scalar is Scalar.STRING and declared.type.enum_values is None
+    return traits_of(declared.type.scalar).family is Family.TEXT and declared.type.enum_values is None

@@ -5,39 +5,43 @@ are already checked; `catalog/compile.py` makes them from a parsed source, `cata
 """
 
 from collections.abc import Iterator, Mapping
-from enum import StrEnum
 from functools import cached_property
 from typing import Any, Literal, NewType
 
 from omnigraph.base.values import dataclass
+from omnigraph.catalog.scalars import FLOATS, INTEGERS, NUMBERS, LiteralValue, Scalar, traits_of
+
+__all__ = [
+    "FLOATS",
+    "INTEGERS",
+    "NUMBERS",
+    "Annotation",
+    "Cardinality",
+    "Catalog",
+    "Constraint",
+    "EdgeType",
+    "EmbedSource",
+    "EntityKind",
+    "EntityType",
+    "Index",
+    "InterfaceType",
+    "Key",
+    "LiteralValue",
+    "NodeType",
+    "PatternCheck",
+    "Property",
+    "PropertyType",
+    "Range",
+    "Scalar",
+    "TableIdentity",
+    "TableKey",
+    "Unique",
+]
 
 TableKey = NewType("TableKey", str)
 """`node:<Type>` or `edge:<Type>`: the current name of a table."""
 
 EntityKind = Literal["node", "edge"]
-LiteralValue = str | int | float | bool
-
-
-class Scalar(StrEnum):
-    """The scalar types of the schema language, spelled as in `.pg` sources; an enum is a `String` with values."""
-
-    STRING = "String"
-    BOOL = "Bool"
-    I32 = "I32"
-    I64 = "I64"
-    U32 = "U32"
-    U64 = "U64"
-    F32 = "F32"
-    F64 = "F64"
-    DATE = "Date"
-    DATETIME = "DateTime"
-    BLOB = "Blob"
-    VECTOR = "Vector"
-
-
-INTEGERS = frozenset({Scalar.I32, Scalar.I64, Scalar.U32, Scalar.U64})
-FLOATS = frozenset({Scalar.F32, Scalar.F64})
-NUMBERS = INTEGERS | FLOATS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,11 +57,26 @@ class PropertyType:
     def __str__(self) -> str:
         if self.enum_values is not None:
             core = f"enum({', '.join(self.enum_values)})"
-        elif self.scalar is Scalar.VECTOR:
-            core = f"Vector({self.dimension})"
+        elif self.dimension is not None:
+            core = f"{self.scalar}({self.dimension})"
         else:
             core = self.scalar.value
         return (f"[{core}]" if self.is_list else core) + ("?" if self.nullable else "")
+
+    @property
+    def is_vector(self) -> bool:
+        """Whether a value is a row of numbers, as many as `dimension` says."""
+        return self.scalar is Scalar.VECTOR
+
+    @property
+    def is_sequence(self) -> bool:
+        """Whether a value has items: a list or a vector."""
+        return self.is_list or self.is_vector
+
+    @property
+    def is_single(self) -> bool:
+        """Whether a value is one that can be compared: no list, no vector, no blob."""
+        return not self.is_list and traits_of(self.scalar).is_single
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

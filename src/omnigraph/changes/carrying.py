@@ -1,6 +1,5 @@
 """Carrying out a part of the changes: the images of what was inserted, updated and deleted, a chunk at a time."""
 
-import logging
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
 
@@ -8,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.base.grouping import grouped
+from omnigraph.base.logs import logger_of
 from omnigraph.base.values import dataclass
 from omnigraph.changes.commit import gap_at
 from omnigraph.changes.compare import AFTER_ROW, BEFORE_ROW, Op, TableState, changed_entities, changed_in_bucket
@@ -21,7 +21,7 @@ from omnigraph.storage.row_changes import rows_inserted_since, rows_updated_sinc
 from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID
 from omnigraph.storage.worker_files import worker_store
 
-_log = logging.getLogger(__name__)
+_log = logger_of(__name__)
 
 _CHUNK_ROWS_FIRST = 1_024
 _CHUNK_ROWS_MAX = 1 << 16

@@ -5,7 +5,7 @@ only where that answer is complete (`storage/lineage.py`). The general way joins
 share file by file. Both then compare values (`records/contents.py`): an update is one only if the values differ.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import Final
 
@@ -137,6 +137,61 @@ def changed_by_history(context: GraphContext, before: TableState, after: TableSt
 def is_told_by_history(context: GraphContext, before: TableState, after: TableState) -> bool:
     """Whether Lance remembers of every row when it was written on the way from one state to a later one."""
     return _telling_way(context, before.table, after.table) is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TouchedRows:
+    """What was done to the rows of a table between two states, whether or not it changed a value."""
+
+    gone: pa.Array
+    """The ids of rows that the older state may have and the newer one has not."""
+    written: pa.Table
+    """The rows that the newer state has and the older one has not, or not in this form, with their row ids."""
+
+
+def touched_rows(
+    context: GraphContext, older: Table, newer: Table, columns: tuple[str, ...], *, rows_max: int
+) -> TouchedRows | None:
+    """Return the rows by which two states of one table differ, by history or else file by file; compares no values.
+
+    None where there are more than `rows_max` or the columns are not the same, so that reading the newer state as a
+    whole is cheaper, or the only right thing to do.
+    """
+    # With what the fields say of themselves: a property may have taken the name of another that was dropped.
+    if not older.schema.remove_metadata().equals(newer.schema.remove_metadata(), check_metadata=True):
+        return None
+    stretches = _telling_way(context, older, newer)
+    if stretches is not None:
+        batches = [*rows_written_since(older, newer, columns)] if stretches else []
+        gone = deleted_row_ids(context.store.tables, older.address.location, stretches)
+        return TouchedRows(gone=gone, written=_with_row_ids(newer, columns, batches))
+    rows_older, rows_newer = unshared_rows(older, newer)
+    if max(_count_of(older, rows_older), _count_of(newer, rows_newer)) > rows_max:
+        return None
+    gone = [batch[ROW_ID] for batch in _scan_of(older, rows_older, ())]
+    return TouchedRows(
+        gone=pa.concat_arrays([pa.array([], pa.uint64()), *gone]),
+        written=_with_row_ids(newer, columns, [*_scan_of(newer, rows_newer, columns)]),
+    )
+
+
+def _with_row_ids(table: Table, columns: tuple[str, ...], batches: list[pa.RecordBatch]) -> pa.Table:
+    schema = pa.schema([*(pa.field(name, table.schema.field(name).type) for name in columns), (ROW_ID, pa.uint64())])
+    return pa.Table.from_batches(
+        [pa.RecordBatch.from_arrays([batch[name] for name in schema.names], schema=schema) for batch in batches], schema
+    )
+
+
+def _scan_of(table: Table, rows: UnsharedRows, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+    if rows.fragment_ids:
+        yield from table.scan(columns, with_row_ids=True, fragment_ids=rows.fragment_ids)
+    if len(rows.row_ids):
+        yield from table.scan(columns, with_row_ids=True, row_ids=rows.row_ids)
+
+
+def _count_of(table: Table, rows: UnsharedRows) -> int:
+    by_fragment = table.rows_by_fragment()
+    return sum(by_fragment[number] for number in rows.fragment_ids) + len(rows.row_ids)
 
 
 def changed_in_bucket(

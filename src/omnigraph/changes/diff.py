@@ -4,7 +4,6 @@ Pins are compared first: a table whose pins agree is not opened. The rest is fou
 first asked for, and images are read for one chunk of entities at a time.
 """
 
-import logging
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -13,6 +12,7 @@ from functools import cached_property
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.logs import logger_of
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Property, TableIdentity, TableKey
 from omnigraph.changes.compare import AFTER_ROW, BEFORE_ROW, Op, TableState, changed_entities
@@ -28,7 +28,7 @@ from omnigraph.graphs.holding import hold_if_possible
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.manifest.snapshot import GraphSnapshot
 
-_log = logging.getLogger(__name__)
+_log = logger_of(__name__)
 
 _CHUNK_ROWS_FIRST = 64
 _CHUNK_ROWS_MAX = 4_096

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from omnigraph.catalog.arrow import arrow_type
+from omnigraph.catalog.arrow import held_type
 from omnigraph.catalog.defaults import default_scalar
-from omnigraph.catalog.model import Property, Scalar
+from omnigraph.catalog.model import Property
 
 
 def with_filled(rows: pa.Table, filled: Sequence[Property]) -> pa.Table:
@@ -24,6 +24,4 @@ def _column(declared: Property, rows: int) -> pa.Array:
     value = default_scalar(declared)
     if value is not None:
         return pa.repeat(value, rows)
-    # Blobs are compared and shown as plain binary, which is how they are read.
-    kind = pa.large_binary() if declared.type.scalar is Scalar.BLOB else arrow_type(declared.type)
-    return pa.nulls(rows, kind)
+    return pa.nulls(rows, held_type(declared.type))

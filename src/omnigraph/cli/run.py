@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 import click
 
@@ -30,12 +31,9 @@ def run_line(argv: Sequence[str] | None) -> int:
     invocation = Invocation(argv=arguments, environ=os.environ)
     if instruction := os.environ.get(COMPLETION_VARIABLE):
         return _complete(instruction, invocation)
-    if invocation.is_debug:
-        import logging
-
-        logging.basicConfig(stream=sys.stderr, level=logging.DEBUG)
     try:
-        code = _run(arguments, invocation)
+        with _logging(invocation):
+            code = _run(arguments, invocation)
         with writing_to_stdout():
             pass
     except (StdoutFailed, BrokenPipeError) as failure:
@@ -50,6 +48,19 @@ def run_line(argv: Sequence[str] | None) -> int:
         )
         return INTERRUPTED
     return code
+
+
+def _logging(invocation: Invocation) -> AbstractContextManager[None]:
+    word = "debug" if invocation.is_debug else invocation.environ.get("OMNIGRAPH_LOG", "")
+    if not word:
+        return nullcontext()
+    from omnigraph.cli.log_lines import LEVELS, level_named, log_lines
+
+    level = level_named(word)
+    if level is None:
+        invocation.notices.warn(f"OMNIGRAPH_LOG is {word!r} and was ignored; it is one of {', '.join(LEVELS)}")
+        return nullcontext()
+    return log_lines(level)
 
 
 def _run(arguments: list[str], invocation: Invocation) -> int:

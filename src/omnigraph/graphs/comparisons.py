@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.base.nearest import listed, nearest
-from omnigraph.catalog.arrow import arrow_type
+from omnigraph.catalog.arrow import arrow_type, carrier_type
 from omnigraph.catalog.model import EntityType, Property, PropertyType, Scalar
 from omnigraph.errors import EntityNotFound, InvalidTarget
 from omnigraph.records.findings import Rejected
@@ -21,7 +21,6 @@ from omnigraph.storage.filters import MEMBERSHIPS, OPERATORS, Comparison, Filter
 
 _ENDPOINT_COLUMNS = {"from": "src", "to": "dst", "src": "src", "dst": "dst"}
 _ID = PropertyType(scalar=Scalar.STRING)
-_CARRIERS = {Scalar.DATE: pa.int32(), Scalar.DATETIME: pa.int64()}
 
 
 def comparison_with(entity: EntityType, name: str, operator: Operator, value: Any) -> Comparison:
@@ -58,13 +57,12 @@ def _members(entity: EntityType, name: str, declared: Property | None, values: A
 
 def _fitting(entity: EntityType, name: str, declared: Property | None, value: Any) -> FilterValue:
     kind = _ID if declared is None else declared.type
-    if kind.is_list or kind.scalar in {Scalar.VECTOR, Scalar.BLOB}:
+    if not kind.is_single:
         raise InvalidTarget(f"{entity.name}.{name} is {kind}; it can be compared with null only.")
     try:
         stored = read_value(decode_line(spell_json(value)), kind)
         # Dates and times are numbers so far.
-        carrier = _CARRIERS.get(kind.scalar, arrow_type(kind))
-        fitting: FilterValue = pa.scalar(stored, carrier).cast(arrow_type(kind)).as_py()
+        fitting: FilterValue = pa.scalar(stored, carrier_type(kind)).cast(arrow_type(kind)).as_py()
     except Rejected as misfit:
         raise InvalidTarget(f"{entity.name}.{name} {misfit}") from misfit
     except OverflowError as error:

@@ -16,6 +16,7 @@ from omnigraph.graphs.context import GraphContext
 from omnigraph.graphs.table import SnapshotTable
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
 from omnigraph.storage.locks import HeldVersions
+from omnigraph.storage.tables import Table
 
 if TYPE_CHECKING:
     from omnigraph.engine.local import Parameters
@@ -150,8 +151,8 @@ class Snapshot:
         """
         table_key = only_one(name, self._named(name), self._pinned.pins)
         pin = self._pinned.pins[table_key]
-        table = pin.state.open(self._context.store.tables)
-        return SnapshotTable(self._context, table, pin, self.catalog.type_by_table_key[table_key], self._held)
+        entity = self.catalog.type_by_table_key[table_key]
+        return SnapshotTable(self._context, stored_table(self, table_key), pin, entity, self._held)
 
     def to_spark(
         self,
@@ -229,3 +230,14 @@ class Snapshot:
         today = self._context.manifest.load(self._pinned.branch).snapshot
         pins = (self._pinned.pin_of(today.pins[key].identity) for key in keys_named(name, today.pins))
         return tuple(pin.table_key for pin in pins if pin is not None)
+
+
+def stored_table(snapshot: Snapshot, table_key: TableKey) -> Table:
+    """Open the pinned version of a type's table as storage has it, for what searches it."""
+    state = snapshot._pinned.pins[table_key].state  # noqa: SLF001  # its own module
+    return state.open(snapshot._context.store.tables)  # noqa: SLF001  # the same
+
+
+def pinned_state(snapshot: Snapshot) -> tuple[GraphContext, GraphSnapshot]:
+    """Return what a snapshot reads, for what keeps it in memory."""
+    return snapshot._context, snapshot._pinned  # noqa: SLF001  # its own module

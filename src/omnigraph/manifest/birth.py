@@ -4,11 +4,10 @@ Before the commit that creates `__manifest` there is no graph; after it there is
 back what was made; a crash leaves files that nothing refers to and a claim that says who was at it.
 """
 
-import logging
-
 from omnigraph.base import clock, faults, ids
 from omnigraph.base.endings import tell
 from omnigraph.base.events import Events, Published, Warned, ignore_events
+from omnigraph.base.logs import about, logger_of
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.arrow import new_table_schema
 from omnigraph.catalog.compile import compile_shape
@@ -47,7 +46,7 @@ from omnigraph.storage.tables import TableAddress
 _LEFTOVER_PREFIXES = ("nodes/", "edges/", "_schemas/")
 _SCHEMA_COPIES = (SOURCE_COPY, IR_COPY, STATE_COPY)
 
-_log = logging.getLogger(__name__)
+_log = logger_of(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +91,8 @@ def create_graph(store: GraphStore, request: InitRequest, *, events: Events = ig
         _take_back(store, claim)
         raise
     _create_manifest(store, changes, genesis, claim)
+    with about(graph=store.uri):
+        _log.info("created the graph with commit %s", genesis.graph_commit_id)
     tell(
         events,
         Published(

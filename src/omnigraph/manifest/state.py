@@ -17,6 +17,7 @@ from omnigraph.manifest.schemas import SchemaStore
 from omnigraph.manifest.snapshot import GraphSnapshot, SchemaRef, fold
 from omnigraph.manifest.stamp import Stamp, read_stamp
 from omnigraph.storage.filters import Comparison
+from omnigraph.storage.known_refs import SeenRef, see_ref
 from omnigraph.storage.refs import list_refs
 from omnigraph.storage.tables import Table, TableAddress, TableStore
 from omnigraph.storage.uris import GraphRoot
@@ -85,7 +86,7 @@ class ManifestReader:
         self._tables = tables
         self._schemas = schemas
         self._uri = uri
-        self._states: dict[str, ManifestState] = {}
+        self._states: dict[str, tuple[ManifestState, SeenRef | None]] = {}
         self._lock = Lock()
 
     def resolve(self, branch: str) -> BranchHandle:
@@ -116,15 +117,20 @@ class ManifestReader:
 
     def load(self, branch: str) -> ManifestState:
         """Return the branch's state as of now."""
-        handle = self.resolve(branch)
-        with self._lock:
-            cached = self._states.get(branch)
-        if cached is not None and cached.branch == handle and self._tables.is_newest(cached.table):
+        cached, seen = self._states.get(branch, (None, None))
+        if cached is not None and self._is_same_branch(branch, seen) and self._tables.is_newest(cached.table):
             return cached
-        state = self._read(handle, cached)
+        # Looked at before anything is read: what changes after that shows at the next look.
+        seen = see_ref(GraphRoot.parse(self._uri), MANIFEST.location, branch) if branch != MAIN_BRANCH else None
+        handle = self.resolve(branch)
+        if cached is None or cached.branch != handle or not self._tables.is_newest(cached.table):
+            cached = self._read(handle, cached)
         with self._lock:
-            self._states[branch] = state
-        return state
+            self._states[branch] = cached, seen
+        return cached
+
+    def _is_same_branch(self, branch: str, seen: SeenRef | None) -> bool:
+        return branch == MAIN_BRANCH or (seen is not None and seen.is_unchanged)
 
     def _no_graph(self) -> GraphNotFound:
         root = GraphRoot.parse(self._uri)

@@ -6,6 +6,7 @@ kept by text, for as long as the schema is the same.
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,6 @@ from omnigraph.query.columns import result_schema
 from omnigraph.query.parameters import bind_parameters
 from omnigraph.query.plan.planner import plan_read
 from omnigraph.query.plan.steps import Plan
-from omnigraph.query.run.search import NoSearch
 from omnigraph.query.typed import CheckedRead
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 _PLANS_MAX = 512
 _ACCESSES_MAX = 4
-_SEARCH = NoSearch()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,17 +63,23 @@ class Asking:
         planned = self.planned(snapshot, text, name, source=source)
         read = planned.plan.read
         parameters = bind_parameters(read, values)
+        from omnigraph.query.image.shelf import DoesNotFit
+        from omnigraph.query.opening import open_tables
         from omnigraph.query.run.bindings import Run
         from omnigraph.query.run.execute import execute
+        from omnigraph.query.run.search import LazySearch
 
         run = Run(
             access=self.access(snapshot),
             catalog=planned.catalog,
             parameters=parameters,
             now_ms=now_ms(),
-            search=_SEARCH,
+            search=LazySearch(snapshot),
         )
-        rows = execute(run, planned.plan, planned.schema)
+        try:
+            rows = execute(run, planned.plan, planned.schema)
+        except DoesNotFit:
+            rows = execute(replace(run, access=open_tables(snapshot)), planned.plan, planned.schema)
         return Result(rows, query_name=read.name, branch=snapshot.branch, commit_id=snapshot.commit_id)
 
     def prepare(self, snapshot: "Snapshot", text: str, name: str | None) -> "Prepared":
@@ -109,9 +114,9 @@ class Asking:
         with self._lock:
             found = self._accesses.get(snapshot.commit_id)
             if found is None:
-                from omnigraph.query.plain import PlainAccess
+                from omnigraph.query.opening import open_image
 
-                found = self._accesses[snapshot.commit_id] = PlainAccess(snapshot)
+                found = self._accesses[snapshot.commit_id] = open_image(snapshot)
                 while len(self._accesses) > _ACCESSES_MAX:
                     self._accesses.popitem(last=False)
             return found

@@ -2,6 +2,7 @@
 
 from omnigraph.base.nearest import nearest
 from omnigraph.catalog.model import Catalog, PropertyType, Scalar
+from omnigraph.catalog.scalars import traits_of
 from omnigraph.language.query.spelling import spell_parameter_type
 from omnigraph.language.query.syntax import (
     ANONYMOUS,
@@ -61,8 +62,8 @@ def _type(checking: Checking, name: str, written: ParameterTypeSyntax) -> Proper
         meant = nearest(written.scalar, _SCALARS)
         hint = f"; did you mean {meant}?" if meant else f"; the types are {', '.join(_SCALARS)}"
         reason = f"there is no type {written.scalar}{hint}"
-    elif written.is_list and scalar is Scalar.BLOB:
-        reason = "a list cannot hold Blob values"
+    elif written.is_list and not traits_of(scalar).fits_in_lists:
+        reason = f"a list cannot hold {scalar} values"
     elif written.dimension is not None and not 1 <= written.dimension <= _DIMENSION_MAX:
         reason = f"a Vector dimension is from 1 to {_DIMENSION_MAX}"
     else:

@@ -7,13 +7,13 @@ from typing import Literal
 from omnigraph.base.nearest import nearest
 from omnigraph.base.units import counted, shorten
 from omnigraph.base.values import dataclass
-from omnigraph.catalog.model import Scalar
+from omnigraph.catalog.scalars import SCALARS
 from omnigraph.errors import ParamError, QueryNotFound, QuerySelection, WrongVerb
 from omnigraph.language.query import parse_queries
 from omnigraph.language.query.syntax import MutationSyntax, ParameterTypeSyntax, QueryFileSyntax, QuerySyntax
 from omnigraph.language.source import SourceText
 
-_WRITTEN_AS_TEXT = frozenset({Scalar.STRING.value, Scalar.BLOB.value, Scalar.DATE.value, Scalar.DATETIME.value})
+_WRITTEN_AS_TEXT = frozenset(scalar.value for scalar, traits in SCALARS.items() if traits.is_text_in_json)
 
 
 Verb = Literal["query", "mutate"]

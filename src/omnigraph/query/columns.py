@@ -3,26 +3,11 @@
 from typing import TYPE_CHECKING
 
 from omnigraph.base.values import dataclass
-from omnigraph.catalog.model import Scalar
+from omnigraph.catalog.scalars import Scalar, traits_of
 from omnigraph.query.typed import CheckedRead, Column, NodeReference
 
 if TYPE_CHECKING:  # Arrow takes a tenth of a second to import, and a check needs none of it
     import pyarrow as pa
-
-_KINDS = {
-    Scalar.STRING: "string",
-    Scalar.BOOL: "bool",
-    Scalar.I32: "int",
-    Scalar.U32: "int",
-    Scalar.I64: "bigint",
-    Scalar.U64: "bigint",
-    Scalar.F32: "float",
-    Scalar.F64: "float",
-    Scalar.DATE: "date",
-    Scalar.DATETIME: "datetime",
-    Scalar.BLOB: "blob",
-    Scalar.VECTOR: "vector",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,11 +26,12 @@ def column_kind(column: Column) -> ColumnKind:
     if isinstance(column.expression, NodeReference):
         return ColumnKind(name=column.name, kind="object", nullable=column.nullable)
     declared = column.expression.type
+    kind = traits_of(declared.scalar).column_kind
     return ColumnKind(
         name=column.name,
-        kind="list" if declared.is_list else _KINDS[declared.scalar],
+        kind="list" if declared.is_list else kind,
         nullable=column.nullable,
-        item_kind=_KINDS[declared.scalar] if declared.is_list else None,
+        item_kind=kind if declared.is_list else None,
         vector_dim=declared.dimension,
     )
 

@@ -1,6 +1,7 @@
 """Literals as typed constants, and which types go together."""
 
 from omnigraph.catalog.model import FLOATS, NUMBERS, PropertyType, Scalar
+from omnigraph.catalog.scalars import Family, traits_of
 from omnigraph.catalog.values import ValueRefusedError, stored_value
 from omnigraph.language.query.spelling import spell_expression
 from omnigraph.language.query.syntax import ConstantSyntax, ListSyntax, LiteralSyntax, MomentSyntax
@@ -11,7 +12,6 @@ I64 = PropertyType(scalar=Scalar.I64)
 U64 = PropertyType(scalar=Scalar.U64)
 DATE = PropertyType(scalar=Scalar.DATE)
 _I64_MAX = 2**63 - 1
-_MOMENTS = frozenset({Scalar.DATE, Scalar.DATETIME})
 
 
 def constant(checking: Checking, written: ConstantSyntax) -> Constant:
@@ -37,7 +37,7 @@ def is_text(declared: PropertyType) -> bool:
 
 def is_scalar(declared: PropertyType) -> bool:
     """Tell whether values of a type can be compared: no lists, vectors or blobs."""
-    return not declared.is_list and declared.scalar not in {Scalar.VECTOR, Scalar.BLOB}
+    return declared.is_single
 
 
 def is_vector_value(value: Constant) -> bool:
@@ -53,7 +53,7 @@ def item_type(declared: PropertyType) -> PropertyType:
 def moment_hint(left: PropertyType, right: PropertyType) -> str:
     """Say how a date is written, where a text meets one."""
     scalars = {left.scalar, right.scalar}
-    if Scalar.STRING not in scalars or not scalars & _MOMENTS:
+    if Scalar.STRING not in scalars or not any(traits_of(found).family is Family.MOMENT for found in scalars):
         return ""
     if Scalar.DATE in scalars:
         return '; a date is written date("2026-02-14")'

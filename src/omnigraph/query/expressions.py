@@ -5,6 +5,7 @@ from typing import Final, NoReturn
 from omnigraph.base.nearest import listed, nearest
 from omnigraph.base.units import counted
 from omnigraph.catalog.model import INTEGERS, NUMBERS, EdgeType, EntityType, NodeType, PropertyType, Scalar
+from omnigraph.catalog.scalars import traits_of
 from omnigraph.language.query.spelling import spell_expression
 from omnigraph.language.query.syntax import (
     AccessSyntax,
@@ -37,7 +38,6 @@ from omnigraph.query.typed import (
 
 _COUNT_TYPE: Final = PropertyType(scalar=Scalar.I64, nullable=True)
 _MEAN_TYPE: Final = PropertyType(scalar=Scalar.F64, nullable=True)
-_ORDERED: Final = NUMBERS | {Scalar.STRING, Scalar.DATE, Scalar.DATETIME}
 _EDGE_COLUMNS: Final = frozenset({ID, "src", "dst", "from", "to"})
 _DEFAULT_K: Final = Constant(value=60, type=PropertyType(scalar=Scalar.I64))
 _DEFAULT_EDITS: Final = Constant(value=2, type=PropertyType(scalar=Scalar.I64))
@@ -291,8 +291,8 @@ def _aggregate(scope: Scope, written: AggregateSyntax) -> Aggregate:
         return Aggregate(function="count", argument=argument, type=_COUNT_TYPE)
     if isinstance(argument, NodeReference) or argument.type.is_list:
         _refuse_aggregate(scope, written.span, written, type_of(argument))
-    allowed = NUMBERS if written.function in {"sum", "avg"} else _ORDERED
-    if argument.type.scalar not in allowed:
+    traits = traits_of(argument.type.scalar)
+    if not (argument.type.scalar in NUMBERS if written.function in {"sum", "avg"} else traits.is_ordered):
         _refuse_aggregate(scope, written.span, written, type_of(argument))
     if written.function in {"sum", "avg"}:
         return Aggregate(function=written.function, argument=argument, type=_MEAN_TYPE)

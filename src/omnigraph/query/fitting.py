@@ -109,7 +109,7 @@ def _expected(declared: PropertyType, use: Use) -> PropertyType:
 
 def _misfit(value: Constant, declared: PropertyType, expected: PropertyType, use: Use) -> str | None:
     """Return why a literal does not fit, to be put behind its type; None if it does."""
-    if declared.scalar is Scalar.VECTOR:
+    if declared.is_vector:
         return _vector_misfit(value, declared)
     if use is Use.MATCH and declared.is_list and value.type.is_list:
         return "; a list is matched by one of its items"

@@ -3,13 +3,14 @@
 import math
 import re
 from collections.abc import Mapping
-from typing import NoReturn
+from typing import NoReturn, assert_never
 
 from omnigraph.base.nearest import nearest
 from omnigraph.base.plain_text import is_unicode
 from omnigraph.base.units import counted, shorten
-from omnigraph.catalog.model import FLOATS, INTEGERS, PropertyType, Scalar
-from omnigraph.catalog.values import ValueRefusedError, nearest_float32, stored_value
+from omnigraph.catalog.model import PropertyType, Scalar
+from omnigraph.catalog.scalars import Family, traits_of
+from omnigraph.catalog.values import ValueRefusedError, stored_value
 from omnigraph.errors import ParamError
 from omnigraph.query.typed import CheckedQuery, CheckedRead, ConstantValue, Parameter
 
@@ -49,7 +50,7 @@ def _bound(query: CheckedQuery, parameter: Parameter, given: Mapping[str, object
 
 
 def _takes_list(declared: PropertyType) -> bool:
-    return declared.is_list or declared.scalar is Scalar.VECTOR
+    return declared.is_sequence
 
 
 def _list(parameter: Parameter, value: object) -> tuple[str | int | float | bool, ...]:
@@ -59,7 +60,7 @@ def _list(parameter: Parameter, value: object) -> tuple[str | int | float | bool
     if declared.dimension is not None and len(value) != declared.dimension:
         _refuse(parameter, f"got an array of {counted(len(value), 'number')} instead of {declared.dimension}")
     # A vector holds single floats, and no array holds null.
-    item = PropertyType(scalar=Scalar.F32 if declared.scalar is Scalar.VECTOR else declared.scalar)
+    item = PropertyType(scalar=Scalar.F32 if declared.is_vector else declared.scalar)
     return tuple(_single(parameter, each, item) for each in value)
 
 
@@ -71,18 +72,29 @@ def _single(parameter: Parameter, value: object, declared: PropertyType) -> str 
 
 
 def _stored(value: object, declared: PropertyType) -> str | int | float | bool:
-    scalar = declared.scalar
-    if scalar in INTEGERS:
-        return _integer(value, declared)
-    if scalar in FLOATS:
-        return _float(value, declared)
-    if scalar is Scalar.BOOL:
-        return value if isinstance(value, bool) else _wrong(value, declared)
+    match traits_of(declared.scalar).family:
+        case Family.INTEGER:
+            return _integer(value, declared)
+        case Family.FLOAT:
+            return _float(value, declared)
+        case Family.TRUTH:
+            return value if isinstance(value, bool) else _wrong(value, declared)
+        case Family.TEXT | Family.MOMENT:
+            return stored_value(_text(value, declared), declared)
+        case Family.BYTES:
+            return _text(value, declared)
+        case Family.VECTOR:
+            return _wrong(value, declared)
+        case never:
+            assert_never(never)
+
+
+def _text(value: object, declared: PropertyType) -> str:
     if not isinstance(value, str):
         return _wrong(value, declared)
     if not is_unicode(value):
         raise ValueRefusedError("half of a surrogate pair is not a character")
-    return value if scalar is Scalar.BLOB else stored_value(value, declared)
+    return value
 
 
 def _integer(value: object, declared: PropertyType) -> int:
@@ -102,7 +114,7 @@ def _float(value: object, declared: PropertyType) -> float:
         number = math.inf
     if not math.isfinite(number):
         raise ValueRefusedError(f"it is not finite, or out of range for {declared.scalar}")
-    return nearest_float32(number) if declared.scalar is Scalar.F32 else number
+    return float(stored_value(number, declared))
 
 
 def _wrong(value: object, declared: PropertyType) -> NoReturn:

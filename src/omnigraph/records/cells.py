@@ -3,15 +3,14 @@
 import pyarrow as pa
 
 from omnigraph.base.units import shorten
-from omnigraph.catalog.model import EdgeType, EntityType, PropertyType, Scalar
+from omnigraph.catalog.model import EdgeType, EntityType, PropertyType
+from omnigraph.catalog.scalars import traits_of
 from omnigraph.records.columns import RecordRows
 from omnigraph.records.envelope import Record
 from omnigraph.records.findings import Code, Finding, FindingCollector, Rejected
+from omnigraph.records.scalar_forms import form_of
 from omnigraph.records.strict_json import Json, Number, decode_line
 from omnigraph.records.typed import ENDPOINTS
-
-_BARE = frozenset({Scalar.STRING, Scalar.DATE, Scalar.DATETIME, Scalar.BLOB})
-"""Scalars whose JSON value is a string, and whose cells therefore carry no quotes."""
 
 _ROWS_AT_ONCE = 4096
 
@@ -74,8 +73,8 @@ def _endpoint(cells: dict[str, str | None], names: tuple[str, str]) -> str:
 
 def _json_value(cell: str, declared: PropertyType) -> Json:
     """Read a cell as JSON; what is no JSON stays text, and the checks of the declared type say what they expected."""
-    if declared.scalar in _BARE and not declared.is_list:
-        is_number = declared.scalar in {Scalar.DATE, Scalar.DATETIME} and cell.removeprefix("-").isdecimal()
+    if traits_of(declared.scalar).is_text_in_json and not declared.is_list:
+        is_number = form_of(declared.scalar).is_number_in_cells and cell.removeprefix("-").isdecimal()
         # Eight digits are a date without dashes, like the string that a record would hold.
         return Number(cell) if is_number and len(cell) != 8 else cell
     try:

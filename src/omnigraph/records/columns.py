@@ -10,29 +10,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.base.units import shorten
+from omnigraph.catalog.arrow import carrier_type
 from omnigraph.catalog.defaults import default_scalar
-from omnigraph.catalog.model import NUMBERS, EdgeType, EntityType, Property, PropertyType, Scalar
+from omnigraph.catalog.model import EdgeType, EntityType, Property, PropertyType
 from omnigraph.catalog.names import is_reserved
 from omnigraph.records.envelope import Record
 from omnigraph.records.findings import Code, Finding, FindingCollector, Rejected
-from omnigraph.records.moments import are_common_moments, read_moments
-from omnigraph.records.patterns import MOMENT_BY_SCALAR
-from omnigraph.records.strict_json import Json, Number, spell
+from omnigraph.records.scalar_forms import form_of
+from omnigraph.records.strict_json import Json, spell
 from omnigraph.records.tables import LINE, content_schema, embedded_properties, omitted_column
-from omnigraph.records.values import Stored, read_value
-
-_KIND_BY_SCALAR: dict[Scalar, type] = {
-    Scalar.STRING: str,
-    Scalar.DATE: str,
-    Scalar.DATETIME: str,
-    Scalar.BOOL: bool,
-    **dict.fromkeys(NUMBERS, Number),
-}
-_WHOLE_FLOAT = r"^(-?[0-9]{1,15})\.0+$"
-"""As dataframe libraries write nullable integers; more digits are left to a closer look."""
-
-_CARRIERS = {Scalar.DATE: pa.int32(), Scalar.DATETIME: pa.int64()}
-"""Arrow makes dates from Python's numbers only by way of a column of numbers."""
+from omnigraph.records.value_readers import Stored
+from omnigraph.records.values import read_value
 
 
 class RecordRows:
@@ -105,10 +93,8 @@ class RecordRows:
             except Rejected as exc:
                 self._report(exc.code, f"{self._named(declared.name)} {exc}", line, declared.name)
                 converted.append(None)
-        carrier = _CARRIERS.get(declared.type.scalar)
-        if carrier is None:
-            return pa.array(converted, stored)
-        return pa.array(converted, pa.list_(carrier) if declared.type.is_list else carrier).cast(stored)
+        # Arrow makes dates from Python's numbers only by way of a column of numbers.
+        return pa.array(converted, carrier_type(declared.type)).cast(stored)
 
     def _report_missing(self, declared: Property) -> None:
         for line, record in zip(self._lines, self._records, strict=True):
@@ -140,24 +126,14 @@ class RecordRows:
 
 def _convert_at_once(values: list[Json], declared: PropertyType, stored: pa.DataType) -> pa.Array | None:
     """Convert a column of scalars of one JSON kind; None if that needs a look at each value."""
-    kind = _KIND_BY_SCALAR.get(declared.scalar)
+    form = form_of(declared.scalar)
+    kind = form.json_kind
     if declared.is_list or kind is None or not set(map(type, values)) <= {kind, NoneType}:
         return None
-    if kind is bool:
+    if form.at_once is None:
         return pa.array(values, stored)
     texts = pa.array(values, pa.utf8())
     try:
-        if declared.scalar in NUMBERS:
-            return _numbers(texts, stored)
-        if declared.scalar in MOMENT_BY_SCALAR:
-            return read_moments(texts, declared.scalar) if are_common_moments(texts, declared.scalar) else None
+        return form.at_once(texts, stored)
     except pa.ArrowInvalid:
         return None
-    return texts
-
-
-def _numbers(tokens: pa.Array, stored: pa.DataType) -> pa.Array | None:
-    if not pa.types.is_floating(stored):
-        return pc.replace_substring_regex(tokens, _WHOLE_FLOAT, r"\1").cast(stored)
-    numbers = tokens.cast(stored)
-    return numbers if pc.all(pc.is_finite(numbers), min_count=0).as_py() else None

@@ -6,10 +6,12 @@ value stands behind a type tag and its length, so that none can imitate a bounda
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from omnigraph.errors import Internal
 
 _BYTES = pa.large_binary()
 _NULL_TAG = b"n"
@@ -55,21 +57,22 @@ def _encoded(column: pa.Array) -> tuple[bytes, pa.Array]:
     kind = column.type
     if isinstance(kind, pa.BaseExtensionType):
         return _encoded(column.storage)
-    if pa.types.is_boolean(kind):
-        return b"b", _fixed(column.cast(pa.uint8()))
-    if pa.types.is_floating(kind):
-        return b"f", _fixed(_one_zero_one_nan(column))
-    if pa.types.is_timestamp(kind):
-        return b"t", _fixed(column.cast(pa.int64()))
-    if pa.types.is_date32(kind):
-        return b"d", _fixed(column.cast(pa.int32()))
-    if pa.types.is_integer(kind):
-        return b"i", _fixed(column)
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return b"s", column.cast(_BYTES)
-    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        return b"x", column.cast(_BYTES)
-    return b"l", _lists(column)
+    for is_of_kind, tag, encode in _ENCODINGS:
+        if is_of_kind(kind):
+            return tag, encode(column)
+    raise Internal(f"rows with values of the Arrow type {kind} cannot be compared")
+
+
+def _is_string(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _is_binary(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
 def _lists(column: pa.Array) -> pa.Array:
@@ -119,3 +122,17 @@ def _one_zero_one_nan(numbers: pa.Array) -> pa.Array:
 
 def _side_by_side(*pieces: pa.Array) -> pa.Array:
     return pc.binary_join_element_wise(*pieces, pa.scalar(b"", _BYTES))
+
+
+_ENCODINGS: tuple[tuple[Callable[[pa.DataType], bool], bytes, Callable[[pa.Array], pa.Array]], ...] = (
+    (pa.types.is_boolean, b"b", lambda column: _fixed(column.cast(pa.uint8()))),
+    (pa.types.is_floating, b"f", lambda column: _fixed(_one_zero_one_nan(column))),
+    (pa.types.is_timestamp, b"t", lambda column: _fixed(column.cast(pa.int64()))),
+    (pa.types.is_date32, b"d", lambda column: _fixed(column.cast(pa.int32()))),
+    (pa.types.is_integer, b"i", _fixed),
+    (pa.types.is_decimal, b"m", _fixed),
+    (_is_string, b"s", lambda column: column.cast(_BYTES)),
+    (_is_binary, b"x", lambda column: column.cast(_BYTES)),
+    (_is_list, b"l", _lists),
+)
+"""What values of an Arrow type are: which types, their tag, and their bytes."""

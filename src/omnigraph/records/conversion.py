@@ -12,12 +12,12 @@ import pyarrow.compute as pc
 
 from omnigraph.base.units import counted, shorten
 from omnigraph.base.values import dataclass
-from omnigraph.catalog.model import FLOATS, INTEGERS, PropertyType, Scalar
+from omnigraph.catalog.arrow import arrow_form
+from omnigraph.catalog.model import PropertyType
+from omnigraph.catalog.scalars import FLOATS, Scalar, traits_of
 from omnigraph.records.findings import Code, Rejected
-from omnigraph.records.moments import are_common_moments, read_moments
+from omnigraph.records.scalar_forms import form_of
 from omnigraph.records.values import read_value
-
-_TEXT_STANDS_FOR = frozenset({Scalar.DATE, Scalar.DATETIME, Scalar.BLOB})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ def convert_column(column: pa.Array, declared: PropertyType, stored: pa.DataType
     column = _plain(column)
     if pa.types.is_null(column.type):
         return Converted(column=pa.nulls(len(column), stored))
-    if declared.scalar is Scalar.VECTOR:
+    if declared.is_vector:
         return _convert_vectors(column, declared, stored)
     if declared.is_list:
         return _convert_lists(column, declared, stored)
@@ -71,51 +71,14 @@ def _convert_scalars(column: pa.Array, declared: PropertyType, stored: pa.DataTy
     if pa.types.is_floating(column.type):
         return _convert_floats(column, declared, stored)
     try:
-        return Converted(column=_cast(column, declared.scalar, stored))
+        return Converted(column=form_of(declared.scalar).from_typed(column, stored))
     except pa.ArrowInvalid:
         return _without_misfits(column, declared, stored)
 
 
 def _can_hold(kind: pa.DataType, scalar: Scalar) -> bool:
     """Tell whether values of an Arrow type may stand for a scalar at all; single values may still not fit."""
-    is_whole = bool(pa.types.is_integer(kind)) or (pa.types.is_decimal(kind) and kind.scale == 0)
-    if pa.types.is_string(kind):
-        return scalar is Scalar.STRING or scalar in _TEXT_STANDS_FOR
-    if scalar is Scalar.BOOL:
-        return bool(pa.types.is_boolean(kind))
-    if scalar in INTEGERS:
-        return is_whole
-    if scalar in FLOATS or scalar is Scalar.VECTOR:
-        return is_whole or bool(pa.types.is_floating(kind))
-    if scalar is Scalar.DATE:
-        return bool(pa.types.is_date(kind) or pa.types.is_integer(kind))
-    if scalar is Scalar.DATETIME:
-        return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_integer(kind))
-    return scalar is Scalar.BLOB and _is_binary(kind)
-
-
-def _is_binary(kind: pa.DataType) -> bool:
-    tests = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary, pa.types.is_binary_view)
-    return any(test(kind) for test in tests)
-
-
-def _cast(column: pa.Array, scalar: Scalar, stored: pa.DataType) -> pa.Array:
-    """Cast with Arrow's checks on; raise `ArrowInvalid` when a value does not fit."""
-    if scalar is Scalar.DATE and pa.types.is_integer(column.type):
-        return column.cast(pa.int32()).cast(stored)
-    if scalar is Scalar.DATETIME:
-        if pa.types.is_integer(column.type):
-            return column.cast(pa.int64()).cast(stored)
-        if pa.types.is_timestamp(column.type) and column.type.unit in {"us", "ns"}:
-            # A cast would cut toward zero, and a time before 1970 is cut toward the past. In UTC, because Arrow rounds
-            # the time on the clock of a zone, and one hour of autumn stands on it twice.
-            in_utc = column.cast(pa.timestamp(column.type.unit, "UTC")) if column.type.tz is not None else column
-            column = pc.floor_temporal(in_utc, unit="millisecond")
-        if pa.types.is_date(column.type):
-            column = column.cast(pa.timestamp("ms"))
-        # Without a zone it is UTC; with one the moment stays and only its spelling changes.
-        return column.cast(stored)
-    return column.cast(stored)
+    return traits_of(scalar).is_text_in_json if pa.types.is_string(kind) else form_of(scalar).can_hold(kind)
 
 
 def _convert_floats(column: pa.Array, declared: PropertyType, stored: pa.DataType) -> Converted:
@@ -148,13 +111,14 @@ def _convert_texts(column: pa.Array, declared: PropertyType, stored: pa.DataType
         column.validate(full=True)
     except pa.ArrowInvalid:
         return _refused(column, stored, lambda _: "is not UTF-8", rows=_not_utf8(column), code=Code.INVALID_UTF8)
-    if declared.scalar is Scalar.STRING:
-        return Converted(column=column)
-    if declared.scalar is not Scalar.BLOB and are_common_moments(column, declared.scalar):
+    read_all = form_of(declared.scalar).from_texts
+    if read_all is not None:
         try:
-            return Converted(column=read_moments(column, declared.scalar))
+            found = read_all(column)
         except pa.ArrowInvalid:
-            pass  # a day that does not exist; found below
+            found = None  # a day that does not exist; found below
+        if found is not None:
+            return Converted(column=found)
     return _read_texts(column, declared, stored)
 
 
@@ -171,7 +135,7 @@ def _not_utf8(column: pa.Array) -> pa.Array:
 
 def _read_texts(column: pa.Array, declared: PropertyType, stored: pa.DataType) -> Converted:
     """Read every text as the JSON string it would be in a record."""
-    carrier = {Scalar.DATE: pa.int32(), Scalar.DATETIME: pa.int64()}.get(declared.scalar, stored)
+    carrier = arrow_form(declared.scalar).carrier or stored
     values: list[object] = []
     rejections: dict[int, Rejected] = {}
     for row, text in enumerate(column.to_pylist()):
@@ -195,7 +159,7 @@ def _read_texts(column: pa.Array, declared: PropertyType, stored: pa.DataType) -
 
 def _without_misfits(column: pa.Array, declared: PropertyType, stored: pa.DataType) -> Converted:
     """Find the values that Arrow refuses to cast, and say whether they are too large or would be rounded."""
-    rows = pa.array(_refused_rows(column, lambda part: _cast(part, declared.scalar, stored)), pa.uint64())
+    rows = pa.array(_refused_rows(column, lambda part: form_of(declared.scalar).from_typed(part, stored)), pa.uint64())
 
     def spelled(row: int) -> str:
         carrier = column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column

@@ -5,8 +5,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.catalog.model import Scalar
-from omnigraph.records.rendering import moment_texts
+from omnigraph.records.json_texts import dates, times
 
 
 def json_values(column: "pa.Array | pa.ChunkedArray") -> list[Any]:
@@ -18,9 +17,9 @@ def json_values(column: "pa.Array | pa.ChunkedArray") -> list[Any]:
         # The fewest digits that read back as the same single float, which a double of the same value has not.
         return [None if text is None else float(text) for text in column.cast(pa.string()).to_pylist()]
     if pa.types.is_date32(kind):
-        return _moments(column, Scalar.DATE)
+        return _moments(dates(column))
     if pa.types.is_timestamp(kind):
-        return _moments(column, Scalar.DATETIME)
+        return _moments(times(column))
     if pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
         return _lists(column)
     if pa.types.is_struct(kind):
@@ -31,8 +30,8 @@ def json_values(column: "pa.Array | pa.ChunkedArray") -> list[Any]:
     return found
 
 
-def _moments(column: pa.Array, scalar: Scalar) -> list[Any]:
-    listed = moment_texts(column, scalar).to_pylist()
+def _moments(texts: pa.Array) -> list[Any]:
+    listed = texts.to_pylist()
     # What has no text is a number, as load reads it.
     return [None if text is None else text[1:-1] if text.startswith('"') else int(text) for text in listed]
 

@@ -6,8 +6,6 @@ wrong, is left to the reference path, and so is a whole group in which Arrow mee
 """
 
 import re
-from collections.abc import Callable
-from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,14 +13,13 @@ import pyarrow.json as pa_json
 
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.defaults import default_scalar
-from omnigraph.catalog.model import FLOATS, Catalog, EdgeType, EntityType, PropertyType, Scalar
+from omnigraph.catalog.model import Catalog, EdgeType, EntityType, PropertyType
 from omnigraph.records.envelope import open_envelope
 from omnigraph.records.findings import Rejected
-from omnigraph.records.moments import read_moments
-from omnigraph.records.patterns import MOMENT_BY_SCALAR, line_pattern
+from omnigraph.records.patterns import line_pattern
+from omnigraph.records.scalar_forms import form_of
 from omnigraph.records.strict_json import decode_line
 from omnigraph.records.tables import LINE, content_schema, embedded_properties, omitted_column
-from omnigraph.records.values import decode_blob
 
 _GROUPS_MAX = 64
 """Every group costs a look at all lines; beyond so many the reference path is not slower."""
@@ -31,12 +28,6 @@ _READER_BYTES_MAX = 2**31 - 2
 """Arrow's reader gets its input as one block, whose size is a signed 32-bit number."""
 
 _HEAD = re.compile(rb'[ \t]*\{[ \t]*"(?:type|edge)"[ \t]*:[ \t]*"\w+"')
-_JSON_TYPES = {
-    **dict.fromkeys((*MOMENT_BY_SCALAR, Scalar.BLOB), pa.utf8()),
-    # Dataframe libraries write `30.0` into nullable integer columns, and Arrow reads that into floats only.
-    **dict.fromkeys((Scalar.I32, Scalar.U32), pa.float64()),
-}
-"""How Arrow's reader takes scalars that it cannot give their stored type at once."""
 
 
 class _MisfitError(ValueError):
@@ -135,12 +126,10 @@ def _record_schema(entity: EntityType) -> pa.Schema:
 
 
 def _json_type(declared: PropertyType, stored: pa.DataType) -> pa.DataType:
-    if declared.scalar is Scalar.VECTOR:
-        return pa.list_(pa.float32())
-    scalar = _JSON_TYPES.get(declared.scalar)
-    if scalar is None:
+    item = form_of(declared.scalar).ordinary
+    if item is None:
         return stored
-    return pa.list_(scalar) if declared.is_list else scalar
+    return pa.list_(item) if declared.is_sequence else item
 
 
 def _content(records: pa.Table, entity: EntityType) -> pa.Table:
@@ -154,7 +143,8 @@ def _content(records: pa.Table, entity: EntityType) -> pa.Table:
         columns = [column_by_name["id"]]
     schema = content_schema(entity)
     for declared in entity.properties:
-        column = _stored(column_by_name[declared.name], declared.type, schema.field(declared.name).type)
+        given = form_of(declared.type.scalar).from_ordinary
+        column = given(column_by_name[declared.name], schema.field(declared.name).type)
         default = default_scalar(declared)
         if default is not None:
             column = pc.fill_null(column, default)
@@ -169,21 +159,3 @@ def _required(column: pa.Array) -> pa.Array:
     if column.null_count:
         raise _MisfitError
     return column
-
-
-def _stored(column: pa.Array, declared: PropertyType, stored: pa.DataType) -> pa.Array:
-    if declared.scalar is Scalar.BLOB:
-        return pa.array([None if text is None else decode_blob(text) for text in column.to_pylist()], stored)
-    if declared.scalar in FLOATS or declared.scalar is Scalar.VECTOR:
-        numbers = column.flatten() if pa.types.is_list(column.type) else column
-        if not pc.all(pc.is_finite(numbers), min_count=0).as_py():
-            raise _MisfitError
-    if declared.scalar in MOMENT_BY_SCALAR:
-        return _map_items(column, partial(read_moments, scalar=declared.scalar)).cast(stored)
-    return column.cast(stored)
-
-
-def _map_items(column: pa.Array, convert: Callable[[pa.Array], pa.Array]) -> pa.Array:
-    if not pa.types.is_list(column.type):
-        return convert(column)
-    return pa.ListArray.from_arrays(column.offsets, convert(column.values), mask=column.is_null())

@@ -15,7 +15,7 @@ from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import FLOATS, EntityType, NodeType, Property, Range
 from omnigraph.records.findings import Code
 from omnigraph.records.strict_json import spell
-from omnigraph.records.values import INTEGER_BOUNDS
+from omnigraph.records.value_readers import whole_bounds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +104,7 @@ def _is_below(column: pa.Array, declared: Property, low: float) -> pa.Array:
     if declared.type.scalar in FLOATS:
         bound = float(low)
         return pc.less(column, bound if Fraction(bound) >= Fraction(low) else math.nextafter(bound, math.inf))
-    smallest, largest = INTEGER_BOUNDS[declared.type.scalar]
+    smallest, largest = whole_bounds(declared.type.scalar)
     if math.ceil(low) > largest:
         return pc.is_valid(column)
     return pc.less(column, pa.scalar(max(math.ceil(low), smallest), column.type))
@@ -114,7 +114,7 @@ def _is_above(column: pa.Array, declared: Property, high: float) -> pa.Array:
     if declared.type.scalar in FLOATS:
         bound = float(high)
         return pc.greater(column, bound if Fraction(bound) <= Fraction(high) else math.nextafter(bound, -math.inf))
-    smallest, largest = INTEGER_BOUNDS[declared.type.scalar]
+    smallest, largest = whole_bounds(declared.type.scalar)
     if math.floor(high) < smallest:
         return pc.is_valid(column)
     return pc.greater(column, pa.scalar(min(math.floor(high), largest), column.type))

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.catalog.identity import derive_ids
-from omnigraph.catalog.model import FLOATS, EntityType, NodeType, Property, Scalar
+from omnigraph.catalog.model import EntityType, NodeType, Property
+from omnigraph.catalog.scalars import Family, traits_of
 from omnigraph.records.findings import Code, Finding, FindingCollector
 from omnigraph.records.rules import Violation, find_id_mismatches, find_violations
 
@@ -63,7 +64,7 @@ def _has_rule(declared: Property, entity: EntityType) -> bool:
 
 
 def _holds_floats(declared: Property) -> bool:
-    return declared.type.scalar in FLOATS or declared.type.scalar is Scalar.VECTOR
+    return traits_of(declared.type.scalar).family in {Family.FLOAT, Family.VECTOR}
 
 
 def _missing(rows: pa.Table, properties: tuple[Property, ...], entity: EntityType) -> Iterator[Violation]:
@@ -86,7 +87,7 @@ def _not_finite(rows: pa.Table, properties: tuple[Property, ...], entity: Entity
         odd = pc.indices_nonzero(is_odd)
         message = f"{entity.name}.{declared.name} holds a number that is not finite"
         yield Violation(
-            code=Code.BAD_VECTOR if declared.type.scalar is Scalar.VECTOR else Code.OUT_OF_RANGE,
+            code=Code.BAD_VECTOR if declared.type.is_vector else Code.OUT_OF_RANGE,
             property=declared.name,
             rows=pc.list_parent_indices(column).take(odd).unique() if is_nested else odd,
             describe=_always(message),

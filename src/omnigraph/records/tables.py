@@ -6,8 +6,8 @@ Blobs are plain `large_binary` here, and `id` is null where a record of a keyles
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.catalog.arrow import table_schema
-from omnigraph.catalog.model import EntityType, Scalar
+from omnigraph.catalog.arrow import held_type, table_schema
+from omnigraph.catalog.model import EntityType
 
 LINE = "__line"
 FILE = "__file"
@@ -30,11 +30,12 @@ def load_schema(entity: EntityType) -> pa.Schema:
 
 def content_schema(entity: EntityType) -> pa.Schema:
     """Return the columns that hold what a record says."""
-    blobs = {declared.name for declared in entity.properties if declared.type.scalar is Scalar.BLOB}
+    properties = entity.property_by_name
     fields = []
     for field in table_schema(entity):
-        if field.name in blobs:
-            fields.append(pa.field(field.name, pa.large_binary(), nullable=field.nullable))
+        held = field.type if field.name not in properties else held_type(properties[field.name].type)
+        if held != field.type:
+            fields.append(pa.field(field.name, held, nullable=field.nullable))
         else:
             fields.append(field.with_nullable(True) if field.name == "id" else field)
     return pa.schema(fields)

@@ -6,7 +6,7 @@ from text can silently match nothing. Here every identifier is back-quoted and e
 
 from collections.abc import Iterable
 from datetime import UTC, date, datetime
-from typing import Literal, get_args
+from typing import Literal, assert_never, get_args
 
 import pyarrow as pa
 
@@ -97,8 +97,10 @@ def quote_value(value: FilterValue) -> str:
             return f"date '{value.isoformat()}'"
         case float() | int():
             return repr(value)
-        case _:
+        case None:
             raise ValueError("null has no literal; compare with IS NULL")
+        case never:
+            assert_never(never)
 
 
 def _literals(values: pa.Array) -> Iterable[str]:

@@ -16,21 +16,13 @@ from omnigraph.storage.lance_errors import LanceFailure, classify, lance_failure
 from omnigraph.storage.layout import IndexLayout
 from omnigraph.storage.staging import CommitInterleaved, StagedCommit
 from omnigraph.storage.tables import Table
+from omnigraph.storage.text_analysis import FULL_TEXT_SETTINGS
 
 VECTORS_TO_TRAIN_MIN = 256
 """Fewer vectors than this are searched faster without an index than one could be trained on them."""
 _VECTORS_PER_PARTITION = 4_096
 _PRODUCT_QUANTIZED_FROM = 65_536
-_FULL_TEXT = {
-    "base_tokenizer": "simple",
-    "language": "English",
-    "lower_case": True,
-    "ascii_folding": True,
-    "stem": True,
-    "remove_stop_words": True,
-    "max_token_length": 40,
-    "with_position": False,
-}
+_FULL_TEXT = {**FULL_TEXT_SETTINGS, "with_position": False}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

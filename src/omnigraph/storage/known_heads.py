@@ -6,7 +6,7 @@ version's manifest is the file that it was, and the next version has none. The l
 cleanup leaves gaps; the first one alone would not do, because a directory's time stands still for some milliseconds.
 """
 
-from pathlib import Path
+import os
 from threading import Lock
 from typing import NamedTuple, TypeAlias
 
@@ -18,55 +18,59 @@ Identity: TypeAlias = tuple[int, int, int]
 class _Known(NamedTuple):
     version: int
     directory: Identity
+    manifest_path: str
     manifest: Identity
+    next_path: str
 
 
 class KnownHeads:
     """Remembers the newest version by the directory that holds a table's versions; several threads may share it."""
 
     def __init__(self) -> None:
-        self._by_directory: dict[Path, _Known] = {}
+        # By plain text: every query asks, and a path object takes longer to make than the file system to answer.
+        self._by_directory: dict[str, _Known] = {}
         self._lock = Lock()
 
-    def find(self, versions: Path) -> int | None:
+    def find(self, versions: str) -> int | None:
         """Return the version that is known as the newest, if it still is."""
-        with self._lock:
-            known = self._by_directory.get(versions)
+        known = self._by_directory.get(versions)
         if known is None:
             return None
         is_newest = (
             identity(versions) == known.directory
-            and identity(_manifest(versions, known.version)) == known.manifest
-            and identity(_manifest(versions, known.version + 1)) is None
+            and identity(known.manifest_path) == known.manifest
+            and identity(known.next_path) is None
         )
         return known.version if is_newest else None
 
-    def remember(self, versions: Path, version: int, *, directory: Identity | None) -> None:
+    def remember(self, versions: str, version: int, *, directory: Identity | None) -> None:
         """Remember the newest version of a directory as it was right before the listing, or right after our commit.
 
         A version that somebody adds between a commit and the look at the directory is the next one, which `find` sees.
         """
-        manifest = identity(_manifest(versions, version))
+        path = _manifest(versions, version)
+        manifest = identity(path)
         if directory is not None and manifest is not None:
+            known = _Known(version, directory, path, manifest, _manifest(versions, version + 1))
             with self._lock:
-                self._by_directory[versions] = _Known(version, directory, manifest)
+                self._by_directory[versions] = known
 
-    def forget(self, directory: Path) -> None:
+    def forget(self, directory: str) -> None:
         """Forget everything that lies in or below a directory."""
         with self._lock:
-            for versions in [known for known in self._by_directory if known.is_relative_to(directory)]:
+            for versions in [known for known in self._by_directory if f"{known}/".startswith(f"{directory}/")]:
                 del self._by_directory[versions]
 
 
-def identity(path: Path) -> Identity | None:
+def identity(path: str) -> Identity | None:
     """Tell a file or directory from another of its name, and from itself after a change; None when there is none."""
     try:
-        found = path.stat()
+        found = os.stat(path)  # noqa: PTH116 — several times as fast as by a path object
     except OSError:
         # Gone, behind a file that should be a directory, or not ours to see: whoever opens it says which.
         return None
     return found.st_ino, found.st_mtime_ns, found.st_size
 
 
-def _manifest(versions: Path, version: int) -> Path:
-    return versions / version_file(version)
+def _manifest(versions: str, version: int) -> str:
+    return f"{versions}/{version_file(version)}"

@@ -5,13 +5,11 @@ the main line, so nothing above this module ever sees a Lance URI or passes a da
 `staging.py`.
 """
 
-import logging
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
 from operator import attrgetter
-from pathlib import Path
 from threading import Lock
 from typing import Any, Final, NewType
 
@@ -19,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.base.grouping import grouped
+from omnigraph.base.logs import logger_of
 from omnigraph.base.values import dataclass
 from omnigraph.errors import HistoricalVersionReclaimed, StorageError
 from omnigraph.storage import filters
@@ -32,7 +31,7 @@ from omnigraph.storage.uris import GraphRoot
 TableVersion = NewType("TableVersion", int)
 """A Lance version of one table on one ref; never a graph version."""
 
-_log = logging.getLogger(__name__)
+_log = logger_of(__name__)
 
 ROW_ID: Final = "_rowid"
 ROW_ADDRESS: Final = "_rowaddr"
@@ -467,11 +466,11 @@ class TableStore:
 
     def _forget_heads(self, path: str) -> None:
         if self._root.is_local:
-            self._heads.forget(self._root.local_path / path)
+            self._heads.forget(f"{self._root.uri}/{path}")
 
-    def _versions(self, address: TableAddress) -> Path | None:
+    def _versions(self, address: TableAddress) -> str | None:
         """Return the directory of a table's versions; None on S3, where a listing begins with the newest."""
-        return self._root.local_path / address.path / "_versions" if self._root.is_local else None
+        return f"{self._root.uri}/{address.path}/_versions" if self._root.is_local else None
 
     def _dataset(self, address: TableAddress, version: int | None) -> Any:
         import lance

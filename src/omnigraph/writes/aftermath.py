@@ -8,9 +8,10 @@ from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec, TypeVar, cast
 
-from omnigraph.base import faults
+from omnigraph.base import clock, faults
 from omnigraph.base.endings import attempt, tell
 from omnigraph.base.events import Event, Events, Published, ignore_events
+from omnigraph.base.logs import logger_of
 from omnigraph.errors import Effect, OmniError
 from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import Commit
@@ -20,11 +21,20 @@ from omnigraph.writes.sidecar import Sidecar, sidecars_of
 Options = ParamSpec("Options")
 ResultT = TypeVar("ResultT")
 
+_logger = logger_of(__name__)
+
 
 def finish_published(context: GraphContext, commit: Commit, events: Events, *, sidecar: Sidecar | None = None) -> None:
     """Take the steps that follow a publish; `sidecar` is that of the operation, if it armed one."""
     faults.reach("write.after_publish")
     published = f"commit {commit.graph_commit_id} is published"
+    _logger.info(
+        "published commit %s as graph version %d of branch %s%s",
+        commit.graph_commit_id,
+        commit.graph_version,
+        commit.graph_branch,
+        "" if sidecar is None else f", {(clock.now_us() - sidecar.started_at_us) / 1e6:.3f} s after it was armed",
+    )
     tell(
         events,
         Published(

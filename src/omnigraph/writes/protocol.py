@@ -8,10 +8,14 @@ Before the sidecar is armed nothing is owned and everything can be refused. Afte
 to an end, by this process or by whoever recovers it: there is no silent retry past that point.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from omnigraph.base import clock, faults, ids, waits
 from omnigraph.base.events import Events, phase
+from omnigraph.base.logs import about, logger_of
+from omnigraph.base.units import counted
 from omnigraph.errors import PreconditionFailed, ReadSetConflict, StaleView, StorageError
 from omnigraph.graphs.capture import Capture, capture_branch, head_at_pin
 from omnigraph.graphs.context import GraphContext
@@ -37,11 +41,18 @@ from omnigraph.writes.upgrading import bring_up_to_date
 PREPARE_RETRY_BUDGET = 5
 _PAUSE_SECONDS = 0.02
 
+_log = logger_of(__name__)
+
 
 def run_write(context: GraphContext, writer: Writer, events: Events, *, message: str | None = None) -> Commit | None:
     """Carry out one write and return its commit, which says `message`, or None when it changed nothing."""
     said = {} if check_message(message) is None else {MESSAGE: message}
-    bring_up_to_date(context, writer.branch)
+    with about(graph=context.store.uri):
+        bring_up_to_date(context, writer.branch)
+        return _run_write(context, writer, said, events)
+
+
+def _run_write(context: GraphContext, writer: Writer, said: Mapping[str, Any], events: Events) -> Commit | None:
     moved: StaleView | None = None
     for attempt in range(PREPARE_RETRY_BUDGET):
         if attempt:
@@ -50,17 +61,21 @@ def run_write(context: GraphContext, writer: Writer, events: Events, *, message:
         capture = capture_branch(context, writer.branch)
         _check_expected_head(writer, capture)
         identity = WriteIdentity.mint(writer.kind, writer.commit_kind, writer.actor_id)
-        prepared = _prepare(context, writer, capture, identity)
-        if prepared is None:
-            return None
-        faults.reach("write.after_stage")
-        try:
-            prepared = replace(prepared, metadata={**prepared.metadata, **said})
-            return _run_gated(context, writer, capture, identity, prepared, events)
-        except _Moved as stale:
-            moved = stale.view
-            if writer.is_strict:
-                raise moved from None
+        with about(graph=context.store.uri, operation_id=identity.operation_id):
+            prepared = _prepare(context, writer, capture, identity)
+            if prepared is None:
+                _log.info("%s on branch %s changes nothing", writer.kind, writer.branch)
+                return None
+            faults.reach("write.after_stage")
+            try:
+                prepared = replace(prepared, metadata={**prepared.metadata, **said})
+                return _run_gated(context, writer, capture, identity, prepared, events)
+            except _Moved as stale:
+                moved = stale.view
+                if writer.is_strict:
+                    _log.warning("%s given up: %s", writer.kind, moved)
+                    raise moved from None
+                _log.warning("attempt %d of %d failed: %s", attempt + 1, PREPARE_RETRY_BUDGET, moved)
     assert moved is not None
     raise ReadSetConflict(
         f"stale view of branch '{writer.branch}': it moved {PREPARE_RETRY_BUDGET} times while this write was being "
@@ -72,6 +87,8 @@ def run_write(context: GraphContext, writer: Writer, events: Events, *, message:
 def _prepare(context: GraphContext, writer: Writer, capture: Capture, identity: WriteIdentity) -> PreparedWrite | None:
     """Let the writer prepare; refuse to build on tables that have lost files, and say so when reading them failed."""
     objects = context.store.objects
+    started = clock.monotonic_seconds()
+    _log.debug("%s on branch %s builds on graph version %d", writer.kind, writer.branch, capture.snapshot.graph_version)
     try:
         prepared = writer.prepare(capture, identity)
     except StorageError as error:
@@ -79,6 +96,9 @@ def _prepare(context: GraphContext, writer: Writer, capture: Capture, identity: 
             raise
         raise explain_failure(objects, capture.snapshot.pins.values(), error) from error
     if prepared is not None:
+        files = sum(len(staged.files) for table in prepared.effects for staged in table.chain)
+        staged_for = f"{counted(files, 'file')} for {counted(len(prepared.effects), 'table')}"
+        _log.debug("%s staged %s in %.3f s", writer.kind, staged_for, clock.monotonic_seconds() - started)
         context.whole_tables.expect(objects, [table.pin for table in prepared.tables])
     return prepared
 

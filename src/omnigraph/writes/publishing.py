@@ -4,7 +4,6 @@ Once the sidecar is armed the operation is carried to an end, by this process or
 silent retry past that point. What has no effects to recover, since it moves pins to states that exist, arms nothing.
 """
 
-import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -12,6 +11,8 @@ from typing import Any
 from omnigraph.base import clock, faults, ids
 from omnigraph.base.endings import is_failure, tell
 from omnigraph.base.events import Events, Warned
+from omnigraph.base.logs import about, logger_of
+from omnigraph.base.units import counted
 from omnigraph.base.values import dataclass
 from omnigraph.errors import Effect, OmniError, ReadSetConflict, RecoveryRequired
 from omnigraph.graphs.context import GraphContext
@@ -25,7 +26,7 @@ from omnigraph.writes.prepared import WriteIdentity
 from omnigraph.writes.recovery.entry import settle_own, visible_commit
 from omnigraph.writes.sidecar import Sidecar, SidecarEffect, sidecars_of, this_writer
 
-_log = logging.getLogger(__name__)
+_log = logger_of(__name__)
 
 
 def describe_operation(
@@ -74,8 +75,22 @@ def carry_out(
 
     Returns None when `effects` did, which says that no table moved: there is nothing to publish then.
     """
+    with about(graph=context.store.uri, operation_id=sidecar.operation_id):
+        return _carry_out(context, sidecar, lock, effects, preconditions, events)
+
+
+def _carry_out(
+    context: GraphContext,
+    sidecar: Sidecar,
+    lock: HeldLock,
+    effects: Callable[[], Achieved | None],
+    preconditions: Preconditions,
+    events: Events,
+) -> Commit | None:
     lock.ensure_seconds_left()
     sidecars_of(context).arm(sidecar)
+    tables = counted(len(sidecar.effects), "table")
+    _log.info("%s armed on branch %s: %s", sidecar.kind, sidecar.branch_name, tables)
     commit: Commit | None
     try:
         faults.reach("write.after_arm")
@@ -84,6 +99,7 @@ def carry_out(
         if achieved is None:
             lock.ensure_seconds_left()
             sidecars_of(context).forget(sidecar.operation_id)
+            _log.info("%s moved no table; nothing is published", sidecar.kind)
             return None
         draft = sidecar.commit()
         if achieved.metadata is not None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from omnigraph.base import faults, ids
 from omnigraph.base.events import Phase
+from omnigraph.base.logs import logger_of
 from omnigraph.base.units import counted
 from omnigraph.catalog.model import TableKey
 from omnigraph.errors import DriftNeedsRepair, ReadSetConflict
@@ -18,6 +19,8 @@ from omnigraph.storage.tables import Table
 from omnigraph.writes.creation import NewTable
 from omnigraph.writes.prepared import PreparedTable, PreparedWrite
 from omnigraph.writes.sidecar import EffectKind, Fork, PlannedCommit, SidecarEffect
+
+_log = logger_of(__name__)
 
 
 def planned_effect(table: NewTable | PreparedTable) -> SidecarEffect:
@@ -56,6 +59,7 @@ def apply_effects(
         for staged in table.chain:
             lock.ensure_seconds_left()
             achieved[table.table_key] = commit_staged(context.store.tables, table.target, staged)
+            _log.debug("committed %s at version %d", table.table_key, achieved[table.table_key].version)
         if isinstance(table, PreparedTable):
             context.whole_tables.note_landed(achieved[table.table_key])
         if fork is not None:

@@ -32,6 +32,7 @@ from omnigraph.catalog.model import (
     Scalar,
     Unique,
 )
+from omnigraph.catalog.scalars import traits_of
 from omnigraph.catalog.values import ValueRefusedError, stored_value
 
 _ENDPOINTS = frozenset({"src", "dst"})
@@ -152,7 +153,7 @@ def _type(item: JsonValue) -> PropertyType:
         raise item.refuse("a Vector, and nothing else, has a positive dimension")
     if enum_values is not None and (scalar is not Scalar.STRING or is_list or not enum_values):
         raise item.refuse("only a String that is not a list has enum values")
-    if is_list and scalar in {Scalar.VECTOR, Scalar.BLOB}:
+    if is_list and not traits_of(scalar).fits_in_lists:
         raise item.refuse(f"there is no list of {scalar}")
     return PropertyType(
         scalar=scalar,
@@ -170,7 +171,7 @@ def _enum_values(item: JsonValue) -> tuple[str, ...]:
 def _default(item: JsonValue, declared: PropertyType) -> LiteralValue | None:
     if item.is_null:
         return None
-    if declared.is_list or declared.scalar in {Scalar.VECTOR, Scalar.BLOB}:
+    if not declared.is_single:
         raise item.refuse(f"a property of type {declared} has no default")
     try:
         stored_value(item.literal(), declared)

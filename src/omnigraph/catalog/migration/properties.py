@@ -20,7 +20,7 @@ from omnigraph.catalog.migration.steps import (
     UpdatePropertyMetadata,
     entity_name,
 )
-from omnigraph.catalog.model import EntityType, InterfaceType, Key, Property, PropertyType, Scalar
+from omnigraph.catalog.model import EntityType, InterfaceType, Key, Property, PropertyType
 from omnigraph.catalog.numbering import TypeName
 
 PropertyOwner = InterfaceType | EntityType
@@ -136,13 +136,12 @@ def _dropped(owner: TypeName, old: Property, *, is_key: bool, mode: DropMode) ->
     if is_key:
         reason = "cannot be dropped: it is part of the key, which ids are made from"
         return _unsupported(owner, old, ChangeCode.KEY_CHANGED, reason)
-    is_vector = old.type.scalar is Scalar.VECTOR
     return DropProperty(
         type_kind=owner.kind,
         type_name=owner.name,
         property_name=old.name,
         mode=mode,
-        code=ChangeCode.VECTOR_DROPPED if is_vector else ChangeCode.PROPERTY_DROPPED,
+        code=ChangeCode.VECTOR_DROPPED if old.type.is_vector else ChangeCode.PROPERTY_DROPPED,
     )
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from omnigraph.catalog.canonical import sort_constraints
 from omnigraph.catalog.model import (
-    NUMBERS,
     Constraint,
     Index,
     Key,
@@ -15,10 +14,10 @@ from omnigraph.catalog.model import (
     PatternCheck,
     PropertyType,
     Range,
-    Scalar,
     Unique,
 )
 from omnigraph.catalog.patterns import pattern_is_found, pattern_mistake
+from omnigraph.catalog.scalars import traits_of
 from omnigraph.catalog.shape import PropertyShape
 from omnigraph.catalog.shaping.declared import DeclaredConstraint, DeclaredProperty, Owner
 from omnigraph.catalog.values import stored_value
@@ -177,9 +176,5 @@ def _offence(kind: str, declared: PropertyType) -> str | None:
     """Say in a word what is wrong with a type for this kind of constraint, or None."""
     if declared.is_list:
         return "a list"
-    if declared.scalar is Scalar.BLOB:
-        return "a blob"
-    if declared.scalar is Scalar.VECTOR:
-        return None if kind == "index" else "a vector"
-    is_fit = {"range": declared.scalar in NUMBERS, "check": declared.scalar is Scalar.STRING}.get(kind, True)
-    return None if is_fit else str(declared)
+    traits = traits_of(declared.scalar)
+    return None if kind in traits.constraints else traits.called or str(declared)

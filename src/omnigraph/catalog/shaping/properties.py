@@ -2,6 +2,7 @@
 
 from omnigraph.catalog.model import FLOATS, INTEGERS, LiteralValue, PropertyType, Scalar
 from omnigraph.catalog.names import is_reserved
+from omnigraph.catalog.scalars import traits_of
 from omnigraph.catalog.shape import PropertyShape
 from omnigraph.catalog.shaping.annotations import read_property_annotations
 from omnigraph.catalog.shaping.constraints import check_member
@@ -72,8 +73,8 @@ def _property_type(target: str, written: TypeSyntax, problems: Problems) -> Prop
             problems.add(written.span, message)
         return PropertyType(scalar=Scalar.VECTOR, nullable=written.nullable, dimension=written.dimension)
     scalar = Scalar(written.scalar)
-    if scalar is Scalar.BLOB and written.is_list:
-        problems.add(written.span, f"{target} is a list of Blob: a list holds any scalar but Blob")
+    if written.is_list and not traits_of(scalar).fits_in_lists:
+        problems.add(written.span, f"{target} is a list of {scalar}: a list holds any scalar but {scalar}")
     return PropertyType(scalar=scalar, nullable=written.nullable, is_list=written.is_list)
 
 
@@ -89,7 +90,7 @@ def _default(
 
 
 def _default_literal(declared: PropertyType, annotation: AnnotationSyntax) -> LiteralValue:
-    if declared.is_list or declared.scalar in {Scalar.VECTOR, Scalar.BLOB}:
+    if not declared.is_single:
         raise ValueRefusedError("only scalars and enums can have a default")
     if annotation.value is None:
         raise ValueRefusedError("the value is missing")
@@ -110,6 +111,6 @@ def _check_annotations_fit(owner: Owner, declared: DeclaredProperty, problems: P
     shape = declared.shape
     for kind in shape.property_constraints:
         check_member(kind, owner, shape, declared.span_of(kind), problems)
-    if shape.embed is not None and shape.type.scalar is not Scalar.VECTOR:
+    if shape.embed is not None and not shape.type.is_vector:
         message = f"@embed on {owner.name}.{shape.name} needs a vector property, not {shape.type}"
         problems.add(declared.span_of("embed"), message)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from omnigraph.base import clock
+from omnigraph.base.home import cache_directory
 
 _UNFINISHED_SECONDS = 60
 """An archive is written while a JVM ends; one that was touched since may not be whole."""
@@ -19,7 +20,7 @@ def archive_options(environ: Mapping[str, str]) -> tuple[str, ...]:
     import pyspark
 
     try:
-        directory = _cache_directory(environ)
+        directory = cache_directory(environ)
         directory.mkdir(parents=True, exist_ok=True)
         archive = directory / f"spark-{pyspark.__version__}.jsa"
         if not archive.exists() and not _adopt(archive):
@@ -42,8 +43,3 @@ def _adopt(archive: Path) -> bool:
     if finished:
         finished[0].rename(archive)
     return bool(finished)
-
-
-def _cache_directory(environ: Mapping[str, str]) -> Path:
-    base = environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "omnigraph"

@@ -1,10 +1,10 @@
 """What branches left that are gone, or that died before their first write: refs of no branch, trees of no ref."""
 
-import logging
 from collections.abc import Callable
 
 from omnigraph.base import faults
 from omnigraph.base.events import Events
+from omnigraph.base.logs import logger_of
 from omnigraph.base.values import dataclass
 from omnigraph.branches.gates import hold_branches
 from omnigraph.graphs.context import GraphContext
@@ -18,7 +18,7 @@ from omnigraph.storage.retention import Removal, preview_ref_drop
 from omnigraph.storage.stray_trees import StrayTree, drop_stray_tree, find_stray_trees
 from omnigraph.storage.tables import TableAddress
 
-_log = logging.getLogger(__name__)
+_log = logger_of(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from omnigraph.base import clock, faults
 from omnigraph.base.events import Events, Warned, ignore_events, phase
-from omnigraph.base.units import spell_seconds
+from omnigraph.base.logs import about, logger_of
+from omnigraph.base.units import counted, spell_seconds
 from omnigraph.branches.gates import hold_branches
 from omnigraph.engine.choice import EngineChoice, EngineName
 from omnigraph.errors import DriftNeedsRepair
@@ -37,6 +38,8 @@ from omnigraph.storage.retention import Removal, StoredVersion, preview_drop, pr
 from omnigraph.storage.scratch import SCRATCH_DIRECTORY
 from omnigraph.storage.tables import TableAddress
 
+_log = logger_of(__name__)
+
 __all__ = ["CleanupReport", "CleanupRow", "preview_cleanup", "run_cleanup"]
 
 RECOVERY_FLOOR = 3
@@ -50,7 +53,7 @@ def run_cleanup(context: GraphContext, request: CleanupRequest, *, events: Event
             Warned(message=f"keeping fewer than {RECOVERY_FLOOR} versions: crash recovery may lose its rollback target")
         )
     alone = sole_maintainer(context, CLEANUP_OPERATION, wait_seconds=request.wait_seconds, events=events)
-    with alone if confirm else nullcontext():
+    with about(graph=context.store.uri), alone if confirm else nullcontext():
         started = clock.now_us()
         require_settled(context, "cleanup")
         broken = _refuse_drift(context)
@@ -59,6 +62,15 @@ def run_cleanup(context: GraphContext, request: CleanupRequest, *, events: Event
             return report
         document = {key: value for key, value in as_document(report).items() if key != "run_id"}
         run_id = record_run(context.store.objects, "cleanup", started_at_us=started, document=document, events=events)
+        _log.info(
+            "cleanup %s finished in %.3f s: removed %s and %s, %d of %s failed",
+            run_id,
+            (clock.now_us() - started) / 1e6,
+            counted(sum(row.removed.versions for row in report.rows), "version"),
+            counted(sum(row.removed.bytes for row in report.rows), "byte"),
+            len(report.failed),
+            counted(len(report.rows), "table"),
+        )
         return replace(report, run_id=run_id)
 
 

@@ -6,6 +6,8 @@ from dataclasses import replace
 
 from omnigraph.base import clock, faults
 from omnigraph.base.events import Events, Noted, Warned, ignore_events
+from omnigraph.base.logs import about, logger_of
+from omnigraph.base.units import counted
 from omnigraph.catalog.model import TableKey
 from omnigraph.catalog.type_names import find_types
 from omnigraph.engine.choice import Work
@@ -50,6 +52,8 @@ from omnigraph.writes.aftermath import says_what_is_published
 from omnigraph.writes.sidecar import list_pending, sidecars_of
 from omnigraph.writes.upgrading import bring_up_to_date
 
+_log = logger_of(__name__)
+
 _NOTHING_TO_DO = ("local", "nothing to do")
 _LOOKS_MAX = 3
 _FOREVER_SECONDS = 1e9
@@ -67,13 +71,24 @@ def run_optimize(context: GraphContext, request: OptimizeRequest, *, events: Eve
         require_settled(context, "optimize")
         return run.preview()
     with (
+        about(graph=context.store.uri),
         sole_maintainer(context, "optimize", wait_seconds=request.wait_seconds, events=events),
         shared_with_workers(context.store, ANY_OPERATION),
     ):
         require_settled(context, "optimize")
         context.store.objects.probe()
         bring_up_to_date(context, request.branch)
-        return run.optimize()
+        started = clock.monotonic_seconds()
+        result = run.optimize()
+        _log.info(
+            "optimize of branch %s finished in %.3f s: %d of %s committed, %s left to do",
+            request.branch,
+            clock.monotonic_seconds() - started,
+            sum(bool(table.committed) for table in result.tables),
+            counted(len(result.tables), "table"),
+            counted(result.bytes_left, "byte"),
+        )
+        return result
 
 
 class _Run:

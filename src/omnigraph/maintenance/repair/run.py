@@ -10,7 +10,9 @@ from typing import Any, TypeAlias, TypeVar
 
 from omnigraph.base import clock, faults, ids
 from omnigraph.base.events import Events, ignore_events
+from omnigraph.base.logs import about, logger_of
 from omnigraph.base.showing import Shown
+from omnigraph.base.units import counted
 from omnigraph.base.values import dataclass
 from omnigraph.branches.gates import hold_branches
 from omnigraph.catalog.model import TableKey
@@ -36,6 +38,8 @@ from omnigraph.manifest.rows import MANIFEST
 from omnigraph.writes.aftermath import says_what_is_published
 from omnigraph.writes.publishing import publish_unarmed
 from omnigraph.writes.upgrading import bring_up_to_date
+
+_log = logger_of(__name__)
 
 REPAIR_ACTOR = "omnigraph:repair"
 
@@ -106,12 +110,19 @@ def run_repair(context: GraphContext, request: RepairRequest, *, events: Events 
         found = _of_each_that_lives(context, branches, branch, lambda name: _preview_branch(context, name, looking))
         rows = [row for rows in found for row in rows]
         return RepairReport(consent=consent, rows=(*rows, *unreadable), commits=())
-    with sole_maintainer(context, "repair", wait_seconds=request.wait_seconds, events=events):
+    with (
+        about(graph=context.store.uri),
+        sole_maintainer(context, "repair", wait_seconds=request.wait_seconds, events=events),
+    ):
+        started = clock.monotonic_seconds()
         # Once more under the lock: what another run was doing meanwhile is over now.
         require_settled(context, "repair")
         outcomes = _of_each_that_lives(
             context, branches, branch, lambda name: _repair_branch(context, name, looking, events)
         )
+        published = counted(sum(commit is not None for _, commit in outcomes), "commit")
+        seconds, looked_at = clock.monotonic_seconds() - started, counted(len(outcomes), "branch")
+        _log.info("repair finished in %.3f s: %s on %s", seconds, published, looked_at)
     return RepairReport(
         consent=consent,
         rows=(*(row for rows, _ in outcomes for row in rows), *unreadable),

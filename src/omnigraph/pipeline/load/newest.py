@@ -7,23 +7,11 @@ value, the last one counts. Types without the property are as strict as ever.
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.catalog.model import Catalog, EntityType, Scalar
+from omnigraph.catalog.arrow import arrow_form
+from omnigraph.catalog.model import Catalog, EntityType
 from omnigraph.catalog.type_names import find_entity
 from omnigraph.errors import Usage
 from omnigraph.records.tables import POSITION
-
-# Types that every engine has and orders alike.
-_ORDERED = {
-    Scalar.STRING: pa.string(),
-    Scalar.I32: pa.int64(),
-    Scalar.I64: pa.int64(),
-    Scalar.U32: pa.int64(),
-    Scalar.U64: pa.decimal128(20, 0),
-    Scalar.F32: pa.float64(),
-    Scalar.F64: pa.float64(),
-    Scalar.DATE: pa.int64(),
-    Scalar.DATETIME: pa.int64(),
-}
 
 
 def check_newest_by(name: str, catalog: Catalog, type_name: str | None, *, mode: str) -> None:
@@ -47,7 +35,7 @@ def newest_type(entity: EntityType, newest_by: str | None) -> pa.DataType | None
     declared = entity.property_by_name.get(newest_by) if newest_by is not None else None
     if declared is None or declared.type.is_list:
         return None
-    return _ORDERED.get(declared.type.scalar)
+    return arrow_form(declared.type.scalar).ordered
 
 
 def newest_values(column: pa.ChunkedArray) -> pa.ChunkedArray:

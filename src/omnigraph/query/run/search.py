@@ -4,13 +4,12 @@ The executor asks in terms of one property of one type and of distinct nodes; qu
 its own business. Whoever implements `Search` decides between an index and reading values.
 """
 
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
-
-from omnigraph.errors import QueryFailed
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from omnigraph.graphs.snapshot import Snapshot
     from omnigraph.query.access import Numbers, Ordinals, Truths
     from omnigraph.query.run.bindings import Run
     from omnigraph.query.typed import Ranking, TextMatch
@@ -19,10 +18,15 @@ if TYPE_CHECKING:
 class Ranked(Protocol):
     """Nodes in an order of relevance."""
 
-    keys: "tuple[NDArray[Any], ...]"
-    """For each node that was asked about: keys that put the best first when they ascend, the first counting most."""
-    is_ranked: "Truths | None"
-    """Which of the nodes have a place at all; rows of others are left out. None means all."""
+    @property
+    def keys(self) -> "tuple[NDArray[Any], ...]":
+        """Keys of each node that was asked about; they ascend from the best, and the first counts most."""
+        ...
+
+    @property
+    def is_ranked(self) -> "Truths | None":
+        """Which of the nodes have a place at all; rows of others are left out. None means all."""
+        ...
 
 
 class Search(Protocol):
@@ -52,20 +56,22 @@ class Search(Protocol):
         ...
 
 
-class NoSearch:
-    """Says that there is no search."""
+class LazySearch:
+    """Searches one snapshot; what it takes is loaded by the first query that does."""
+
+    def __init__(self, snapshot: "Snapshot") -> None:
+        self._snapshot = snapshot
+        self._found: Search | None = None
 
     def text_matches(
         self, run: "Run", match: "TextMatch", query: str | None, edits: int | None, nodes: "Ordinals | None"
     ) -> "Truths":
-        """Refuse."""
-        del run, query, edits, nodes
-        _refuse(match.function)
+        """Return which nodes of the field's type match a query; all by ordinal where no nodes are given."""
+        return self._search.text_matches(run, match, query, edits, nodes)
 
     def scores(self, run: "Run", ranking: "Ranking", queries: tuple[Any, ...], nodes: "Ordinals") -> "Numbers":
-        """Refuse."""
-        del run, queries, nodes
-        _refuse(_function(ranking))
+        """Return the value of a ranking function for nodes."""
+        return self._search.scores(run, ranking, queries, nodes)
 
     def ranked(
         self,
@@ -77,14 +83,13 @@ class NoSearch:
         descending: bool,
         limit: int | None,
     ) -> Ranked:
-        """Refuse."""
-        del run, queries, nodes, descending, limit
-        _refuse(_function(ranking))
+        """Put distinct nodes in the order of a ranking."""
+        return self._search.ranked(run, ranking, queries, nodes, descending=descending, limit=limit)
 
+    @property
+    def _search(self) -> Search:
+        if self._found is None:
+            from omnigraph.query.search.snapshot import SnapshotSearch
 
-def _function(ranking: "Ranking") -> str:
-    return {"TextScore": "bm25", "VectorDistance": "nearest", "Fusion": "rrf"}[type(ranking).__name__]
-
-
-def _refuse(function: str) -> NoReturn:
-    raise QueryFailed(f"`{function}` is not part of this version yet; queries without search functions can be run.")
+            self._found = SnapshotSearch(self._snapshot)
+        return self._found

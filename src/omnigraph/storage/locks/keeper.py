@@ -5,19 +5,20 @@ down later than that, so the holder believes itself expired no later than everyb
 stops that clock too; what such a holder still does is caught like any late effect, by the publish it is needed for.)
 """
 
-import logging
 from contextlib import suppress
+from contextvars import copy_context
 from dataclasses import replace
 from threading import Event, Thread
 from types import TracebackType
 from typing import Self
 
 from omnigraph.base import clock
+from omnigraph.base.logs import logger_of
 from omnigraph.errors import StorageError
 from omnigraph.storage.locks.lease import Lease, LeaseTerms
 from omnigraph.storage.objects import ControlStore, ObjectChanged
 
-_logger = logging.getLogger(__name__)
+_logger = logger_of(__name__)
 
 
 class LeaseKeeper:
@@ -35,7 +36,8 @@ class LeaseKeeper:
         self._sent_at = sent_at
         self._is_lost = False
         self._released = Event()
-        Thread(target=self._keep_alive, name=f"lease {path}", daemon=True).start()
+        # In the context of whoever took the lease: what is logged of it belongs to that operation.
+        Thread(target=copy_context().run, args=(self._keep_alive,), name=f"lease {path}", daemon=True).start()
 
     def __enter__(self) -> Self:
         return self
@@ -92,3 +94,4 @@ class LeaseKeeper:
                     self._sent_at = sent_at
                     return
         self._is_lost = True
+        _logger.warning("lease lost: somebody has taken it over or deleted it", extra={"path": self._path})

@@ -6,8 +6,10 @@ from enum import StrEnum
 from types import TracebackType
 from typing import Protocol, Self
 
+from omnigraph.base import clock
 from omnigraph.base.endings import attempt
 from omnigraph.base.events import Events, Noted, ignore_events
+from omnigraph.base.logs import logger_of
 from omnigraph.base.values import dataclass
 from omnigraph.errors import BranchBusy
 from omnigraph.storage.locks.errors import LeaseLost
@@ -19,6 +21,8 @@ from omnigraph.storage.uris import GraphRoot
 
 _SILENT_SECONDS = 1.0
 _UNKNOWN = "an unknown process"
+
+_log = logger_of(__name__)
 
 
 class Reach(StrEnum):
@@ -116,6 +120,7 @@ class HeldLock:
         for name, grip in self._grips.items():
             left = grip.seconds_left()
             if left < needed:
+                _log.warning("the lock on %s is not surely ours any more: %.1f s are left", _spelled(name), left)
                 raise LeaseLost(name=name, seconds_left=left, uri=self._root.uri)
 
     @property
@@ -152,6 +157,7 @@ class LockService:
         end: whoever died must not keep the next one away. Waits that a person would notice are events.
         """
         holder = Holder.here(operation)
+        started = clock.monotonic_seconds()
         with ExitStack() as held:
             for claim in claims:
                 self._enter(claim, holder, held, wait_seconds)
@@ -159,6 +165,8 @@ class LockService:
                 self._take(claim.name, operation, held, wait_seconds if claim.waits_for_others else 0.0, events)
                 for claim in _everywhere(claims)
             ]
+            names = ", ".join(claim.name for claim in claims)
+            _log.debug("%s holds %s after %.3f s", operation, names, clock.monotonic_seconds() - started)
             return HeldLock(claims, grips, held=held.pop_all(), root=self._root, terms=self._terms)
 
     def holder(self, name: str, *, store_clock: StoreClock | None) -> Holder | None:
@@ -179,11 +187,13 @@ class LockService:
     def _take(self, name: str, operation: str, held: ExitStack, wait_seconds: float, events: Events) -> Grip:
         grip = self._locks.take(name, operation=operation, wait_seconds=min(wait_seconds, _SILENT_SECONDS))
         if grip is None and wait_seconds > _SILENT_SECONDS:
+            _log.info("waiting for %s, up to %g s: %s has it", _spelled(name), wait_seconds, self._holder(name))
             events(Noted(message=f"waiting for {_spelled(name)}: {self._holder(name)} has it"))
             grip = self._locks.take(name, operation=operation, wait_seconds=wait_seconds - _SILENT_SECONDS)
         if grip is None:
             seconds = self._locks.seconds_to_outlive(name)
             if seconds is not None:
+                _log.warning("waiting %.0f s for %s: %s seems dead", seconds, _spelled(name), self._holder(name))
                 events(Noted(message=f"waiting {seconds:.0f} s for {_spelled(name)}: {self._holder(name)} seems dead"))
                 grip = self._locks.take(name, operation=operation, wait_seconds=seconds)
         if grip is None:

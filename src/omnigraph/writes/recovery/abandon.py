@@ -2,6 +2,7 @@
 
 from omnigraph.base import waits
 from omnigraph.base.events import Events, Warned, ignore_events
+from omnigraph.base.logs import about, logger_of
 from omnigraph.base.plain_text import printable
 from omnigraph.errors import EntityNotFound
 from omnigraph.graphs.context import GraphContext
@@ -9,6 +10,8 @@ from omnigraph.manifest.commits import MAIN_BRANCH, check_name
 from omnigraph.writes.recovery.act import Settled
 from omnigraph.writes.recovery.audit import record_recovery, record_unreadable
 from omnigraph.writes.sidecar import Sidecar, UnreadableSidecar, sidecars_of
+
+_log = logger_of(__name__)
 
 
 def abandon_operation(context: GraphContext, operation_id: str, events: Events = ignore_events) -> Settled:
@@ -32,6 +35,8 @@ def abandon_operation(context: GraphContext, operation_id: str, events: Events =
             reason = printable(str(error)) or type(error).__name__
             events(Warned(message=f"{operation_id} was given up, but the audit does not say so: {reason}"))
         sidecars_of(context).forget(operation_id)
+        with about(graph=context.store.uri, operation_id=operation_id):
+            _log.warning("operation %s on branch %s was given up by an operator", operation_id, branch)
     return Settled(
         operation_id=operation_id,
         kind=sidecar.kind.value if sidecar is not None else "unknown",

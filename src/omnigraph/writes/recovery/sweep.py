@@ -1,6 +1,5 @@
 """When recovery runs, and over which sidecars."""
 
-import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import field
@@ -8,6 +7,7 @@ from dataclasses import field
 from omnigraph.base import clock, faults, waits
 from omnigraph.base.endings import tell
 from omnigraph.base.events import Events, Noted, ignore_events
+from omnigraph.base.logs import about, logger_of
 from omnigraph.base.plain_text import printable
 from omnigraph.base.showing import Shown
 from omnigraph.base.units import shorten
@@ -24,7 +24,7 @@ from omnigraph.writes.sidecar import Sidecar, SidecarKind, UnreadableSidecar, si
 _DECISIONS_MAX = 3
 _REASON_MAX = 600
 
-_log = logging.getLogger(__name__)
+_log = logger_of(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,21 +73,31 @@ def _naming(context: GraphContext, operation_id: str) -> Iterator[None]:
 
     A lock that is taken and a store that does not answer pass by themselves, and need nobody to give anything up.
     """
-    try:
-        yield
-    except (RecoveryRequired, BranchBusy):
-        raise
-    except StorageError as error:
-        if error.is_transient:
+    with about(graph=context.store.uri, operation_id=operation_id):
+        try:
+            yield
+        except BranchBusy:
             raise
-        raise _stuck(context, operation_id, error) from error
-    except Exception as error:
-        raise _stuck(context, operation_id, error) from error
+        except RecoveryRequired as required:
+            _warn_of_blocked(required)
+            raise
+        except StorageError as error:
+            if error.is_transient:
+                raise
+            raise _stuck(context, operation_id, error) from error
+        except Exception as error:
+            raise _stuck(context, operation_id, error) from error
 
 
 def _stuck(context: GraphContext, operation_id: str, error: Exception) -> RecoveryRequired:
     reason = error.message if isinstance(error, OmniError) else f"{type(error).__name__}: {error}"
-    return blocked(context, operation_id, None, shorten(printable(reason.rstrip(".")), _REASON_MAX))
+    required = blocked(context, operation_id, None, shorten(printable(reason.rstrip(".")), _REASON_MAX))
+    _warn_of_blocked(required)
+    return required
+
+
+def _warn_of_blocked(required: RecoveryRequired) -> None:
+    _log.warning("recovery is blocked: %s", required.message)
 
 
 def tell_settled(swept: SweepResult, events: Events) -> None:
@@ -165,13 +175,17 @@ def _settle(context: GraphContext, operation_id: str, lock: HeldLock) -> Settled
         if sidecar is None:
             return None
         facts, decision = _decision(context, sidecar)
-        _log.info("recovery of %s: %s", operation_id, decision.action)
+        _log.debug("recovery of %s decides to %s", operation_id, decision.action)
         lock.ensure_seconds_left()
         try:
-            return act(context, facts, decision, lock)
+            settled = act(context, facts, decision, lock)
         except StaleView as moved:
             # Somebody published between our look and our publish: the evidence has changed, so look again.
             stale = moved
+        else:
+            if settled is not None:
+                _log.info("%s", settled.note)
+            return settled
     raise stale
 
 

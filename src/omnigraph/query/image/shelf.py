@@ -1,0 +1,130 @@
+"""Everything that images keep in memory, on one shelf of bounded size: what was not used for longest goes first.
+
+An entry is never changed, so that taking it off the shelf takes nothing from those who still read it. What does not fit
+is not built: the caller is told, and reads the tables in another way.
+"""
+
+import os
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from threading import Condition
+from typing import Protocol, TypeVar, cast
+
+from omnigraph.errors import InvalidTarget
+
+CACHE_BYTES_VARIABLE = "OMNIGRAPH_CACHE_BYTES"
+_BYTES_MAX = 4 << 30
+_MEMORY_SHARE = 4
+
+
+class DoesNotFit(Exception):
+    """What was asked for needs more memory than images may take; read the tables in another way."""
+
+
+class Entry(Protocol):
+    """Something that knows how much memory it takes."""
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes."""
+        ...
+
+
+EntryT = TypeVar("EntryT", bound=Entry)
+
+
+class Shelf:
+    """Entries by key, built once each, up to a number of bytes; several threads may share it."""
+
+    def __init__(self, bytes_max: int) -> None:
+        self.bytes_max = bytes_max
+        self._entries: OrderedDict[Hashable, Entry] = OrderedDict()
+        self._sizes: dict[Hashable, int] = {}
+        self._used = 0
+        self._reserved = 0
+        self._building: set[Hashable] = set()
+        self._changed = Condition()
+
+    @property
+    def used_bytes(self) -> int:
+        """How much is on the shelf."""
+        return self._used
+
+    def find(self, key: Hashable) -> Entry | None:
+        """Return an entry if it is there."""
+        with self._changed:
+            found = self._entries.get(key)
+            if found is not None:
+                self._entries.move_to_end(key)
+            return found
+
+    def get(self, key: Hashable, build: Callable[[], EntryT], *, peak_bytes: int) -> EntryT:
+        """Return an entry, and build it where it is not there; whoever else wants it meanwhile waits.
+
+        `peak_bytes` is what building may take at its highest, which is set aside first.
+        """
+        with self._changed:
+            while True:
+                found = self._entries.get(key)
+                if found is not None:
+                    self._entries.move_to_end(key)
+                    return cast("EntryT", found)
+                if key not in self._building:
+                    break
+                self._changed.wait()
+            self._reserve(peak_bytes)
+            self._building.add(key)
+        built = None
+        try:
+            built = build()
+        finally:
+            with self._changed:
+                self._building.discard(key)
+                self._reserved -= peak_bytes
+                if built is not None:
+                    self._put(key, built)
+                self._changed.notify_all()
+        return built
+
+    def remove(self, key: Hashable) -> None:
+        """Take an entry off."""
+        with self._changed:
+            self._remove(key)
+
+    def clear(self) -> None:
+        """Take everything off."""
+        with self._changed:
+            for key in [*self._entries]:
+                self._remove(key)
+
+    def _reserve(self, size_bytes: int) -> None:
+        if size_bytes + self._reserved > self.bytes_max:
+            raise DoesNotFit(
+                f"{size_bytes:,} bytes are needed and images may take {self.bytes_max:,} (${CACHE_BYTES_VARIABLE})"
+            )
+        self._reserved += size_bytes
+        self._make_room()
+
+    def _put(self, key: Hashable, entry: Entry) -> None:
+        self._entries[key] = entry
+        self._sizes[key] = entry.nbytes
+        self._used += self._sizes[key]
+        self._make_room()
+
+    def _make_room(self) -> None:
+        while self._entries and self._used + self._reserved > self.bytes_max:
+            self._remove(next(iter(self._entries)))
+
+    def _remove(self, key: Hashable) -> None:
+        if self._entries.pop(key, None) is not None:
+            self._used -= self._sizes.pop(key)
+
+
+def shelf_bytes(value: str | None) -> int:
+    """Return how much images may take: what a person says, or a quarter of the memory up to 4 GB."""
+    if value is not None and value.strip():
+        if not value.strip().isdecimal():
+            raise InvalidTarget(f"${CACHE_BYTES_VARIABLE} is a number of bytes, not {value!r}.")
+        return int(value)
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return min(memory // _MEMORY_SHARE, _BYTES_MAX)

@@ -1,0 +1,1 @@
+"""Searching: texts that match, and nodes ranked by words, by vectors, or by both."""
