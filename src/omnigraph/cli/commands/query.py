@@ -8,11 +8,11 @@ import click
 from omnigraph import documents, errors
 from omnigraph.cli.command import command
 from omnigraph.cli.invocation import Invocation
-from omnigraph.cli.opening import open_to_read
 from omnigraph.cli.output import writing_to_stdout
 from omnigraph.cli.params import json_option
 from omnigraph.cli.query_input import QueryFlags, query_options, read_query
 from omnigraph.cli.query_view import FORMATS, TableStyle, answer_lines
+from omnigraph.cli.scope import open_to_read
 
 if TYPE_CHECKING:
     from omnigraph.cli.query_view import Format
