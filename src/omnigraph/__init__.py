@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from omnigraph.pipeline.load.run import LoadResult
     from omnigraph.providers.config import EmbedConfig
     from omnigraph.query.lint import LintReport
+    from omnigraph.query.plan.explain import Explanation
     from omnigraph.writes.batch import WriteBatch, WriteResult
     from omnigraph.writes.recovery.audit import RecoveryRecord
     from omnigraph.writes.recovery.sweep import SweepResult
@@ -116,6 +117,7 @@ _NAMES_BY_HOME = {
     "omnigraph.pipeline.export.run": ("ExportResult",),
     "omnigraph.pipeline.load.run": ("LoadResult",),
     "omnigraph.query.lint": ("LintReport",),
+    "omnigraph.query.plan.explain": ("Explanation",),
     "omnigraph.graphs.result": ("Result",),
     "omnigraph.graphs.snapshot": ("Snapshot",),
     "omnigraph.graphs.sql": ("SqlResult",),
@@ -152,6 +154,7 @@ __all__ = [
     "EntityChange",
     "Event",
     "Events",
+    "Explanation",
     "ExportResult",
     "Feed",
     "FeedPage",
