@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from omnigraph.graphs.table import SnapshotTable
     from omnigraph.maintenance.cleanup.policy import CleanupPolicy
     from omnigraph.maintenance.cleanup.report import CleanupReport
-    from omnigraph.maintenance.health.report import HealthReport
+    from omnigraph.maintenance.health.judging import HealthReport
     from omnigraph.maintenance.optimize.report import OptimizeResult
     from omnigraph.maintenance.repair.run import RepairReport
     from omnigraph.maintenance.verify.report import Problem, VerifyReport
@@ -104,7 +104,7 @@ _NAMES_BY_HOME = {
     "omnigraph.graph": ("Graph", "init"),
     "omnigraph.maintenance.cleanup.policy": ("CleanupPolicy",),
     "omnigraph.maintenance.cleanup.report": ("CleanupReport",),
-    "omnigraph.maintenance.health.report": ("HealthReport",),
+    "omnigraph.maintenance.health.judging": ("HealthReport",),
     "omnigraph.maintenance.optimize.report": ("OptimizeResult",),
     "omnigraph.maintenance.repair.run": ("RepairReport",),
     "omnigraph.maintenance.verify.report": ("Problem", "VerifyReport"),

@@ -198,8 +198,7 @@ def export(
     only with `overwrite`, a directory must be empty or new. `engine` says whose workers write a directory.
     """
     from omnigraph.pipeline.export.parts import ExportFormat
-    from omnigraph.pipeline.export.request import ExportRequest
-    from omnigraph.pipeline.export.run import run_export
+    from omnigraph.pipeline.export.run import ExportRequest, run_export
 
     request = ExportRequest(
         out=out,

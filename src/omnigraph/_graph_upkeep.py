@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from omnigraph.graph import Graph
     from omnigraph.maintenance.cleanup.policy import CleanupPolicy
     from omnigraph.maintenance.cleanup.report import CleanupReport
-    from omnigraph.maintenance.health.report import HealthReport
+    from omnigraph.maintenance.health.judging import HealthReport
     from omnigraph.maintenance.optimize.report import OptimizeResult
     from omnigraph.maintenance.repair.run import RepairReport
     from omnigraph.maintenance.verify.report import VerifyReport
@@ -112,7 +112,7 @@ def repair(
 
 def health(self: "Graph") -> "HealthReport":
     """Say how the graph is doing and what to do about it; changes nothing and takes no lock."""
-    from omnigraph.maintenance.health.report import report_health
+    from omnigraph.maintenance.health.judging import report_health
 
     return report_health(self._context)
 
@@ -131,8 +131,7 @@ def verify(
     Looks at `main`, at another `branch` or at all of them. With `deep` every byte is read, on the engine that is
     asked for, every declared rule checked, and every index compared with a scan.
     """
-    from omnigraph.maintenance.verify.request import VerifyRequest
-    from omnigraph.maintenance.verify.run import run_verify
+    from omnigraph.maintenance.verify.run import VerifyRequest, run_verify
 
     choice = EngineChoice.named(engine, os.environ)
     request = VerifyRequest(deep=deep, branch=branch, all_branches=all_branches, engine=choice)
@@ -155,8 +154,7 @@ def cleanup(
     `keep=10` keeps the newest ten published versions of each table, `older_than="7d"` those younger than that;
     with both, only what is outside both goes. A `CleanupPolicy` says the same in one value.
     """
-    from omnigraph.maintenance.cleanup.policy import CleanupPolicy
-    from omnigraph.maintenance.cleanup.request import CleanupRequest
+    from omnigraph.maintenance.cleanup.policy import CleanupPolicy, CleanupRequest
     from omnigraph.maintenance.cleanup.run import run_cleanup
 
     request = CleanupRequest(

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from omnigraph.graphs.sql import SqlResult
     from omnigraph.manifest.commits import Commit
     from omnigraph.query.asking import Asking
-    from omnigraph.query.plan.explain import Explanation
     from omnigraph.query.lint import LintReport
+    from omnigraph.query.plan.explain import Explanation
     from omnigraph.writes.batch import WriteBatch
 
 
@@ -258,10 +258,7 @@ class Graph:
 
     def commits(self, branch: str = MAIN_BRANCH, *, limit: int | None = None, merged: bool = False) -> "list[Commit]":
         """Return the history of a branch, newest first along the first parents, or with all that was merged into it."""
-        from omnigraph.manifest.topological import newest_commits
-
-        head = self._context.manifest.load(branch).head
-        return newest_commits(self._context.log, head, limit=limit, merged=merged)
+        return self._context.log.newest(self._context.manifest.load(branch).head, limit=limit, merged=merged)
 
     def commit(self, address: str) -> "Commit":
         """Return the commit that an id, a unique beginning of one, or an address such as `main~2` means."""

@@ -7,10 +7,9 @@ import subprocess
 import pytest
 
 from omnigraph import errors
-from omnigraph.cli.consent import require_consent
 from omnigraph.cli.flags import RunningCommand
 from omnigraph.cli.invocation import Invocation
-from omnigraph.cli.scope import StorageTarget, storage_at
+from omnigraph.cli.scope import StorageTarget, require_consent, storage_at
 from omnigraph.verbs.table import verb
 
 REMOTE = StorageTarget(uri="s3://no-such-bucket/g.omni", name="g")

@@ -11,8 +11,7 @@ import omnigraph
 from omnigraph.cli.main import main
 from omnigraph.errors import StorageError
 from omnigraph.graph import Graph
-from omnigraph.maintenance.health.judging import Finding, Severity, Status
-from omnigraph.maintenance.health.report import HealthReport, report_health
+from omnigraph.maintenance.health.judging import Finding, HealthReport, Severity, Status, report_health
 from support import harbor
 
 

@@ -226,6 +226,100 @@ def test_workers_of_an_append_ask_what_is_stored_and_the_commit_does_not(network
     assert [network.snapshot().table(name).count_rows() for name in ("Port", "Leg")] == [52, 2]
 
 
+def legs(*pairs: tuple[str, str], ids: tuple[str, ...] = ()) -> pa.Table:
+    """Spell edges as rows of a frame."""
+    named = {"id": list(ids)} if ids else {}
+    return pa.table(named | {"from": [source for source, _ in pairs], "to": [target for _, target in pairs]})
+
+
+def keep_each(load: FrameLoad, rows: pa.Table) -> list[PartitionOutcome]:
+    """Keep every row as a partition of its own."""
+    parts = enumerate(rows.to_batches(max_chunksize=1))
+    return [keep_partition(load.task, number, [part]) for number, part in parts]
+
+
+@pytest.mark.parametrize(
+    ("type_name", "mode", "rows"),
+    [
+        ("Berth", "append", legs(("p1", "p3"), ("p2", "p3"), ("p2", "p4"))),
+        ("Berth", "merge", legs(("p1", "p4"), ("p1", "p3"), ids=("b1", "b2"))),
+        ("Berth", "overwrite", legs(("p1", "p3"), ("p1", "p4"))),
+        ("Leg", "overwrite", legs(("p1", "p3"), ("p1", "p4"))),
+        ("Port", "merge", pa.table({"code": ["p1", "x"], "depth": pa.array([300, 301], pa.int32())})),
+    ],
+)
+def test_a_commit_asks_nothing_that_workers_could_ask(network, whole_scans, monkeypatch, type_name, mode, rows):
+    commit_rows(network, "Berth", legs(("p1", "p2"), ids=("b1",)))
+    monkeypatch.setattr(partitions, "may_wait", lambda _, __: False)
+    load = begin_rows(network, type_name, rows, mode)
+    kept = keep_each(load, rows)
+    whole_scans.clear()
+
+    assert commit(load, network, *kept) is not None
+
+    assert whole_scans == []
+    stored = {"Berth": 1, "Leg": 0, "Port": 50}[type_name]
+    known = 0 if mode == "append" else 1
+    expected = len(rows) if mode == "overwrite" else stored + len(rows) - known
+    assert network.snapshot().table(type_name).count_rows() == expected
+
+
+def test_only_the_tables_that_are_asked_may_be_too_large_to_look_through(network, monkeypatch):
+    monkeypatch.setattr(frames, "LOOK_UP_ROWS_MAX", 50)
+    commit_rows(network, "Leg", legs(("p1", "p2")))
+
+    looks_up = {name: begin_rows(network, name, LEGS).task.load.looks_up for name in ("Leg", "Berth")}
+    looks_up["Port"] = begin_rows(network, "Port", PORTS).task.load.looks_up
+
+    assert looks_up == {"Leg": False, "Berth": True, "Port": True}
+
+
+def commit_rows(graph: Graph, type_name: str, rows: pa.Table, mode: str = "append") -> Commit | None:
+    load = begin_rows(graph, type_name, rows, mode)
+    return commit(load, graph, *keep_each(load, rows))
+
+
+def test_edges_of_a_source_are_counted_over_all_partitions_and_what_is_stored(network, way):
+    commit_rows(network, "Berth", legs(("p1", "p2"), ("p5", "p6"), ("p5", "p7"), ids=("b1", "b2", "b3")))
+
+    for mode, rows in (
+        ("append", legs(("p1", "p3"), ("p1", "p4"))),
+        ("append", legs(("p5", "p3"))),
+        ("merge", legs(("p1", "p3"), ("p1", "p4"), ids=("n1", "n2"))),
+        ("merge", legs(("p5", "p6"), ("p5", "p8"), ids=("b2", "n1"))),
+        ("overwrite", legs(("p1", "p3"), ("p1", "p4"), ("p1", "p5"))),
+    ):
+        with pytest.raises(
+            ConstraintViolation, match=r"@card violation on edge Berth: source 'p[15]' has 3 edges, max 2"
+        ):
+            commit_rows(network, "Berth", rows, mode)
+    # The same edges again, one that leaves a full source for another, and one that comes to where it left.
+    assert commit_rows(network, "Berth", legs(("p5", "p6"), ("p5", "p7"), ids=("b2", "b3")), "merge") is None
+    assert commit_rows(network, "Berth", legs(("p1", "p9"), ids=("b2",)), "merge") is not None
+    assert commit_rows(network, "Berth", legs(("p5", "p1")), "append") is not None
+
+    berths = network.snapshot().table("Berth").to_arrow(["src"])["src"].to_pylist()
+    assert sorted(berths) == ["p1", "p1", "p5", "p5"]
+
+
+@pytest.mark.parametrize(
+    ("type_name", "rows", "message"),
+    [
+        ("Leg", legs(("p1", "p2"), ("p2", "gone")), "Leg to 'gone': node Port not found"),
+        ("Port", pa.table({"code": ["p1", "x"]}), "orphan"),
+    ],
+)
+def test_an_overwrite_leaves_no_edge_without_its_ends(network, way, type_name, rows, message):
+    commit_rows(network, "Leg", legs(("p1", "p2")))
+
+    with pytest.raises(ConstraintViolation) as refused:
+        commit_rows(network, type_name, rows, "overwrite")
+
+    assert message in str(refused.value.details["errors"]) + str(refused.value.details)
+    assert commit_rows(network, "Port", pa.table({"code": ["p2", "p1"]}), "overwrite") is not None
+    assert codes(network) == ["p1", "p2"]
+
+
 @pytest.mark.parametrize(
     ("type_name", "rows", "message"),
     [

@@ -107,6 +107,17 @@ def test_nodes_and_edges_of_one_frame_are_one_commit(graph: Graph, mode: str, si
     assert len(graph.commits()) == 2
 
 
+def test_an_overwrite_of_nodes_and_edges_needs_the_ends_among_what_comes(graph: Graph, size: str) -> None:
+    write(graph, records(port("a"), port("b"), route("a", "b", id="r1")), mode="append")
+
+    with pytest.raises(ConstraintViolation, match=r"node Port not found"):
+        write(graph, records(port("c")), records(route("c", "a", id="r2")), mode="overwrite")
+    write(graph, records(port("c")), records(route("c", "c", id="r2")), mode="overwrite")
+
+    assert stored(graph, "Port", "id") == [("c",)]
+    assert stored(graph, "Route", "id", "src", "dst") == [("r2", "c", "c")]
+
+
 @pytest.mark.parametrize(
     ("value", "code"),
     [

@@ -7,18 +7,18 @@ from dataclasses import MISSING, Field, fields
 import pytest
 
 import omnigraph
-from omnigraph.branches.merge.request import MergeRequest
+from omnigraph.branches.merge.run import MergeRequest
 from omnigraph.branches.verbs import Branches
 from omnigraph.engine.choice import EngineChoice
 from omnigraph.evolution.plan import SchemaRequest
 from omnigraph.graph import Graph
-from omnigraph.maintenance.cleanup.request import CleanupRequest
+from omnigraph.maintenance.cleanup.policy import CleanupRequest
 from omnigraph.maintenance.optimize.request import OptimizeRequest
 from omnigraph.maintenance.repair.request import RepairRequest
-from omnigraph.maintenance.verify.request import VerifyRequest
+from omnigraph.maintenance.verify.run import VerifyRequest
 from omnigraph.manifest.birth import InitRequest
 from omnigraph.pipeline.embed.request import EmbedFilesRequest, EmbedRequest
-from omnigraph.pipeline.export.request import ExportRequest
+from omnigraph.pipeline.export.run import ExportRequest
 from omnigraph.pipeline.load.request import LoadRequest
 
 OF_THE_CALL = {"self", "events", "uri", "storage_options"}
@@ -79,15 +79,22 @@ def default_of(field: "Field[object]") -> object:
 
 
 def test_every_option_of_a_graph_is_a_keyword_except_what_the_call_is_about() -> None:
-    """A second positional argument is a mistake waiting to happen; the two sides of a diff are the exception."""
+    """A second positional argument is a mistake waiting to happen; the two sides of a diff are the exception.
+
+    So are a query's text and which of its queries is meant: they have no names, which belong to the query's parameters.
+    """
     positional = {
         name: [
             parameter.name
             for parameter in inspect.signature(method).parameters.values()
-            if parameter.kind is not inspect.Parameter.KEYWORD_ONLY and parameter.name != "self"
+            if parameter.kind not in (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)
+            and parameter.name != "self"
         ]
         for name, method in inspect.getmembers(Graph, inspect.isfunction)
         if not name.startswith("_")
     }
 
-    assert {name: given for name, given in positional.items() if len(given) > 1} == {"diff": ["before", "after"]}
+    several = {name: given for name, given in positional.items() if len(given) > 1}
+    of_queries = {name: several.pop(name) for name in ("query", "prepare", "mutate") if name in several}
+    assert several == {"diff": ["before", "after"]}
+    assert all(given == ["text", "name"] for given in of_queries.values())

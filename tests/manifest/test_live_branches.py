@@ -6,8 +6,7 @@ import pytest
 
 from omnigraph.errors import OmniError, StorageError
 from omnigraph.graph import Graph
-from omnigraph.manifest.live_branches import look_at_live_branches
-from omnigraph.manifest.state import ManifestState
+from omnigraph.manifest.state import ManifestState, look_at_live_branches
 from support import harbor
 
 

@@ -3,9 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.manifest.ancestry import ancestors, parents_of
+from omnigraph.manifest.ancestry import ancestors, newest_first, parents_of
 from omnigraph.manifest.commits import Commit, CommitId, CommitKind
-from omnigraph.manifest.topological import newest_first
 
 
 def commit(name: str, *parents: str) -> Commit:

@@ -1,8 +1,10 @@
 """Frames of a snapshot in hand: always the same rows, kept from cleanup, divided among tasks."""
 
 import gc
+import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +17,8 @@ from omnigraph.storage.locks import list_reader_leases
 from support import harbor
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "spark.md"
 
 SCHEMA = """
 node Person { name: String @key  age: I32?  note: String?  type: String?  since: Date? }
@@ -217,3 +221,28 @@ def test_a_frame_without_columns_counts_from_metadata(spark: Any, crowd: Graph) 
     assert snapshot.to_spark(spark, "P", columns=["n"]).agg({"n": "sum"}).collect()[0][0] == sum(
         n for n in range(20_020) if n >= 20_000 or n % 7
     )
+
+
+def test_page_rank_as_the_guide_shows_it_is_written_back(spark: Any, local_root: str) -> None:
+    graph = omnigraph.init(
+        local_root, "node Person { name: String @key  age: I32?  rank: F64? }\nedge Knows: Person -> Person"
+    )
+    pairs = [(0, 1), (1, 2), (2, 0), (3, 2), (3, 0)]
+    knows = [{"edge": "Knows", "from": f"p{source:02d}", "to": f"p{target:02d}"} for source, target in pairs]
+    graph.load(harbor.lines([*(person(number) for number in range(4)), *knows]), mode="append")
+    (recipe,) = [text for text in re.findall(r"```py\n(.*?)```", GUIDE.read_text(), re.DOTALL) if "page rank" in text]
+
+    exec(recipe, {"graph": graph, "spark": spark})
+
+    expected = dict.fromkeys(range(4), 1.0)
+    for _ in range(10):
+        parts = [(target, expected[source] / sum(other == source for other, _ in pairs)) for source, target in pairs]
+        expected = {
+            number: 0.15 + 0.85 * sum(part for target, part in parts if target == number) for number in range(4)
+        }
+    rows = graph.snapshot().table("Person").to_arrow(["name", "age", "rank"]).to_pylist()
+    assert {row["name"]: row["age"] for row in rows} == {f"p{number:02d}": number for number in range(4)}
+    assert {row["name"]: row["rank"] for row in rows} == {
+        f"p{number:02d}": pytest.approx(rank) for number, rank in expected.items()
+    }
+    assert graph.commits()[0].message == "page rank"

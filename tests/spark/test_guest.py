@@ -163,3 +163,13 @@ def test_a_session_that_we_start_is_nobody_elses_and_serves_two_verbs(graph: Gra
     assert found["verb_in_callers_session"] == ["spark", True]
     assert found["pool"] == ["nightly", True], "of a fair scheduler, the pool of the calling thread"
     assert found["javas_at_end"] == 1, "ours has ended when the caller's is used"
+
+
+def test_jobs_are_called_by_what_they_do(spark: Any, graph: Graph, data: Path) -> None:
+    graph.load(data, mode="append", engine="spark")
+
+    jobs = spark.sparkContext._jsc.sc().statusStore().jobsList(None)
+    found = [jobs.apply(number).description() for number in range(jobs.size())]
+    names = {description.get() for description in found if description.isDefined()}
+    assert {"omnigraph: reading the input", "omnigraph: checking"} <= names
+    assert "omnigraph: at work" not in names

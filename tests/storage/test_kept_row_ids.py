@@ -13,6 +13,9 @@ from lance.fragment import RowIdSequence, write_fragments
 
 from omnigraph.storage import kept_row_ids
 from omnigraph.storage.kept_row_ids import row_id_metadata, with_row_ids
+from omnigraph.storage.staging import stage_written
+from omnigraph.storage.worker_files import TablePlace
+from support import harbor
 
 EVENS = [*range(1_000, 2_000, 2)]
 ODDS = [*range(1, 1_000, 2)]
@@ -43,6 +46,26 @@ def test_ids_without_order_stay_one_sequence() -> None:
     spelled = row_id_metadata(pa.array(ids, pa.uint64())).asdict()
 
     assert spelled == RowIdSequence(ids).to_inline_metadata().asdict()
+
+
+def test_a_fragment_that_travels_keeps_its_row_ids_in_few_bytes(local_root: str) -> None:
+    count = 3_000
+    graph = harbor.new_graph(local_root, [harbor.sailor(f"s{number}") for number in range(count)])
+    store = graph._context.store
+    pin = next(pin for pin in graph.snapshot().tables if pin.type_name == "Sailor")
+    table = store.tables.open(pin.address, pin.version)
+    row_ids = pa.array(random.Random(1).sample(range(count), count), pa.uint64())
+    place = TablePlace(address=pin.address, version=pin.version, target=pin.address)
+
+    described = place.write_rows(store, table.read(), row_ids=row_ids)
+
+    assert sum(map(len, described)) < 6 * count, "Lance's own text takes 12 and more for each row"
+    gone = pa.array([0], pa.uint64())
+    staged = stage_written(store.tables, table, pin.address, described, removed_addresses=gone, properties={})
+    kept = [
+        RowIdSequence.from_inline_metadata(made.row_id_meta).to_pyarrow() for made in staged.build(table).new_fragments
+    ]
+    assert pa.concat_arrays(kept).to_pylist() == row_ids.to_pylist()
 
 
 @pytest.mark.parametrize("inserted", [0, 300])

@@ -7,12 +7,14 @@ is told in phases: each starts with its total and unit as far as they are known,
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from threading import Lock
 
 from omnigraph.base.logs import logger_of
 from omnigraph.base.values import dataclass
 
 _log = logger_of(__name__)
+_doing: ContextVar[str | None] = ContextVar("doing", default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,8 +128,16 @@ class Phase:
 @contextmanager
 def phase(events: Events, name: str, *, total: int | None = None, unit: str = "") -> Iterator[Phase]:
     """Tell `events` of one phase of long work; the block does the work and says how far it is."""
+    before = _doing.get()
+    _doing.set(name)
     tell(events, PhaseStarted(phase=name, total=total, unit=unit))
     try:
         yield Phase(events, name, total=total, unit=unit)
     finally:
         tell(events, PhaseFinished(phase=name))
+        _doing.set(before)  # no token: a generator may end its phase in another context than it began
+
+
+def current_phase() -> str | None:
+    """Return what the operation of this thread is doing, in the words that its listeners get."""
+    return _doing.get()

@@ -2,7 +2,8 @@
 
 Such text is stored, listed line by line and handed to libraries that want UTF-8. Half of a surrogate pair, which is
 how Python spells bytes of a command line that are no UTF-8, can be none of these; a line feed forges a line of a
-listing, an escape sequence a whole screen. Values of records are data and do not come through here.
+listing, an escape sequence a whole screen. Values of records are data and do not come through here. YAML that people
+write by hand is read here, too.
 """
 
 import re
@@ -63,3 +64,16 @@ def _problem(wrong: re.Match[str]) -> str:
 def _shown(text: str) -> str:
     # The spelling of a literal escapes whatever a terminal cannot show.
     return repr(text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}…")
+
+
+def read_yaml(text: str) -> object:
+    """Return what a YAML text says; raise ValueError with the reason in one line, whatever stopped the parser."""
+    import yaml
+
+    try:
+        return yaml.safe_load(text)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    except (yaml.YAMLError, ValueError, TypeError, AttributeError) as error:
+        # The parser's own text spans lines; a date that is none, or a key that cannot be one, is no YAMLError to it.
+        raise ValueError(" ".join(str(error).split())) from error

@@ -22,10 +22,9 @@ from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.ancestry import first_parent_line
 from omnigraph.manifest.bases import is_fast_forward, merges_of
 from omnigraph.manifest.commits import MAIN_BRANCH, CommitId
-from omnigraph.manifest.live_branches import look_at_live_branches
 from omnigraph.manifest.missing import no_such_branch
 from omnigraph.manifest.rows import MANIFEST
-from omnigraph.manifest.state import ManifestState
+from omnigraph.manifest.state import ManifestState, look_at_live_branches
 from omnigraph.storage.refs import Ref, delete_ref, drop_leftover_tree, list_refs
 from omnigraph.writes.recovery.entry import settle_branch
 

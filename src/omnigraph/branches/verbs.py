@@ -84,8 +84,7 @@ class Branches:
         `engine` is auto, local or spark, by default what `$OMNIGRAPH_ENGINE` says; it changes where large merges are
         worked out, and nothing else.
         """
-        from omnigraph.branches.merge.request import MergeRequest
-        from omnigraph.branches.merge.run import run_merge
+        from omnigraph.branches.merge.run import MergeRequest, run_merge
 
         if not dry_run:
             self._refuse_read_only()

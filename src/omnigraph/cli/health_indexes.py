@@ -8,7 +8,7 @@ from omnigraph.cli.health_view import spell_share, table_name
 from omnigraph.documents.health import index_documents, table_document
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
-    from omnigraph.maintenance.health.report import HealthReport
+    from omnigraph.maintenance.health.judging import HealthReport
 
 _SHOWN_MAX = 12
 _COMPLETE, _INCOMPLETE = "var(--good)", "var(--warn)"

@@ -12,23 +12,24 @@ from omnigraph.base.clock import iso_from_us
 from omnigraph.base.units import counted, spell_bytes
 from omnigraph.cli.health_charts import Bar, Heading, bars, folded, legend, table
 from omnigraph.cli.health_indexes import index_sections
-from omnigraph.cli.health_runs import gained_text, took_text
 from omnigraph.cli.health_style import STYLE
 from omnigraph.cli.health_view import (
     TABLES_NAMED,
     TABLES_SHOWN,
+    gained_text,
     in_order_of_need,
     named_tables,
     spell_share,
     table_id,
     table_name,
+    took_text,
     worst_by_table,
 )
 from omnigraph.documents.health import SIZE_BUCKETS
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
     from omnigraph.maintenance.health.finding import Finding
-    from omnigraph.maintenance.health.report import HealthReport
+    from omnigraph.maintenance.health.judging import HealthReport
     from omnigraph.maintenance.health.space import Leftover
 
 _HEADLINES = {

@@ -11,9 +11,8 @@ from types import MappingProxyType
 
 from omnigraph import errors
 from omnigraph.base.home import expand_home
-from omnigraph.base.plain_text import plain_text, printable
+from omnigraph.base.plain_text import plain_text, printable, read_yaml
 from omnigraph.base.values import dataclass
-from omnigraph.base.yaml_text import read_yaml
 
 HOME_VARIABLE = "OMNIGRAPH_HOME"
 BINDINGS = ("server", "cluster", "store")

@@ -1,4 +1,4 @@
-"""Every flag that more than one command has, declared once.
+"""Every flag that more than one command has, declared once, and reading the small files that flags name.
 
 Global flags may stand anywhere on the line: the root, each group and each command carry the same option objects, and
 whichever of them meets the flag stores it in the run's `GlobalFlags`.
@@ -7,6 +7,7 @@ whichever of them meets the flag stores it in the run's `GlobalFlags`.
 from collections.abc import Callable
 from datetime import timedelta
 from enum import Enum
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -170,3 +171,17 @@ def _duration(context: click.Context, parameter: click.Parameter, value: str | N
         return parse_duration(value)
     except ValueError as error:
         raise errors.Usage(f"{parameter.opts[0]}: {error}.", flag=parameter.opts[0]) from error
+
+
+def read_text_file(path: str, *, what: str, keeps_line_ends: bool = False) -> str:
+    """Read a UTF-8 file; `what` says in the error which file could not be read.
+
+    Other line ends become line feeds, unless the text is to be written again.
+    """
+    try:
+        with Path(path).open(encoding="utf-8", newline="" if keeps_line_ends else None) as file:
+            return file.read()
+    except UnicodeDecodeError as error:
+        raise errors.Io(f"The {what} {path} is not UTF-8 text (byte {error.start}).", path=path) from error
+    except OSError as error:
+        raise errors.Io(f"The {what} {path} cannot be read: {error.strerror}.", path=path) from error

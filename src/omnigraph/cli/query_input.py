@@ -8,8 +8,7 @@ import click
 from omnigraph import errors
 from omnigraph.base.units import shorten
 from omnigraph.base.values import dataclass
-from omnigraph.cli.files import read_text_file
-from omnigraph.cli.params import CallbackT
+from omnigraph.cli.params import CallbackT, read_text_file
 
 if TYPE_CHECKING:  # the parser is imported when there is something to parse
     from omnigraph.query.choosing import Verb

@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, get_args
 
 from omnigraph.base.values import dataclass
-from omnigraph.cli.output import Column, Grid, Text
+from omnigraph.cli.output import Grid, GridColumn, Text
 from omnigraph.documents import query_document
 
 if TYPE_CHECKING:
-    from omnigraph.query.plan.explain import ExplainedStep, Explanation
     from omnigraph.documents.answers import Answer
+    from omnigraph.query.plan.explain import ExplainedStep, Explanation
 
 Format = Literal["table", "json", "jsonl", "csv", "kv"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -49,9 +49,9 @@ def answer_lines(answer: "Answer", form: Format, style: TableStyle) -> Iterator[
 def explanation_text(explanation: "Explanation") -> Text:
     """Show the steps of a plan as a table; one that was not run has no rows and no times."""
     was_run = explanation.seconds is not None
-    columns = (Column(title="step"), Column(title="estimated rows", justify="right"))
+    columns: tuple[GridColumn, ...] = (GridColumn(title="step"), GridColumn(title="estimated rows", justify="right"))
     if was_run:
-        columns = (*columns, Column(title="rows", justify="right"), Column(title="ms", justify="right"))
+        columns = (*columns, GridColumn(title="rows", justify="right"), GridColumn(title="ms", justify="right"))
     grid = Grid(columns=columns, rows=tuple(_step_cells(step, was_run=was_run) for step in explanation.steps))
     if explanation.seconds is None:
         return [grid]

@@ -1,7 +1,10 @@
-"""From a binding to the storage of one graph.
+"""From a binding to the storage of one graph, the consent to change it for good, and opening it to read.
 
-Nothing here opens a graph; only a cluster binding reads storage, and there only the ledger.
+Up to there nothing opens a graph; only a cluster binding reads storage, and there only the ledger.
 """
+
+import sys
+from typing import TYPE_CHECKING
 
 from omnigraph import errors
 from omnigraph.base.values import dataclass
@@ -9,6 +12,9 @@ from omnigraph.cli.bindings import Binding, ScopeKind, find_binding, server_url
 from omnigraph.cli.flags import RunningCommand
 from omnigraph.cli.invocation import Invocation
 from omnigraph.verbs.table import CLASS_PHRASES, AddressFlag, CommandClass
+
+if TYPE_CHECKING:  # the result classes live beside code that imports Lance
+    from omnigraph.graph import Graph
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,3 +193,36 @@ def _served_refusal(invocation: Invocation, binding: Binding) -> errors.OmniErro
         f"served graphs are not supported by this version (server {_without_secrets(url)}); "
         "address the graph's storage with --store <uri>."
     )
+
+
+def require_consent(invocation: Invocation, target: StorageTarget) -> None:
+    """Let the run go on only with `--yes`, or after a person at a terminal typed the graph's name.
+
+    A local target needs no consent. Nothing has been opened when this refuses.
+    """
+    if target.is_local or invocation.flags.yes:
+        return
+    command = invocation.command.typed
+    if invocation.wants_json or not sys.stdin.isatty():
+        raise errors.NotConfirmed(
+            f"{target.uri} is not local: refusing destructive `{command}` without consent (--yes)",
+            command=command,
+            target=target.uri,
+        )
+    sys.stderr.write(
+        f"omnigraph {command} removes data of {target.uri}, which is not local.\n"
+        f"Type the graph's name, {target.name}, to go on: "
+    )
+    sys.stderr.flush()
+    if sys.stdin.readline().strip() != target.name:
+        raise errors.NotConfirmed(
+            f"`{command}` on {target.uri} was not confirmed; nothing was done.", command=command, target=target.uri
+        )
+
+
+def open_to_read(invocation: Invocation) -> "Graph":
+    """Find and open the graph without writing anything, not even what recovery would."""
+    target = resolve_storage(invocation)
+    import omnigraph
+
+    return omnigraph.open(target.uri, read_only=True)

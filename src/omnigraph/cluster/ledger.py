@@ -14,8 +14,8 @@ from urllib.parse import unquote
 from omnigraph import errors
 from omnigraph.base.events import Events, Warned, ignore_events
 from omnigraph.base.home import expand_home
+from omnigraph.base.plain_text import read_yaml
 from omnigraph.base.values import dataclass
-from omnigraph.base.yaml_text import read_yaml
 
 LEDGER_PATH = "__cluster/state.json"
 LEDGER_VERSION = 1

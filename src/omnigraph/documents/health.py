@@ -7,7 +7,7 @@ from omnigraph.base.values import Json
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
     from omnigraph.maintenance.health.finding import Finding
-    from omnigraph.maintenance.health.report import HealthReport
+    from omnigraph.maintenance.health.judging import HealthReport
     from omnigraph.maintenance.health.runs import MaintenanceRun
     from omnigraph.maintenance.health.tables import TableHealth
 

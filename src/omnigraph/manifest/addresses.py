@@ -13,10 +13,9 @@ from omnigraph.base.units import counted
 from omnigraph.base.values import dataclass
 from omnigraph.errors import BranchNotFound, CommitNotFound, InvalidTarget, SnapshotNotFound
 from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId, check_name
-from omnigraph.manifest.live_branches import look_at_live_branches
 from omnigraph.manifest.log import CommitLog
 from omnigraph.manifest.snapshot import GraphSnapshot
-from omnigraph.manifest.state import ManifestReader, ManifestState
+from omnigraph.manifest.state import ManifestReader, ManifestState, look_at_live_branches
 
 _VERSION = re.compile(r"(?P<branch>.+)@(?P<version>[0-9]+)")
 _MOMENT = re.compile(r"(?P<branch>[^@]+)@(?P<moment>.*)")

@@ -109,3 +109,23 @@ def first_parent_line(history: History, commit_id: CommitId) -> Iterator[CommitI
     while current is not None:
         yield current
         current = history[current].parent_commit_id
+
+
+def newest_first(history: History, head: CommitId) -> Iterator[Commit]:
+    """Yield the head and everything before it, over both parents; no commit comes before one that was made from it.
+
+    What a merge brought in follows right behind the merge. Neither ids nor times have a say.
+    """
+    reachable = ancestors(history, head)
+    children = dict.fromkeys(reachable, 0)
+    for commit_id in reachable:
+        for parent in parents_of(history[commit_id]):
+            children[parent] += 1
+    ready = [head]
+    while ready:
+        commit = history[ready.pop()]
+        yield commit
+        for parent in parents_of(commit):
+            children[parent] -= 1
+            if children[parent] == 0:
+                ready.append(parent)

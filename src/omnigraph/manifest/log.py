@@ -8,11 +8,13 @@ therefore see the log together with the head record.
 import json
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any, Final
 
 import pyarrow as pa
 
 from omnigraph.errors import CommitNotFound, GraphCorrupt, StorageError
+from omnigraph.manifest.ancestry import newest_first
 from omnigraph.manifest.commits import Commit, CommitId, CommitKind, readable_actor
 from omnigraph.manifest.recent import RecentHistory
 from omnigraph.manifest.rows import PRIMARY_KEY
@@ -96,6 +98,11 @@ class CommitLog:
             if parent is not None and parent not in by_id:
                 raise GraphCorrupt(f"Commit {parent}, the parent of {current.graph_commit_id}, is in no log.")
             current = by_id[parent] if parent is not None else None
+
+    def newest(self, head: Commit, *, limit: int | None, merged: bool) -> list[Commit]:
+        """Return the history behind a head, newest first: along the first parents, or with all that was merged."""
+        history = newest_first(self.history(head), head.graph_commit_id) if merged else self.first_parents(head)
+        return [*history] if limit is None else [*islice(history, max(limit, 0))]
 
     def line_after(self, version: int, *, head: Commit) -> list[Commit]:
         """Return the commits of the head's first-parent line that made later graph versions, oldest first.

@@ -1,14 +1,16 @@
-"""The state of one branch's `__manifest`, read once at one Lance version."""
+"""The state of one branch's `__manifest`, read once at one Lance version, and a look at those of all branches."""
 
 import json
+from collections.abc import Callable
 from functools import cached_property
 from threading import Lock
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.base.values import dataclass
-from omnigraph.errors import BranchNotFound, GraphCorrupt, GraphNotFound, SnapshotNotFound
+from omnigraph.errors import BranchNotFound, GraphCorrupt, GraphNotFound, OmniError, SnapshotNotFound
 from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId, check_name
 from omnigraph.manifest.missing import no_such_branch
 from omnigraph.manifest.root import refuse_moved
@@ -189,3 +191,31 @@ def _head(rows: pa.Table) -> Commit:
     if len(heads) != 1 or heads[0] is None:
         raise GraphCorrupt(f"__manifest holds {len(heads)} 'graph_head' rows instead of one.")
     return Commit.from_json(heads[0])
+
+
+_LISTINGS_MAX = 3
+
+Seen = TypeVar("Seen")
+
+
+def look_at_live_branches(manifest: ManifestReader, look: Callable[[str], Seen]) -> dict[str, Seen]:
+    """Return what `look` says of every live branch, `main` first; those deleted meanwhile are left out.
+
+    A branch that is still there and cannot be read raises: it might need anything. When one is gone, the list is made
+    and everything looked at again, at most three times in all, since what went may have been merged into a branch
+    that was seen before. After the last time the gap is harmless: no branch goes while another reads its tables.
+    """
+    for listings_left in reversed(range(_LISTINGS_MAX)):
+        listed = manifest.incarnations()
+        seen: dict[str, Seen] = {}
+        for name in listed:
+            try:
+                seen[name] = look(name)
+            except OmniError:
+                incarnation = manifest.incarnations().get(name)
+                is_another = incarnation != listed[name]
+                if not is_another or (incarnation is not None and not listings_left):
+                    raise
+        if seen.keys() == listed.keys():
+            break
+    return seen

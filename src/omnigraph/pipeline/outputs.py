@@ -1,4 +1,7 @@
-"""Files that get their names only when everything is in them, so that nobody ever reads half an output."""
+"""Paths as somebody gave them, and files that get their names only when everything is in them.
+
+Nobody ever reads half an output.
+"""
 
 import os
 import shutil
@@ -8,7 +11,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from omnigraph.base import ids
-from omnigraph.errors import Io
+from omnigraph.base.plain_text import plain_text
+from omnigraph.errors import Io, Usage
 
 
 @contextmanager
@@ -79,3 +83,11 @@ def _translated(path: Path) -> Iterator[None]:
         raise
     except OSError as error:
         raise Io(f"Cannot write {path}: {error.strerror or error}.", path=str(path)) from error
+
+
+def given_path(path: str | Path, *, flag: str) -> str:
+    """Return a path as text, or refuse one that no message could spell; `flag` is its name on the command line.
+
+    Files that are found below a directory may be called anything.
+    """
+    return plain_text(str(path), what=f"The path of {flag}", refusal=lambda reason: Usage(reason, flag=flag))

@@ -1,10 +1,11 @@
 """Rows that replace stored ones keep their row ids, so that history shows an update and not a delete and an insert.
 
 The ids travel with the description of a file, from workers to whoever commits, and then stay in every version of the
-table. An ascending sequence takes a bit per row, any other four bytes or more, twelve as the text that travels; rows
-come in some ascending runs more often than in one, so each long run is a sequence of its own.
+table. An ascending sequence takes a bit per row, any other four bytes or more; rows come in some ascending runs more
+often than in one, so each long run is a sequence of its own.
 """
 
+from base64 import b64decode, b64encode
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -43,6 +44,23 @@ def row_id_metadata(row_ids: pa.Array) -> Any:
         return sequences[0]
     # A message of protobuf that consists of a repeated field: those of its parts in a row are the message of the whole.
     return form.from_dict({"Inline": [byte for part in sequences for byte in part.asdict()["Inline"]]})
+
+
+def packed_row_ids(metadata: Any) -> str:
+    """Spell what Lance knows of row ids as text that travels in their size.
+
+    Lance's own text has a number for each byte: whoever commits holds those of all workers, and would need eighty bytes
+    for every row whose id ascends from no other.
+    """
+    return b64encode(bytes(metadata.asdict()["Inline"])).decode()
+
+
+def unpacked_row_ids(packed: str) -> Any:
+    """Return what was packed, as Lance knows it."""
+    from lance.fragment import RowIdMeta
+
+    form: Any = RowIdMeta
+    return form.from_dict({"Inline": list(b64decode(packed))})
 
 
 def _runs(row_ids: pa.Array) -> Iterator[pa.Array]:

@@ -28,7 +28,7 @@ from omnigraph.storage.deletions import (
 from omnigraph.storage.expected_tables import ExpectedTable
 from omnigraph.storage.field_ids import flat_field_ids
 from omnigraph.storage.file_references import FileReference, written_deletions, written_files
-from omnigraph.storage.kept_row_ids import with_row_ids
+from omnigraph.storage.kept_row_ids import packed_row_ids, unpacked_row_ids, with_row_ids
 from omnigraph.storage.lance_errors import LanceFailure, classify, lance_failures, storage_error, translated
 from omnigraph.storage.tables import ROW_ID, Table, TableAddress, TableStore
 
@@ -128,13 +128,12 @@ def stage_written(
     at `removed_addresses`, or those whose deletion files workers wrote as well.
     """
     from lance import LanceOperation
-    from lance.fragment import FragmentMetadata
 
     written, known = [], {}
-    for fragment in fragments:
-        made = json.loads(fragment)
-        written.append(FragmentMetadata.from_json(json.dumps(made["fragment"])))
-        known.update(made["crc32"])
+    for described in fragments:
+        fragment, sums = _fragment_of(described)
+        written.append(fragment)
+        known.update(sums)
     files = written_files(target, written)
     if replacing is not None:
         # An overwrite replaces the schema whole; by what it says beside the columns the graph knows the table again.
@@ -153,7 +152,19 @@ def stage_written(
 def described_fragment(store: TableStore, target: TableAddress, fragment: Any, *, has_blobs: bool) -> str:
     """Spell what a commit needs to know of a fragment that a worker wrote, the checksums of its files included."""
     sums = read_back(store.objects, written_files(target, [fragment]), has_blobs=has_blobs)
-    return json.dumps({"fragment": fragment.to_json(), "crc32": sums})
+    row_ids = packed_row_ids(fragment.row_id_meta) if fragment.row_id_meta is not None else None
+    return json.dumps({"fragment": replace(fragment, row_id_meta=None).to_json(), "row_ids": row_ids, "crc32": sums})
+
+
+def _fragment_of(described: str) -> tuple[Any, dict[str, str]]:
+    """Return a fragment as it was described, and the checksums of its files."""
+    from lance.fragment import FragmentMetadata
+
+    document = json.loads(described)
+    fragment = FragmentMetadata.from_json(json.dumps(document["fragment"]))
+    if document["row_ids"] is not None:
+        fragment.row_id_meta = unpacked_row_ids(document["row_ids"])
+    return fragment, document["crc32"]
 
 
 def _with_checksums(

@@ -2,19 +2,19 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 
 from omnigraph.base import faults
 from omnigraph.base.endings import tell
 from omnigraph.base.events import Events, Warned
 from omnigraph.base.showing import Shown
+from omnigraph.base.values import dataclass
 from omnigraph.branches.delete import delete_branch
 from omnigraph.branches.merge.plan import MergedRows, MergePlan
-from omnigraph.branches.merge.request import MergeRequest
 from omnigraph.branches.merge.sides import MergeOutcome, observe_sides
 from omnigraph.branches.merge.ways import MergePlanner
 from omnigraph.branches.merge.writer import MergeWriter
 from omnigraph.branches.names import check_branch_name
+from omnigraph.engine.choice import EngineChoice
 from omnigraph.errors import Effect, HistoricalVersionReclaimed, InvalidTarget, OmniError, ReadSetConflict, StorageError
 from omnigraph.graphs.capture import capture_branch
 from omnigraph.graphs.context import GraphContext
@@ -25,6 +25,23 @@ from omnigraph.storage.refs import list_refs
 from omnigraph.writes.aftermath import says_what_is_published
 from omnigraph.writes.protocol import run_write
 from omnigraph.writes.recovery.entry import settle_branch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeRequest:
+    """One merge, whoever asks for it."""
+
+    source: str
+    into: str = MAIN_BRANCH
+    delete_branch: bool = False
+    """Whether the source goes once it is merged."""
+    dry_run: bool = False
+    message: str | None = None
+    show_values: bool = False
+    """Whether conflicts carry the entities."""
+    actor: str | None = None
+    engine: EngineChoice = EngineChoice()
+    """Where large merges are worked out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

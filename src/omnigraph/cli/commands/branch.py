@@ -5,16 +5,14 @@ from typing import Unpack
 import click
 
 from omnigraph import documents, errors
-from omnigraph.cli import branch_view, change_view, merge_view
+from omnigraph.cli import branch_view, change_view
 from omnigraph.cli.change_flags import Filters, filter_options, page_options, read_pages
 from omnigraph.cli.command import command
-from omnigraph.cli.consent import require_consent
 from omnigraph.cli.engine_choice import resolve_engine
 from omnigraph.cli.invocation import Invocation
-from omnigraph.cli.opening import open_to_read
 from omnigraph.cli.params import json_option, message_option
 from omnigraph.cli.progress import follow_progress
-from omnigraph.cli.scope import echo_target, resolve_storage
+from omnigraph.cli.scope import echo_target, open_to_read, require_consent, resolve_storage
 
 
 @command("branch create", examples=("omnigraph branch create review art.omni",))
@@ -174,6 +172,6 @@ def branch_merge(
                 events=events,
             )
         except errors.MergeConflicts as conflicts:
-            invocation.output.show(conflicts, document=documents.conflicts_document, text=merge_view.conflicts_text)
+            invocation.output.show(conflicts, document=documents.conflicts_document, text=branch_view.conflicts_text)
             raise
-    invocation.output.show(result, document=documents.merge_document, text=merge_view.merge_text)
+    invocation.output.show(result, document=documents.merge_document, text=branch_view.merge_text)

@@ -10,9 +10,9 @@ from omnigraph.cli import change_view
 from omnigraph.cli.change_flags import Filters, filter_options, limit_option, page_limits
 from omnigraph.cli.command import command
 from omnigraph.cli.invocation import Invocation
-from omnigraph.cli.opening import open_to_read
 from omnigraph.cli.params import branch_option, json_option
 from omnigraph.cli.progress import follow_progress
+from omnigraph.cli.scope import open_to_read
 
 
 @command(

@@ -7,12 +7,11 @@ import click
 from omnigraph import documents, errors
 from omnigraph.cli import cleanup_view
 from omnigraph.cli.command import command
-from omnigraph.cli.consent import require_consent
 from omnigraph.cli.engine_choice import resolve_engine
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.params import duration_option, json_option, wait_option
 from omnigraph.cli.progress import follow_progress
-from omnigraph.cli.scope import echo_target, resolve_storage
+from omnigraph.cli.scope import echo_target, require_consent, resolve_storage
 
 
 @command(

@@ -9,8 +9,8 @@ from omnigraph.cli import change_view, commit_view
 from omnigraph.cli.change_flags import Filters, filter_options, page_options, read_pages
 from omnigraph.cli.command import command
 from omnigraph.cli.invocation import Invocation
-from omnigraph.cli.opening import open_to_read
 from omnigraph.cli.params import branch_option, json_option
+from omnigraph.cli.scope import open_to_read
 
 if TYPE_CHECKING:
     from omnigraph.graph import Graph

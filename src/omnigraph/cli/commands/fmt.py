@@ -12,10 +12,9 @@ from omnigraph import errors
 from omnigraph.base.units import counted
 from omnigraph.base.values import Json, dataclass
 from omnigraph.cli.command import command
-from omnigraph.cli.files import read_text_file
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.output import Text, writing_to_stdout
-from omnigraph.cli.params import json_option
+from omnigraph.cli.params import json_option, read_text_file
 
 _STDIN = "-"
 _SCHEMA, _QUERY = ".pg", ".gq"

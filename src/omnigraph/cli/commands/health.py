@@ -14,7 +14,7 @@ from omnigraph.cli.progress import follow_progress
 from omnigraph.cli.scope import echo_target, resolve_storage
 
 if TYPE_CHECKING:
-    from omnigraph.maintenance.health.report import HealthReport
+    from omnigraph.maintenance.health.judging import HealthReport
 
 EXIT_CODES = {"healthy": 0, "attention": 1, "action": 2}
 

@@ -5,11 +5,9 @@ import click
 from omnigraph import documents, errors
 from omnigraph.cli.bindings import explicit_binding
 from omnigraph.cli.command import command
-from omnigraph.cli.consent import require_consent
-from omnigraph.cli.files import read_text_file
 from omnigraph.cli.invocation import Invocation
-from omnigraph.cli.params import json_option, message_option
-from omnigraph.cli.scope import storage_at
+from omnigraph.cli.params import json_option, message_option, read_text_file
+from omnigraph.cli.scope import require_consent, storage_at
 
 
 @command("init", examples=("omnigraph init --schema art.pg new.omni",))

@@ -12,9 +12,8 @@ from omnigraph.base.values import Json
 from omnigraph.cli import lint_view
 from omnigraph.cli.bindings import explicit_binding
 from omnigraph.cli.command import command
-from omnigraph.cli.files import read_text_file
 from omnigraph.cli.invocation import Invocation
-from omnigraph.cli.params import json_option
+from omnigraph.cli.params import json_option, read_text_file
 from omnigraph.cli.scope import echo_target, resolve_storage
 
 if TYPE_CHECKING:  # imported when there is something to check

@@ -8,11 +8,11 @@ import click
 from omnigraph import documents, errors
 from omnigraph.cli.command import command
 from omnigraph.cli.invocation import Invocation
-from omnigraph.cli.opening import open_to_read
 from omnigraph.cli.output import writing_to_stdout
 from omnigraph.cli.params import json_option
 from omnigraph.cli.query_input import QueryFlags, query_options, read_query
 from omnigraph.cli.query_view import FORMATS, TableStyle, answer_lines, explanation_text
+from omnigraph.cli.scope import open_to_read
 
 if TYPE_CHECKING:
     from omnigraph.cli.query_view import Format
@@ -48,7 +48,8 @@ def query(
     """Ask a question in the query language and show the rows.
 
     The query is given with -e or in a file; it may be a bare `match { … } return { … }`. All of it reads one state of
-    the graph, that of the branch when it starts. --explain and --analyze tell how it is answered. A query that changes something is none for it.
+    the graph, that of the branch when it starts; a query that changes something is refused. With --explain or --analyze
+    the steps that answer it are shown instead of the rows.
     """
     if invocation.command.typed == "read":
         invocation.notices.warn("`read` is deprecated; use `omnigraph query`")

@@ -9,11 +9,10 @@ from omnigraph import documents, errors
 from omnigraph.base.units import counted
 from omnigraph.cli import repair_view
 from omnigraph.cli.command import command
-from omnigraph.cli.consent import require_consent
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.params import json_option, message_option, wait_option
 from omnigraph.cli.progress import follow_progress
-from omnigraph.cli.scope import echo_target, resolve_storage
+from omnigraph.cli.scope import echo_target, require_consent, resolve_storage
 
 if TYPE_CHECKING:
     from omnigraph.maintenance.repair.run import RepairReport

@@ -3,15 +3,12 @@
 import click
 
 from omnigraph import documents, errors
-from omnigraph.cli import schema_view
+from omnigraph.cli import texts
 from omnigraph.cli.command import command
-from omnigraph.cli.consent import require_consent
-from omnigraph.cli.files import read_text_file
 from omnigraph.cli.invocation import Invocation
-from omnigraph.cli.opening import open_to_read
-from omnigraph.cli.params import json_option, message_option
+from omnigraph.cli.params import json_option, message_option, read_text_file
 from omnigraph.cli.progress import follow_progress
-from omnigraph.cli.scope import echo_target, resolve_storage
+from omnigraph.cli.scope import echo_target, open_to_read, require_consent, resolve_storage
 
 
 @command("schema show", examples=("omnigraph schema show art.omni > copy.pg",))
@@ -49,7 +46,7 @@ def schema_plan(invocation: Invocation, *, schema: str | None, allow_data_loss: 
     invocation.output.show(
         plan,
         document=lambda found: documents.schema_plan_document(found, uri=target.uri),
-        text=schema_view.plan_text,
+        text=texts.plan_text,
     )
 
 
@@ -88,7 +85,7 @@ def schema_apply(invocation: Invocation, *, schema: str | None, allow_data_loss:
     invocation.output.show(
         result,
         document=lambda made: documents.applied_schema_document(made, uri=target.uri),
-        text=schema_view.applied_text,
+        text=texts.applied_text,
     )
 
 

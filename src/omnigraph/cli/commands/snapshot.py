@@ -6,8 +6,8 @@ from omnigraph import documents
 from omnigraph.cli import texts
 from omnigraph.cli.command import command
 from omnigraph.cli.invocation import Invocation
-from omnigraph.cli.opening import open_to_read
 from omnigraph.cli.params import branch_option, json_option
+from omnigraph.cli.scope import open_to_read
 
 
 @command("snapshot", examples=("omnigraph snapshot art.omni", "omnigraph snapshot --store art.omni --json"))

@@ -33,7 +33,17 @@ CHANGES_FRAME = (*CHANGES, "endingVersion", "endingTimestamp")
 CHANGES_STREAM = (*CHANGES, "maxCommitsPerBatch")
 CHANGES_EITHER = (*CHANGES_FRAME, "maxCommitsPerBatch")
 """While columns are asked for, nobody knows whether the rows are read as a frame or as a stream."""
-SINK = (*ADDRESS, *STORAGE_OPTIONS, "loadMode", "actor", "message", "maxErrors", "newestBy", "badRecordsPath")
+SINK = (
+    *ADDRESS,
+    *STORAGE_OPTIONS,
+    "loadMode",
+    "actor",
+    "message",
+    "maxErrors",
+    "newestBy",
+    "badRecordsPath",
+    "progress",
+)
 STREAM = (*SINK, "queryId", "batchIdentity")
 WRITE = (*STREAM, "batchId")
 
@@ -118,6 +128,15 @@ class Options:
         if not (value.isascii() and value.isdecimal()):
             raise Usage(f'The option "{name}" is {value!r}; it is a whole number.', flag=name)
         return int(value)
+
+    def flag(self, name: str, *, otherwise: bool) -> bool:
+        """Return an option that is true or false."""
+        value = self.get(name)
+        if value is None:
+            return otherwise
+        if value.lower() not in {"true", "false"}:
+            raise Usage(f'The option "{name}" is {value!r}; it is true or false.', flag=name)
+        return value.lower() == "true"
 
     def is_given(self, name: str) -> bool:
         """Whether an option is there at all, be it empty."""

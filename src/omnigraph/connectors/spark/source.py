@@ -91,8 +91,8 @@ class OmniGraphSource(DataSource):
     def writer(self, schema: Any, overwrite: bool) -> DataSourceWriter:
         """Return what checks and commits a frame."""
         asked = Options.of(self.options, WRITE)
-        options = WriteOptions.of(asked, overwrite=overwrite)
         batch_id = asked.number("batchId")
+        options = WriteOptions.of(asked, overwrite=overwrite, is_batch=batch_id is not None)
         if batch_id is not None:
             return BatchWriter(options, schema.names, BatchNaming.of(asked), batch_id)
         for name in ("queryId", "batchIdentity"):
@@ -103,7 +103,8 @@ class OmniGraphSource(DataSource):
     def streamWriter(self, schema: Any, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802 — Spark's name
         """Return what checks and commits micro-batches."""
         asked = Options.of(self.options, STREAM)
-        return StreamSink(WriteOptions.of(asked, overwrite=overwrite), schema.names, BatchNaming.of(asked))
+        options = WriteOptions.of(asked, overwrite=overwrite, is_batch=True)
+        return StreamSink(options, schema.names, BatchNaming.of(asked))
 
     def _kept_by_tables(self, columns: Any, known: tuple[str, ...]) -> Any:
         return remembering(columns, Options.of(self.options, known)) if is_new_table(self.options) else columns

@@ -11,10 +11,9 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 
-from omnigraph.base.events import ignore_events
 from omnigraph.connectors.spark.options import Options
 from omnigraph.connectors.spark.telling import sentence_first
-from omnigraph.connectors.spark.writing import PartitionMessage, WriteOptions, kept_partitions, naming_records
+from omnigraph.connectors.spark.writing import PartitionMessage, WriteOptions
 from omnigraph.engine.local import worker_engine
 from omnigraph.errors import Usage
 from omnigraph.pipeline.load.frames import FrameLoad
@@ -77,14 +76,13 @@ class _Batches:
                 batch_id=batch_id,
                 content=f"{content:016x}" if self._naming.counts_content else None,
             )
-            with naming_records():
-                first.load.commit(
-                    self._options.context(),
-                    kept_partitions(messages),
-                    ignore_events,
-                    batch=batch,
-                    bad_records=self._options.bad_records(first.query_id, f"batch-{batch_id:08d}"),
-                )
+            self._options.commit(
+                first.load,
+                messages,
+                what=f"batch {batch_id} of {first.query_id}",
+                batch=batch,
+                bad_records=self._options.bad_records(first.query_id, f"batch-{batch_id:08d}"),
+            )
 
     def _abort(self, messages: list[WriterCommitMessage | None]) -> None:
         for first in _messages(messages)[:1]:

@@ -14,7 +14,8 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-from omnigraph.base.events import ignore_events
+from omnigraph.base import work
+from omnigraph.connectors.spark.narrating import Narrator, heard, tell_begin, tell_end
 from omnigraph.connectors.spark.options import Options
 from omnigraph.connectors.spark.telling import sentence_first
 from omnigraph.engine.local import LocalEngine
@@ -23,6 +24,7 @@ from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.pipeline.load.bulk.partitions import FrameTask, PartitionOutcome, keep_partition
 from omnigraph.pipeline.load.frames import FrameLoad
+from omnigraph.pipeline.load.once import StreamBatch
 from omnigraph.pipeline.load.writer import LoadMode
 from omnigraph.storage.store import GraphStore
 from omnigraph.storage.worker_files import shared_with_workers
@@ -45,12 +47,18 @@ class WriteOptions:
     newest_by: str | None
     bad_records_path: str | None
     """Where records that cannot be loaded are written down; None lets them reject the load."""
+    shows_progress: bool
+    """Whether processes that nobody has told about logging write down how far they are."""
     storage: Mapping[str, str] = field(default_factory=dict, repr=False)
     """How to reach the store, over what the environment of a worker says; may hold credentials."""
 
     @classmethod
-    def of(cls, options: Options, *, overwrite: bool) -> "WriteOptions":
-        """Read the options; `overwrite` is what Spark's own save mode says."""
+    def of(cls, options: Options, *, overwrite: bool, is_batch: bool = False) -> "WriteOptions":
+        """Read the options; `overwrite` is what Spark's own save mode says.
+
+        A frame says how far it is unless told otherwise. Batches of a stream come every few seconds, for months: they
+        do so only if told to.
+        """
         max_errors = options.number("maxErrors")
         return cls(
             uri=options.required("graph"),
@@ -62,6 +70,7 @@ class WriteOptions:
             max_errors=_MAX_ERRORS if max_errors is None else max_errors,
             newest_by=options.get("newestBy"),
             bad_records_path=options.get("badRecordsPath"),
+            shows_progress=options.flag("progress", otherwise=not is_batch),
             storage=options.storage,
         )
 
@@ -71,11 +80,29 @@ class WriteOptions:
 
     def keep(self, task: FrameTask, batches: Iterator[pa.RecordBatch]) -> PartitionOutcome:
         """Check and keep the rows of the partition that this worker has."""
-        with ExitStack() as held:
+        partition = partition_number()
+        with heard(self.uri, shows=self.shows_progress), ExitStack() as held:
             if self.storage:
                 store = GraphStore.open(task.load.uri, self.storage)
                 held.enter_context(shared_with_workers(store, task.load.operation_id))
-            return keep_partition(task, partition_number(), batches)
+            held.enter_context(work.reporting(Narrator().rows_of_partition(partition)))
+            return keep_partition(task, partition, batches)
+
+    def commit(
+        self,
+        load: FrameLoad,
+        messages: list[WriterCommitMessage | None],
+        *,
+        what: str = "the frame",
+        batch: StreamBatch | None = None,
+        bad_records: str | None = None,
+    ) -> None:
+        """Publish what the workers have kept, and say so."""
+        kept = [message.kept for message in messages if isinstance(message, PartitionMessage)]
+        rows = sum(outcome.lines for partition in kept for outcome in partition.outcomes)
+        with heard(self.uri, shows=self.shows_progress), naming_records():
+            commit = load.commit(self.context(), kept, Narrator(), batch=batch, bad_records=bad_records)
+            tell_end(what, rows, len(kept), commit)
 
     def begin(self, names: list[str]) -> FrameLoad:
         """Begin a load of a frame with these columns."""
@@ -132,6 +159,9 @@ class FrameWriter(DataSourceArrowWriter):
     def __init__(self, options: WriteOptions, load: FrameLoad) -> None:
         self._options = options
         self._load = load
+        with heard(options.uri, shows=options.shows_progress):
+            what = f"rows of {options.type_name}" if options.type_name is not None else "records"
+            tell_begin(what, f"branch {options.branch} of {options.uri}, {options.mode}")
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> PartitionMessage:
         """Check and keep the rows of one partition, in a worker."""
@@ -139,13 +169,8 @@ class FrameWriter(DataSourceArrowWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Publish what the workers have kept."""
-        with naming_records():
-            self._load.commit(
-                self._options.context(),
-                kept_partitions(messages),
-                ignore_events,
-                bad_records=self._options.bad_records(self._load.task.load.operation_id),
-            )
+        bad_records = self._options.bad_records(self._load.task.load.operation_id)
+        self._options.commit(self._load, messages, bad_records=bad_records)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Remove what the workers have kept."""
@@ -169,8 +194,3 @@ def partition_number() -> int:
     """Return which partition this worker has."""
     context: Any = TaskContext.get()
     return int(context.partitionId())
-
-
-def kept_partitions(messages: list[WriterCommitMessage | None]) -> list[PartitionOutcome]:
-    """Take the messages of all partitions apart."""
-    return [message.kept for message in messages if isinstance(message, PartitionMessage)]

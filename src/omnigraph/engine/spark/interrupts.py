@@ -7,6 +7,7 @@ from threading import current_thread, main_thread
 from typing import Any, TypeVar
 
 from omnigraph.base import ids
+from omnigraph.base.events import current_phase
 
 Result = TypeVar("Result")
 
@@ -21,6 +22,8 @@ class JobGroup:
         self._session = session
         self._context = getattr(session, "_sc", None)
         self.name = f"omnigraph-{ids.new_ulid()}"
+        # What Spark's own pages call the jobs; phases are known to the thread that works them off.
+        self._description = f"omnigraph: {current_phase() or 'at work'}"
         # Asked in the thread of the caller, whose pool of a fair scheduler the work belongs to.
         self._pool = self._context.getLocalProperty(_POOL) if self._context is not None else None
 
@@ -31,7 +34,7 @@ class JobGroup:
             before = {name: self._context.getLocalProperty(name) for name in _PROPERTIES}
             # Tags would not do: results are collected by another thread of the JVM, which inherits a group only. And
             # tasks must be interrupted, or a cancelled job would wait for them.
-            self._context.setJobGroup(self.name, "omnigraph", interruptOnCancel=True)
+            self._context.setJobGroup(self.name, self._description, interruptOnCancel=True)
             self._context.setLocalProperty(_POOL, self._pool)
             try:
                 return work()

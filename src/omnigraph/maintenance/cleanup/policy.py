@@ -1,10 +1,11 @@
-"""Which versions an operator wants to keep. What must stay whatever they say is in `protections.py`."""
+"""What a cleanup may be asked for, above all which versions it keeps; what must stay anyhow is in `protections.py`."""
 
 from collections.abc import Collection, Sequence
 from datetime import timedelta
 
 from omnigraph.base.units import parse_duration
 from omnigraph.base.values import dataclass
+from omnigraph.engine.choice import EngineChoice
 from omnigraph.errors import InvalidTarget
 from omnigraph.storage.locks import StoreClock
 from omnigraph.storage.retention import StoredVersion
@@ -89,3 +90,14 @@ def _outside(
         for stored in versions
         if stored.version not in kept and (before is None or stored.stored_at < before)
     ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CleanupRequest:
+    """One cleanup, whoever asks for it."""
+
+    policy: CleanupPolicy
+    confirm: bool = False
+    """Whether anything is removed; without it, a run says what would go."""
+    wait_seconds: float = 0.0
+    engine: EngineChoice = EngineChoice()

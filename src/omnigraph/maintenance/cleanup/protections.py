@@ -12,10 +12,9 @@ from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.ancestry import merge_bases
 from omnigraph.manifest.bases import base_snapshot
 from omnigraph.manifest.commits import MAIN_BRANCH
-from omnigraph.manifest.live_branches import look_at_live_branches
 from omnigraph.manifest.rows import MANIFEST
 from omnigraph.manifest.snapshot import TablePin
-from omnigraph.manifest.state import ManifestState
+from omnigraph.manifest.state import ManifestState, look_at_live_branches
 from omnigraph.storage.locks import Lease
 from omnigraph.storage.refs import Ref, list_refs
 from omnigraph.storage.tables import TableAddress

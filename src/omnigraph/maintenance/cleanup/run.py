@@ -17,12 +17,11 @@ from omnigraph.maintenance.admission import refuse_pending_on, require_settled, 
 from omnigraph.maintenance.cleanup.one_table import Part, TableCleaning
 from omnigraph.maintenance.cleanup.orphans import Orphans, Reclaiming, find_orphans
 from omnigraph.maintenance.cleanup.plan import Choosing, CleanupTarget, RemovalPlan, cleanup_targets, dropped_tables
-from omnigraph.maintenance.cleanup.policy import CleanupPolicy
+from omnigraph.maintenance.cleanup.policy import CleanupPolicy, CleanupRequest
 from omnigraph.maintenance.cleanup.protections import Protections, gather_protections
 from omnigraph.maintenance.cleanup.published import BranchPast, commits_lost, published_versions
 from omnigraph.maintenance.cleanup.remover import Remover
 from omnigraph.maintenance.cleanup.report import CleanupReport, CleanupRow, as_document
-from omnigraph.maintenance.cleanup.request import CleanupRequest
 from omnigraph.maintenance.cleanup.tally import Tally
 from omnigraph.maintenance.journal import record_run
 from omnigraph.maintenance.repair.drift import Classification, find_lasting_drift

@@ -26,10 +26,9 @@ from omnigraph.maintenance.verify.heads import verify_heads
 from omnigraph.maintenance.verify.report import Problem
 from omnigraph.manifest.ancestry import History
 from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitKind
-from omnigraph.manifest.live_branches import look_at_live_branches
 from omnigraph.manifest.log import ACTORS, COMMITS
 from omnigraph.manifest.rows import MANIFEST
-from omnigraph.manifest.state import ManifestState
+from omnigraph.manifest.state import ManifestState, look_at_live_branches
 from omnigraph.storage.layout import TableLayout, read_layout
 from omnigraph.storage.locks import Holder
 from omnigraph.storage.retention import stored_versions

@@ -1,13 +1,19 @@
-"""Decide: which facts deserve attention, how urgent they are, and the command that settles each. Pure."""
+"""Decide: which facts deserve attention, how urgent they are, and the command that settles each.
+
+All of it is pure but the last function, which looks first.
+"""
 
 from collections.abc import Iterator
 from dataclasses import replace
 
+from omnigraph.base.showing import Shown
 from omnigraph.base.units import counted, spell_bytes
+from omnigraph.base.values import dataclass
+from omnigraph.graphs.context import GraphContext
 from omnigraph.maintenance.health.branches import BranchHealth
 from omnigraph.maintenance.health.commands import Commands
 from omnigraph.maintenance.health.damage import Damage, DamagedPart
-from omnigraph.maintenance.health.facts import GraphHealth, InternalHealth
+from omnigraph.maintenance.health.facts import GraphHealth, InternalHealth, observe_health
 from omnigraph.maintenance.health.finding import Finding, Severity, Status, most_urgent_first, status_of
 from omnigraph.maintenance.health.grouping import group_findings
 from omnigraph.maintenance.health.rules import BrokenTable
@@ -248,3 +254,22 @@ def _reclaimable(commands: Commands, health: GraphHealth) -> Iterator[Finding]:
             message=f"{spell_bytes(reclaimable)} that cleanup would remove beside {spell_bytes(live)} of live data",
             fix=commands.cleanup(),
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class HealthReport(Shown):
+    """What was seen, and what follows from it."""
+
+    health: GraphHealth
+    findings: tuple[Finding, ...]
+
+    @property
+    def status(self) -> Status:
+        """The graph in a word."""
+        return status_of(list(self.findings))
+
+
+def report_health(context: GraphContext) -> HealthReport:
+    """Look at a graph and judge what is seen; writes nothing and takes no lock."""
+    health = observe_health(context)
+    return HealthReport(health=health, findings=tuple(find(health)))

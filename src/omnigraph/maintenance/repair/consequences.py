@@ -1,4 +1,7 @@
-"""Which declared rules a graph would break with drifted tables published: no write would have let such rows in."""
+"""What publishing drift would mean: the rows that change, and the declared rules that the graph would break.
+
+Operators review data, not version numbers; and no write would have let rows in that break a rule.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
@@ -6,6 +9,7 @@ from typing import Any
 
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import TableKey
+from omnigraph.changes.compare import Op, TableState, changed_entities
 from omnigraph.graphs.context import GraphContext
 from omnigraph.maintenance.repair.drift import Classification, TableDrift
 from omnigraph.maintenance.unreadable import UNREADABLE, refuse_unreachable
@@ -79,4 +83,31 @@ def _of_table(key: TableKey, judged: BrokenConstraints, limit: int) -> BrokenRul
             for finding in found.first[:limit]
         ),
         unchecked=judged.unchecked.get(key),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriftReview:
+    """Rows that publishing would add, remove and change, with a few of their ids."""
+
+    rows_added: int
+    rows_removed: int
+    rows_changed: int
+    samples: tuple[dict[str, Any], ...]
+
+
+def review_drift(context: GraphContext, drift: TableDrift, *, limit: int) -> DriftReview | None:
+    """Compare the pin with HEAD; None where that cannot be done, because columns differ or the pin is gone."""
+    if drift.head is None or drift.pinned is None or drift.unfit_because is not None:
+        return None
+    snapshot = context.manifest.load(drift.branch).snapshot
+    entity = context.schemas.catalog(snapshot.schema).type_by_table_key[drift.pin.table_key]
+    before, after = TableState(entity=entity, table=drift.pinned), TableState(entity=entity, table=drift.head)
+    changes = changed_entities(context, before, after).sort_by("id")
+    counts = {found["values"]: found["counts"] for found in changes["op"].value_counts().to_pylist()}
+    return DriftReview(
+        rows_added=counts.get(Op.INSERT.value, 0),
+        rows_removed=counts.get(Op.DELETE.value, 0),
+        rows_changed=counts.get(Op.UPDATE.value, 0),
+        samples=tuple(changes.select(["id", "op"]).slice(0, limit).to_pylist()),
     )

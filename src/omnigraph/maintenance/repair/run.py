@@ -19,7 +19,7 @@ from omnigraph.catalog.model import TableKey
 from omnigraph.errors import Effect, OmniError
 from omnigraph.graphs.context import GraphContext
 from omnigraph.maintenance.admission import refuse_pending_on, require_settled, sole_maintainer
-from omnigraph.maintenance.repair.consequences import BrokenRules, broken_rules
+from omnigraph.maintenance.repair.consequences import BrokenRules, DriftReview, broken_rules, review_drift
 from omnigraph.maintenance.repair.discard import discard
 from omnigraph.maintenance.repair.drift import (
     Classification,
@@ -30,7 +30,6 @@ from omnigraph.maintenance.repair.drift import (
     find_lasting_drift,
 )
 from omnigraph.maintenance.repair.request import Consent, RepairRequest
-from omnigraph.maintenance.repair.review import DriftReview, review_drift
 from omnigraph.maintenance.unreadable import UNREADABLE, problem_of, refuse_unreachable
 from omnigraph.manifest.commits import MAIN_BRANCH, MESSAGE, Commit, CommitId, CommitKind, check_message
 from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions

@@ -7,18 +7,19 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from omnigraph.base import clock, ids
 from omnigraph.base.events import Events, phase
+from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import TableKey
 from omnigraph.engine.choice import EngineChoice, Work
 from omnigraph.engine.interface import Engine
 from omnigraph.engine.opening import open_engine
-from omnigraph.errors import BranchNotFound, GraphNotFound, GraphTooNew, OmniError, StorageError
+from omnigraph.errors import BranchNotFound, GraphNotFound, GraphTooNew, InvalidTarget, OmniError, StorageError
 from omnigraph.graphs.context import GraphContext
 from omnigraph.maintenance.verify.contents import compare_bytes, files_to_read, read_contents
 from omnigraph.maintenance.verify.files import FilesToVerify, look_at_table, told_with_what_is_left
 from omnigraph.maintenance.verify.lineage import log_problems
 from omnigraph.maintenance.verify.pins import PinnedVersions, gather_pins
 from omnigraph.maintenance.verify.report import Problem, ProblemKind, VerifyReport
-from omnigraph.maintenance.verify.request import VerifyRequest
+from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.manifest.log import ACTORS, COMMITS
 from omnigraph.manifest.rows import MANIFEST
 from omnigraph.manifest.snapshot import TablePin, branch_of
@@ -30,6 +31,23 @@ from omnigraph.storage.worker_files import shared_with_workers
 from omnigraph.writes.constraints.broken import broken_constraints
 
 _SAMPLES_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyRequest:
+    """One run, whoever asks for it."""
+
+    deep: bool = False
+    """Whether every byte is read."""
+    branch: str | None = None
+    all_branches: bool = False
+    engine: EngineChoice = EngineChoice()
+
+    def branches(self, context: GraphContext) -> list[str]:
+        """Return the branches to look at, by default only `main`."""
+        if self.branch is not None and self.all_branches:
+            raise InvalidTarget("branch names one branch and all_branches means all of them; choose one.")
+        return [MAIN_BRANCH, *context.manifest.branch_names()] if self.all_branches else [self.branch or MAIN_BRANCH]
 
 
 def run_verify(context: GraphContext, request: VerifyRequest, *, events: Events) -> VerifyReport:

@@ -33,7 +33,7 @@ from omnigraph.pipeline.load.sources import (
     LocalInputs,
     find_inputs,
 )
-from omnigraph.pipeline.paths import given_path
+from omnigraph.pipeline.outputs import given_path
 from omnigraph.providers.config import EmbedConfig
 from omnigraph.records.findings import Finding, FindingCollector, Rejected
 from omnigraph.records.report import rejected

@@ -7,8 +7,8 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from omnigraph.base.plain_text import read_yaml
 from omnigraph.base.values import dataclass
-from omnigraph.base.yaml_text import read_yaml
 from omnigraph.errors import Io, Usage
 
 _DEFAULT_OUTPUT = "build/seed.embedded.jsonl"

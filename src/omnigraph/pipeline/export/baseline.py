@@ -20,8 +20,7 @@ from omnigraph.graphs.context import GraphContext
 from omnigraph.graphs.holding import hold_versions
 from omnigraph.graphs.snapshot import Snapshot
 from omnigraph.pipeline.export.run import write_snapshot
-from omnigraph.pipeline.outputs import appearing_file
-from omnigraph.pipeline.paths import given_path
+from omnigraph.pipeline.outputs import appearing_file, given_path
 from omnigraph.storage.flock import flock_within
 
 _TURN_SECONDS = 600.0

@@ -160,8 +160,9 @@ class FrameLoad:
         load = load_task(capture, ids.new_ulid(), mode=mode, max_errors=max_errors, buckets=buckets)
         if newest_by is not None:
             check_newest_by(newest_by, load.catalog, type_name, mode=mode)
-        load = replace(load, newest_by=newest_by, looks_up=stored_rows(capture) <= LOOK_UP_ROWS_MAX)
-        task = FrameTask.of(load, type_name, ColumnMap(), names)
+        task = FrameTask.of(replace(load, newest_by=newest_by), type_name, ColumnMap(), names)
+        rows = sum(capture.snapshot.pins[key].row_count for key in task.asked_tables)
+        task = replace(task, load=replace(task.load, looks_up=rows <= LOOK_UP_ROWS_MAX))
         return cls(
             task=replace(task, sets_aside=sets_aside),
             ir_hash=capture.snapshot.schema.ir_hash,

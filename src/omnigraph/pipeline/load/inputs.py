@@ -14,7 +14,6 @@ from omnigraph.errors import Io, Usage
 from omnigraph.pipeline.load.bulk.pieces import EXPANSION, InputPiece, Piece, plan_pieces, spool_pieces
 from omnigraph.pipeline.load.bulk.table_pieces import TablePiece, plan_table_pieces
 from omnigraph.pipeline.load.parse import ParsedInput, parse_input
-from omnigraph.pipeline.load.places import store_of
 from omnigraph.pipeline.load.sources import (
     READING_INPUT,
     STDIN,
@@ -23,10 +22,11 @@ from omnigraph.pipeline.load.sources import (
     InputStore,
     LocalInputs,
     find_inputs,
+    store_of,
 )
 from omnigraph.pipeline.load.table_files import RowsInMemory, find_exported, find_tables, is_table_path
 from omnigraph.pipeline.load.tables import ColumnMap, TableFile, parse_tables
-from omnigraph.pipeline.paths import given_path
+from omnigraph.pipeline.outputs import given_path
 from omnigraph.records.arrow_rows import ArrowRows, not_rows, speaks_arrow
 from omnigraph.storage.scratch import Scratch
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 from omnigraph import errors
 from omnigraph.base import work
 from omnigraph.base.values import dataclass
+from omnigraph.storage.uris import is_bucket_uri
 
 STDIN = "-"
 READING_INPUT = "reading the input"
@@ -236,3 +237,27 @@ def _is_match(parts: Sequence[str], patterns: Sequence[str]) -> bool:
     if not parts or (parts[0].startswith(".") and not first.startswith(".")):
         return False
     return fnmatchcase(parts[0], first) and _is_match(parts[1:], patterns if first == "**" else rest)
+
+
+def store_of(path: str) -> InputStore:
+    """Return the store that can list and open `path`; nothing is read yet."""
+    return BucketInputs(path) if is_bucket_uri(path) else LocalInputs()
+
+
+class BucketInputs:
+    """The objects of the bucket that a path names."""
+
+    def __init__(self, path: str) -> None:
+        from omnigraph.storage.bucket import Bucket  # imports the client, which local input does not need
+
+        self._bucket = Bucket(path)
+
+    def list(self, prefix: str, *, depth: int | None = None) -> Iterator[StoredFile]:
+        """List the object at `prefix` and those below it; a bucket pays per page, not per level."""
+        del depth
+        for found in self._bucket.list(prefix):
+            yield StoredFile(path=found.uri, size_bytes=found.size_bytes)
+
+    def open(self, path: str) -> BinaryIO:
+        """Open an object for reading from its first byte."""
+        return self._bucket.open(path)

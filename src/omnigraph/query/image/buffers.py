@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from omnigraph.query.access import Numbers
 
+_INT32, _INT64 = pa.int32(), pa.int64()
 _DTYPES: dict[Any, Any] = {
     pa.int32(): np.int32,
     pa.int64(): np.int64,
@@ -54,7 +55,10 @@ def array_of(values: NDArray[Any], kind: pa.DataType, valid: NDArray[np.bool_] |
 
 def indices_of(ordinals: NDArray[Any], valid: NDArray[np.bool_] | None = None) -> pa.Array:
     """Return ordinals as Arrow takes them; those that are not valid take a null."""
-    return array_of(ordinals, pa.int64() if ordinals.dtype == np.int64 else pa.int32(), valid)
+    kind = _INT64 if ordinals.dtype == np.int64 else _INT32
+    if valid is not None:
+        return array_of(ordinals, kind, valid)
+    return pa.Array.from_buffers(kind, len(ordinals), [None, pa.py_buffer(np.ascontiguousarray(ordinals))])
 
 
 def text_parts(array: pa.Array) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:

@@ -43,6 +43,9 @@ class Column:
 
     def take(self, ordinals: Ordinals) -> pa.Array:
         """Return values in the order of the ordinals."""
+        if self.is_fixed:  # several times as fast for a few
+            values, valid = self._numbers
+            return array_of(values[ordinals], self.type, None if valid is None else valid[ordinals])
         return self.values.take(indices_of(ordinals))
 
     def numbers(self, ordinals: Ordinals | None = None) -> Numbers:

@@ -165,13 +165,15 @@ def spell(expression: Expression) -> str:
             return json.dumps(expression.value, ensure_ascii=False)
         case Aggregate():
             return f"{expression.function}({spell(expression.argument)})"
-        case TextMatch():
-            return f"{expression.function}({spell(expression.field)}, {spell(expression.query)})"
-        case TextScore():
-            return f"bm25({spell(expression.field)}, {spell(expression.query)})"
-        case VectorDistance():
-            return f"nearest({spell(expression.field)}, {spell(expression.query)})"
-        case Fusion():
-            return f"rrf({spell(expression.first)}, {spell(expression.second)})"
-        case _ as never:
-            assert_never(never)
+        case _:
+            return _search(expression)
+
+
+def _search(expression: TextMatch | TextScore | VectorDistance | Fusion) -> str:
+    if isinstance(expression, Fusion):
+        return f"rrf({spell(expression.first)}, {spell(expression.second)})"
+    if isinstance(expression, TextMatch):
+        function: str = expression.function
+    else:
+        function = "bm25" if isinstance(expression, TextScore) else "nearest"
+    return f"{function}({spell(expression.field)}, {spell(expression.query)})"

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.base.values import dataclass
-from omnigraph.catalog.model import EntityType
+from omnigraph.catalog.model import EdgeType, EntityType
 from omnigraph.pipeline.load.writer import LoadMode
 from omnigraph.storage.cut_files import write_cuts
 from omnigraph.storage.scratch import Scratch
@@ -19,7 +19,7 @@ from omnigraph.writes.constraints.keys import member_columns
 from omnigraph.writes.exchange.cutting import Buckets
 
 Side = Literal["i", "s", "m"]
-"""Incoming, stored, or incoming and missed among what is stored."""
+"""Incoming, stored, or what incoming rows met or missed among stored ones."""
 
 _BUCKET_INPUT_BYTES = 512 << 20
 """Input whose keys one bucket holds: a check of them needs a few hundred megabytes."""
@@ -73,11 +73,18 @@ def unique_facets(entity: EntityType, mode: LoadMode) -> list[Facet]:
     ]
 
 
+def counted_facet(edge: EntityType) -> Facet:
+    """Return what brings the edges of one source together, each once however often it is met."""
+    return Facet(edge, ("src",), has_owner=True)
+
+
 def incoming_facets(entity: EntityType, mode: LoadMode, *, has_ids: bool) -> list[Facet]:
     """Return every facet of incoming rows that a check may ask for; ids that were all minted meet nothing."""
     facets = [] if entity.kind == "edge" and not has_ids else [identity_facet(entity)]
     if entity.kind == "edge":
         facets += [Facet(entity, ("src",)), Facet(entity, ("dst",))]
+    if isinstance(entity, EdgeType) and not entity.cardinality.is_unbounded:
+        facets.append(counted_facet(entity))
     return list(dict.fromkeys([*facets, *unique_facets(entity, mode)]))
 
 

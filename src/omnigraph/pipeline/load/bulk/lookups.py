@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Catalog, EdgeType, EntityType, TableKey
 from omnigraph.engine.local import worker_engine
-from omnigraph.pipeline.load.bulk.buckets import Facet, unique_facets
+from omnigraph.pipeline.load.bulk.buckets import Facet, counted_facet, unique_facets
 from omnigraph.pipeline.load.writer import LoadMode
 from omnigraph.storage.tables import Table
 from omnigraph.writes.constraints.keys import key_columns, key_fields, typed
@@ -28,21 +28,23 @@ class LookedUp:
 
     suspects: int
     """How many of them met what they must not meet."""
-    missing: tuple[tuple[Facet, pa.Table], ...] = ()
-    """The ends of edges that no stored node has: some other part must bring them."""
+    met: tuple[tuple[Facet, pa.Table], ...] = ()
+    """What all parts together must know: the ends of edges that no stored node has, so that some other part must bring
+    them, and the stored edges of a source whose edges are counted."""
 
 
 def can_look_up(entity: EntityType, mode: LoadMode, keys: pa.Table) -> bool:
     """Whether stored rows can be asked one part at a time.
 
-    An overwrite asks what goes, a bound on the edges of a source counts all of them, and an edge that is merged without
-    an id looks for the one that it means, which no other may mean.
+    An edge that is merged without an id looks for the one that it means, which no other may mean; one that moves takes
+    from a source that no record names, which may have to keep some; and where a source may have any number of edges but
+    not too few, all its edges would have to be brought here.
     """
-    if mode == "overwrite":
-        return False
-    if not isinstance(entity, EdgeType):
+    if not isinstance(entity, EdgeType) or mode == "overwrite":
         return True
-    return entity.cardinality.is_unbounded and (mode == "append" or not keys["id"].null_count)
+    if mode == "merge" and (keys["id"].null_count or entity.cardinality.low > 0):
+        return False
+    return entity.cardinality.is_unbounded or entity.cardinality.high is not None
 
 
 def asked_tables(catalog: Catalog, entity: EntityType) -> Iterator[TableKey]:
@@ -63,7 +65,13 @@ def look_up(
     *,
     has_ids: bool,
 ) -> LookedUp:
-    """Look up ids, unique values and endpoints of some rows of an append; a merge may meet its own ids."""
+    """Look up ids, unique values and endpoints of some rows of an append; a merge may meet its own ids.
+
+    What an overwrite meets of its own type goes; its edges need their endpoints all the same.
+    """
+    ends = _missing_ends(open_table, catalog, entity, keys)
+    if mode == "overwrite":
+        return LookedUp(suspects=0, met=tuple(ends))
     table = open_table(entity.table_key)
     suspects = table.lookup("id", keys["id"].combine_chunks(), ["id"]).num_rows if has_ids and mode == "append" else 0
     for rule, facet in zip(entity.uniques, unique_facets(entity, mode), strict=True):
@@ -73,7 +81,7 @@ def look_up(
         stored = table.lookup(first, rows[first].combine_chunks(), members)
         spelled = pa.table([typed(column, pa.field("", pa.string())) for column in key_columns(entity, stored)], names)
         suspects += _shared(facet, keys, spelled)
-    return LookedUp(suspects=suspects, missing=tuple(_missing_ends(open_table, catalog, entity, keys)))
+    return LookedUp(suspects=suspects, met=(*ends, *_edges_of_sources(table, entity, keys)))
 
 
 def _stored_names(entity: EntityType) -> list[str]:
@@ -102,3 +110,12 @@ def _missing_ends(
         missing = ends.filter(pc.invert(pc.is_in(ends, value_set=found)))
         if len(missing):
             yield Facet(entity, (column,)), pa.table({column: missing})
+
+
+def _edges_of_sources(table: Table, entity: EntityType, keys: pa.Table) -> Iterator[tuple[Facet, pa.Table]]:
+    """Find the stored edges of the sources at hand, if they are counted; never more than a source may have."""
+    if isinstance(entity, EdgeType) and not entity.cardinality.is_unbounded:
+        stored = table.lookup("src", keys["src"].combine_chunks(), ["src", "id"])
+        if stored.num_rows:
+            text = pa.field("", pa.string())
+            yield counted_facet(entity), pa.table({name: typed(stored[name], text) for name in ("src", "id")})

@@ -10,8 +10,10 @@ import pyarrow as pa
 
 from omnigraph.base import work
 from omnigraph.base.values import dataclass
+from omnigraph.catalog.model import TableKey
 from omnigraph.errors import Usage
 from omnigraph.pipeline.load.bulk.held import may_wait
+from omnigraph.pipeline.load.bulk.lookups import asked_tables
 from omnigraph.pipeline.load.bulk.reading import LoadTask, PieceOutcome, PiecesRead, keep_piece, new_folder
 from omnigraph.pipeline.load.bulk.rewriting import with_rewritten
 from omnigraph.pipeline.load.bulk.set_aside import SetAside, Sieve
@@ -60,6 +62,13 @@ class FrameTask:
             rows = RowsOfType(entity=find_entity(load.catalog, type_name), columns=columns, name=frame_name)
         rows.check_columns(names, max_errors=load.max_errors)
         return cls(load=load, rows=rows)
+
+    @property
+    def asked_tables(self) -> frozenset[TableKey]:
+        """The tables whose stored rows matter to what comes: with whole records, all of them may."""
+        catalog = self.load.catalog
+        types = [self.rows.entity] if isinstance(self.rows, RowsOfType) else catalog.type_by_table_key.values()
+        return frozenset(key for entity in types for key in asked_tables(catalog, entity))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,8 +15,7 @@ from omnigraph.base import work
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Catalog
 from omnigraph.pipeline.load.lines import CHUNK_BYTES, LINE_BYTES_MAX, ByteStream, Chunk, read_chunks
-from omnigraph.pipeline.load.places import store_of
-from omnigraph.pipeline.load.sources import CountedInputs, InputFile, InputReader, LocalInputs
+from omnigraph.pipeline.load.sources import CountedInputs, InputFile, InputReader, LocalInputs, store_of
 from omnigraph.records.findings import Finding, Findings
 from omnigraph.records.parse import ParsedChunk, parse_chunk
 from omnigraph.storage.scratch import Scratch

@@ -56,9 +56,9 @@ class LoadTask:
         """Name the facets of all types in a part of a piece."""
         return f"{self._folder(ordinal)}facets-{ordinal}-{part}"
 
-    def missing_name(self, ordinal: int, part: int) -> str:
-        """Name the ends of edges in a part of a piece that no stored node has."""
-        return f"{self._folder(ordinal)}missing-{ordinal}-{part}"
+    def met_name(self, ordinal: int, part: int) -> str:
+        """Name what a part of a piece met among stored rows that all parts together must know."""
+        return f"{self._folder(ordinal)}met-{ordinal}-{part}"
 
     def held_name(self, ordinal: int) -> str:
         """Name the rows of all types in a piece that waits."""
@@ -83,8 +83,8 @@ class PieceTable:
     """In a merge, where the stored rows are that have a successor in the data files; None if nobody looked."""
     suspects: int | None = None
     """How many rows met a stored one that they must not meet; None if nobody looked."""
-    has_missing: bool = False
-    """Whether ends of edges were kept that no stored node has."""
+    has_met: bool = False
+    """Whether something was kept that this part met among stored rows (`lookups.py`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,19 +219,19 @@ class _Keeper:
 
     def _keep_part(self) -> None:
         facets: list[tuple[Facet, pa.Table]] = []
-        missing: list[tuple[Facet, pa.Table]] = []
+        met: list[tuple[Facet, pa.Table]] = []
         for table_key in sorted(self._parts):
             entity = self._load.catalog.type_by_table_key[table_key]
             kept, keys, looked = self._keep(entity, pa.concat_tables(self._parts[table_key]))
             self._kept.append(kept)
-            missing += looked.missing if looked is not None else ()
+            met += looked.met if looked is not None else ()
             asked = incoming_facets(entity, self._load.mode, has_ids=kept.ids_given > 0)
             facets += [(facet, keys) for facet in asked]
         name = self._load.facets_name(self._ordinal, self._parts_kept)
         keep_facets(self._load.buckets, self._scratch, name, "i", facets)
-        if missing:
-            name = self._load.missing_name(self._ordinal, self._parts_kept)
-            keep_facets(self._load.buckets, self._scratch, name, "m", missing)
+        if met:
+            name = self._load.met_name(self._ordinal, self._parts_kept)
+            keep_facets(self._load.buckets, self._scratch, name, "m", met)
         self._parts.clear()
         self._bytes = 0
         self._parts_kept += 1
@@ -260,7 +260,7 @@ class _Keeper:
             ids_given=ids_given,
             fragments=fragments,
             suspects=looked.suspects if looked is not None else None,
-            has_missing=looked is not None and bool(looked.missing),
+            has_met=looked is not None and bool(looked.met),
         )
         return kept, keys, looked
 

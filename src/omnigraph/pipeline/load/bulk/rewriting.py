@@ -7,6 +7,7 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.ids import new_ulid
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import EntityType, TableKey
 from omnigraph.engine.interface import Engine, Watch
@@ -15,6 +16,7 @@ from omnigraph.pipeline.load.bulk.views import Views
 from omnigraph.pipeline.load.vectors import keep_vectors
 from omnigraph.records.contents import equal_ids
 from omnigraph.records.tables import POSITION, content_schema
+from omnigraph.storage.cut_files import read_cuts, write_cuts
 from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID
 from omnigraph.storage.worker_files import worker_store
@@ -50,8 +52,12 @@ def rewrite_changed(
 ) -> Iterator[Rewritten]:
     """Join all records with the stored rows they replace, and have workers write what changed: one job for all types.
 
-    A part is what one piece holds of one type.
+    A part is what one piece holds of one type. Where the files of each piece are stands in the scratch, so that no
+    worker carries those of all pieces.
     """
+    scratch = Scratch(worker_store(load.uri, load.operation_id), load.operation_id)
+    folders = f"folders-{new_ulid()}"
+    write_cuts(scratch, folders, ((piece, "", _folder_table(folder)) for piece, folder in load.folder_by_piece.items()))
     queries = [
         f"SELECT i.file * {len(entities)} + {place} AS part, i.id, i.position, s.row_id, s.row_address "
         f"FROM {views.incoming(entity)} i LEFT JOIN {views.stored(entity)} s ON i.id = s.id"
@@ -61,7 +67,7 @@ def rewrite_changed(
         views.relations,
         views.statement(" UNION ALL ".join(queries)),
         by="part",
-        function=partial(_rewrite_part, load, tuple(entities)),
+        function=partial(_rewrite_part, replace(load, folder_by_piece={}), folders, tuple(entities)),
         watch=watch,
     )
 
@@ -94,9 +100,18 @@ def _with_rewritten(load: LoadTask, scratch: Scratch, outcome: PieceOutcome, tab
     return replace(table, fragments=rewritten.fragments, removed_addresses=rewritten.removed_addresses)
 
 
-def _rewrite_part(load: LoadTask, entities: tuple[EntityType, ...], part: int, matches: pa.Table) -> Rewritten:
+def _rewrite_part(
+    load: LoadTask, folders: str, entities: tuple[EntityType, ...], part: int, matches: pa.Table
+) -> Rewritten:
     ordinal, place = divmod(part, len(entities))
+    scratch = Scratch(worker_store(load.uri, load.operation_id), load.operation_id)
+    ((_, found),) = read_cuts(scratch, folders, ordinal)
+    load = replace(load, folder_by_piece={ordinal: found["folder"][0].as_py()})
     return rewrite_piece(load, entities[place], ordinal, matches)
+
+
+def _folder_table(folder: str) -> pa.Table:
+    return pa.table({"folder": pa.array([folder], pa.string())})
 
 
 def rewrite_piece(load: LoadTask, entity: EntityType, ordinal: int, matches: pa.Table) -> Rewritten:

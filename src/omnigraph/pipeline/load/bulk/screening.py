@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 import pyarrow as pa
 
 from omnigraph.catalog.model import Catalog, EdgeType, EntityType, NodeType, TableKey
-from omnigraph.pipeline.load.bulk.buckets import Facet, Side, identity_facet, unique_facets
+from omnigraph.pipeline.load.bulk.buckets import Facet, Side, counted_facet, identity_facet, unique_facets
 from omnigraph.pipeline.load.bulk.views import IncomingKeys
 from omnigraph.pipeline.load.meaning import naming_endpoints
 from omnigraph.pipeline.load.writer import LoadMode
@@ -90,7 +90,8 @@ class Screening:
     def _missing_nodes(self, node: NodeType) -> Iterator[str]:
         """Look for all the ends that edges need at nodes of one type together."""
         needed = []
-        side: Side = "m" if self._is_looked_up else "i"
+        # What was found among stored nodes tells nothing if those go.
+        side: Side = "m" if self._is_looked_up and not self._is_replaced(node) else "i"
         for edge in self._catalog.edges:
             for column, name in zip(_ENDPOINTS, (edge.from_type, edge.to_type), strict=True):
                 if name != node.name:
@@ -114,7 +115,12 @@ class Screening:
             return "SELECT 1"  # an edge that moves takes from a source that no record names
         facet = Facet(edge, ("src",))
         counted = f"SELECT src, 1 AS edges FROM {self._name('i', facet)}"
-        if not self._is_replaced(edge):
+        if self._is_looked_up and not self._is_replaced(edge):
+            # Several parts may have met the same stored edge, and a merge may bring it again.
+            met = counted_facet(edge)
+            known = " UNION ".join(f"SELECT src, owner FROM {self._name(side, met)}" for side in ("i", "m"))
+            counted = f"SELECT src, 1 AS edges FROM ({known})"
+        elif not self._is_replaced(edge):
             counted += f" UNION ALL SELECT src, 1 FROM {self._name('s', facet)}"
         elif low > 0:
             # Sources that lose their last edge have no row of their own.

@@ -13,8 +13,7 @@ import pyarrow as pa
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Catalog
 from omnigraph.pipeline.load.bulk.pieces import PIECE_BYTES_MAX, piece_bytes
-from omnigraph.pipeline.load.places import store_of
-from omnigraph.pipeline.load.sources import CountedInputs, InputFile
+from omnigraph.pipeline.load.sources import CountedInputs, InputFile, store_of
 from omnigraph.pipeline.load.table_files import StoredTable, TablePart
 from omnigraph.pipeline.load.tables import ColumnMap, RowsOfType, TableFile, find_entity
 from omnigraph.records.parse import ParsedChunk

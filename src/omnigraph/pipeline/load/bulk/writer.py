@@ -228,7 +228,7 @@ class BulkLoadWriter:
     def _suspects(self, capture: Capture, load: LoadTask, screening: Screening) -> int:
         parts = [(outcome.ordinal, table) for outcome in self.outcomes for table in outcome.tables]
         kept = {load.facets_name(ordinal, table.part) for ordinal, table in parts}
-        kept |= {load.missing_name(ordinal, table.part) for ordinal, table in parts if table.has_missing}
+        kept |= {load.met_name(ordinal, table.part) for ordinal, table in parts if table.has_met}
         return count_all_suspects(
             self.engine,
             load,
