@@ -14,7 +14,6 @@ from omnigraph.engine.choice import (
     session_from_environment,
 )
 from omnigraph.engine.opening import decide
-from omnigraph.engine.spark import active
 
 AUTO = EngineChoice()
 CONFIGURED = SparkAddress(url="spark://etl:7077", is_remote=False, setting="spark.master", is_ambient=True)
@@ -85,7 +84,7 @@ def test_the_session_of_the_calling_process_counts(context, engine, monkeypatch)
     import pyspark.sql
 
     assert not pyspark.sql.is_remote()
-    monkeypatch.setattr(active, "known_to_pyspark", lambda: (context, None))
+    monkeypatch.setattr("omnigraph.engine.spark.session.known_to_pyspark", lambda: (context, None))
 
     assert decide(AUTO, Work.LOAD, SPARK_MIN_BYTES).engine is engine
 

@@ -65,7 +65,7 @@ def _has_session() -> bool:
         return True  # `spark-submit` has started Java for whatever this process does
     if "pyspark.sql" not in sys.modules:
         return False
-    from omnigraph.engine.spark.active import has_active_session
+    from omnigraph.engine.spark.session import has_active_session
 
     return has_active_session()
 

@@ -40,10 +40,12 @@ from omnigraph.errors.conflicts import (
     TableDamaged,
     TableReplaced,
 )
-from omnigraph.errors.control import ClusterDiagnostics, DoctorFailed, LintFailed
 from omnigraph.errors.embedding import EmbeddingConfig, EmbeddingProvider
 from omnigraph.errors.maintenance import (
     CleanupPartial,
+    ClusterDiagnostics,
+    DoctorFailed,
+    LintFailed,
     MaintenanceContention,
     MaintenanceLocked,
     OptimizePartial,

@@ -1,4 +1,4 @@
-"""Failures of maintenance commands; the printed document says the same per table."""
+"""Failures whose findings a printed document carries: of maintenance, the control plane, queries and this machine."""
 
 from omnigraph.errors.base import OmniError, Retry
 
@@ -43,5 +43,29 @@ class CleanupPartial(OmniError):
     """Some tables could not be cleaned; the rest was."""
 
     kind = "cleanup_partial"
+    http_status = None
+    code = None
+
+
+class ClusterDiagnostics(OmniError):
+    """A cluster's files cannot be used; `diagnostics` lists code, severity, path and message of each finding."""
+
+    kind = "cluster_diagnostics"
+    http_status = None
+    code = None
+
+
+class DoctorFailed(OmniError):
+    """Some check of this machine is an error."""
+
+    kind = "doctor_failed"
+    http_status = None
+    code = None
+
+
+class LintFailed(OmniError):
+    """Some query does not parse or does not fit the schema; the result lists each with its code."""
+
+    kind = "lint_failed"
     http_status = None
     code = None

@@ -244,3 +244,10 @@ def _unavailable(choice: EngineChoice, what: str, failure: Exception) -> EngineU
         engine=EngineName.SPARK.value,
         missing=missing,
     )
+
+
+def has_active_session() -> bool:
+    """Whether there is one; makes none."""
+    from pyspark.sql import is_remote
+
+    return callers_session() is not None if is_remote() else known_to_pyspark()[0] is not None

@@ -18,7 +18,14 @@ from omnigraph.engine.opening import open_engine
 from omnigraph.errors import Io
 from omnigraph.graphs.context import GraphContext
 from omnigraph.graphs.snapshot import Snapshot
-from omnigraph.pipeline.export.parts import ExportFormat, PartTask, PartWritten, exported_schema, write_part
+from omnigraph.pipeline.export.parts import (
+    ExportFormat,
+    PartTask,
+    PartWritten,
+    export_traits,
+    exported_schema,
+    write_part,
+)
 from omnigraph.pipeline.outputs import appearing_directory
 from omnigraph.storage.layout import FragmentLayout, TableLayout, read_layout
 from omnigraph.storage.uris import is_bucket_uri
@@ -111,7 +118,7 @@ class PartsExport:
             with phase(self.events, "exporting", total=sum(weights), unit="rows") as exporting:
                 for part in engine.map(write_part, tasks, weights=weights, watch=exporting.reach):
                     written[part.table_key].append(part)
-            if self.form is ExportFormat.LANCE:
+            if export_traits(self.form).is_dataset:
                 _commit_datasets(tasks, written)
         return tuple(TableExported(table_key=key, rows=sum(part.rows for part in written[key])) for key in self.keys)
 
@@ -153,17 +160,10 @@ class _Part:
 def _parts(layout: TableLayout, table_key: TableKey, form: ExportFormat) -> Iterator[tuple[str, _Part]]:
     """Yield the parts of a table, each with the file that it becomes or the dataset that it belongs to."""
     kind, _, name = table_key.partition(":")
-    if form is ExportFormat.LANCE:
-        for part in _even_parts(layout):
-            yield f"{kind}/{name}/data.lance", part
-        return
-    parts = _grouped(layout.fragments, PART_ROWS_MAX)
+    traits = export_traits(form)
+    parts = _even_parts(layout) if traits.is_dataset else _grouped(layout.fragments, PART_ROWS_MAX)
     for number, part in enumerate(parts):
-        if form is ExportFormat.PARQUET:
-            file = f"{kind}/{name}/part-{number:05d}.parquet"
-        else:
-            file = f"{kind}.{name}.jsonl" if len(parts) == 1 else f"{kind}.{name}.{number:05d}.jsonl"
-        yield file, part
+        yield traits.file_name(kind, name, number, len(parts)), part
 
 
 def _even_parts(layout: TableLayout) -> list[_Part]:

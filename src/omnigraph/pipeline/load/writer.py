@@ -11,6 +11,7 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.units import shorten
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import EdgeType, EntityType, NodeType, TableKey
 from omnigraph.graphs.capture import Capture
@@ -18,8 +19,7 @@ from omnigraph.manifest.commits import CommitKind
 from omnigraph.pipeline.load.meaning import resolve_ids
 from omnigraph.pipeline.load.newest import newest_rows, newest_type
 from omnigraph.pipeline.load.vectors import keep_vectors
-from omnigraph.pipeline.load.words import existing_finding, repeated_finding
-from omnigraph.records.findings import Code, FindingCollector
+from omnigraph.records.findings import Code, Finding, FindingCollector
 from omnigraph.records.minting import fill_missing_ids
 from omnigraph.records.report import rejected
 from omnigraph.records.tables import FILE, LINE, POSITION
@@ -164,3 +164,28 @@ def _refuse_existing(entity: EntityType, rows: pa.Table, matched: pa.Table, find
 
 
 __all__ = ["IncomingTable", "LoadMode", "LoadWriter"]
+
+
+def repeated_finding(
+    entity: EntityType, identity: str, *, first: str, place: str, file_index: int, line: int
+) -> Finding:
+    """Word an id that the input gives twice where it may not; the finding stands at the later place."""
+    return Finding(
+        code=Code.DUPLICATE_ID,
+        message=f"{entity.name} {shorten(identity)!r} occurs at {first} and again at {place}",
+        file_index=file_index,
+        line=line,
+        table_key=entity.table_key,
+    )
+
+
+def existing_finding(entity: EntityType, identity: str, *, file_index: int, line: int) -> Finding:
+    """Word an id that a strict insert found stored."""
+    return Finding(
+        code=Code.KEY_CONFLICT,
+        message=f"{entity.name} {shorten(identity)!r} exists already",
+        file_index=file_index,
+        line=line,
+        table_key=entity.table_key,
+        row_id=identity,
+    )

@@ -13,8 +13,7 @@ from omnigraph.catalog.model import Catalog, EdgeType, EntityType, NodeType, Tab
 from omnigraph.engine.interface import Engine, Produced
 from omnigraph.pipeline.load.bulk.screening import Screening
 from omnigraph.pipeline.load.bulk.views import IncomingKeys, Views
-from omnigraph.pipeline.load.words import existing_finding, repeated_finding
-from omnigraph.pipeline.load.writer import LoadMode
+from omnigraph.pipeline.load.writer import LoadMode, existing_finding, repeated_finding
 from omnigraph.records.findings import Code, Finding, FindingCollector
 from omnigraph.writes.constraints.set_checks import (
     ViolationQuery,

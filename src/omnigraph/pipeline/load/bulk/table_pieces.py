@@ -14,7 +14,8 @@ from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Catalog
 from omnigraph.pipeline.load.bulk.pieces import PIECE_BYTES_MAX, piece_bytes
 from omnigraph.pipeline.load.sources import CountedInputs, InputFile, store_of
-from omnigraph.pipeline.load.table_files import StoredTable, TablePart
+from omnigraph.pipeline.load.table_files import StoredTable
+from omnigraph.pipeline.load.table_formats import TablePart
 from omnigraph.pipeline.load.tables import ColumnMap, RowsOfType, TableFile, find_entity
 from omnigraph.records.parse import ParsedChunk
 from omnigraph.storage.scratch import Scratch
@@ -30,6 +31,8 @@ class TablePiece:
     type_name: str
     format: str
     columns: ColumnMap
+    is_text: bool
+    """Whether all cells are text."""
     is_start: bool
     """Whether it begins with the first row of its table."""
     part: TablePart | None = None
@@ -44,7 +47,7 @@ class TablePiece:
             entity=find_entity(catalog, self.type_name),
             columns=self.columns,
             name=self.file.name,
-            is_text=self.format == "csv",
+            is_text=self.is_text,
         )
         yield from rows.parse(
             self._batches(scratch), file_index=self.ordinal, max_errors=max_errors, is_start=self.is_start
@@ -89,6 +92,7 @@ def _pieces_of(table: TableFile, index: int, columns: ColumnMap, scratch: Scratc
         type_name=table.type_name,
         format=table.format if isinstance(table, StoredTable) else "rows",
         columns=columns,
+        is_text=table.is_text,
         is_start=True,
     )
     parts = table.parts(size) if isinstance(table, StoredTable) else ()
