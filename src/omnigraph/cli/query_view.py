@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, get_args
 
 from omnigraph.base.values import dataclass
-from omnigraph.cli.output import Grid, GridColumn, Text
+from omnigraph.cli.output import Grid, Text, TextColumn
 from omnigraph.documents import query_document
 
 if TYPE_CHECKING:
@@ -49,9 +49,9 @@ def answer_lines(answer: "Answer", form: Format, style: TableStyle) -> Iterator[
 def explanation_text(explanation: "Explanation") -> Text:
     """Show the steps of a plan as a table; one that was not run has no rows and no times."""
     was_run = explanation.seconds is not None
-    columns: tuple[GridColumn, ...] = (GridColumn(title="step"), GridColumn(title="estimated rows", justify="right"))
+    columns: tuple[TextColumn, ...] = (TextColumn(title="step"), TextColumn(title="estimated rows", justify="right"))
     if was_run:
-        columns = (*columns, GridColumn(title="rows", justify="right"), GridColumn(title="ms", justify="right"))
+        columns = (*columns, TextColumn(title="rows", justify="right"), TextColumn(title="ms", justify="right"))
     grid = Grid(columns=columns, rows=tuple(_step_cells(step, was_run=was_run) for step in explanation.steps))
     if explanation.seconds is None:
         return [grid]
