@@ -60,6 +60,7 @@ KEEP_EVERY = {
     "tests/recovery/test_model.py": 0,
     "tests/query/test_image_commits.py::test_after_random_commits": 6,
     "tests/changes/test_model_compare.py": 0,
+    "tests/query/test_mutation_model.py": 3,
     "tests/merge/test_pairs.py": 6,
     "tests/cli/test_examples.py::test_every_example_runs_as_printed": 0,
     "tests/docs/test_examples.py": 25,

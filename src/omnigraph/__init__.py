@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from omnigraph.pipeline.load.run import LoadResult
     from omnigraph.providers.config import EmbedConfig
     from omnigraph.query.lint import LintReport
+    from omnigraph.query.mutate.run import MutationResult
     from omnigraph.query.plan.explain import Explanation
     from omnigraph.writes.batch import WriteBatch, WriteResult
     from omnigraph.writes.recovery.audit import RecoveryRecord
@@ -119,6 +120,7 @@ _NAMES_BY_HOME = {
     "omnigraph.query.lint": ("LintReport",),
     "omnigraph.query.plan.explain": ("Explanation",),
     "omnigraph.graphs.result": ("Result",),
+    "omnigraph.query.mutate.run": ("MutationResult",),
     "omnigraph.graphs.snapshot": ("Snapshot",),
     "omnigraph.graphs.sql": ("SqlResult",),
     "omnigraph.graphs.table": ("SnapshotTable",),
@@ -164,6 +166,7 @@ __all__ = [
     "LintReport",
     "LoadResult",
     "MergeResult",
+    "MutationResult",
     "Noted",
     "OptimizeResult",
     "PageLimits",

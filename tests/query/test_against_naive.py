@@ -22,6 +22,8 @@ from omnigraph.query.plain import PlainAccess
 from omnigraph.query.plan.planner import plan_read
 from omnigraph.query.run.bindings import Run
 from omnigraph.query.run.execute import execute
+from omnigraph.query.sql.answers import answer_over
+from omnigraph.query.sql.statement import Asked
 from omnigraph.query.typed import CheckedRead
 from support import query_worlds
 from support.naive_query import Naive, NaiveGraph
@@ -149,3 +151,13 @@ def test_every_access_to_a_graph_answers_alike_also_after_commits(
                         found = answered(opened(snapshot), snapshot.catalog, read, sizes)
                         note(f"{name}: {text}")
                         insist_equal(found, naive)
+
+
+@given(graph=query_worlds.graphs(), text=query_worlds.reads())
+@settings(max_examples=100, deadline=None)
+def test_one_sql_statement_answers_as_trying_everything_does(graph: NaiveGraph, text: str) -> None:
+    read = checked(text, WORLD)
+
+    found = answer_over(query_worlds.tables(graph, WORLD), Asked(read=read, parameters={}, now_ms=NOW_MS))
+
+    insist_equal(found, Naive(graph, read, {}, NOW_MS))
