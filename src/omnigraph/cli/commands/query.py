@@ -48,8 +48,8 @@ def query(
     """Ask a question in the query language and show the rows.
 
     The query is given with -e or in a file; it may be a bare `match { … } return { … }`. All of it reads one state of
-    the graph, that of the branch when it starts. With --explain or --analyze the steps that answer it are shown instead of
-    the rows. A query that changes something is for `omnigraph mutate`.
+    the graph, that of the branch when it starts. With --explain or --analyze the steps that answer it are shown instead
+    of the rows. A query that changes something is for `omnigraph mutate`.
     """
     if invocation.command.typed == "read":
         invocation.notices.warn("`read` is deprecated; use `omnigraph query`")
