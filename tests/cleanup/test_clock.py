@@ -16,10 +16,10 @@ from omnigraph.maintenance.cleanup.policy import CleanupPolicy
 from omnigraph.storage.locks import PinnedVersion, StoreClock, put_reader_lease
 from omnigraph.storage.retention import stored_versions
 from omnigraph.storage.store import GraphStore
-from recovery.test_crash_interference import paused_child, resume
 from support import harbor
 from support.ages import age
 from support.s3_process import BUCKET, client_environment, running_s3
+from support.writers import paused_child, resume
 
 DAYS = 8
 AHEAD = {clock.SHIFT_VARIABLE: str(DAYS * 86_400)}

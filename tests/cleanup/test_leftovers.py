@@ -21,7 +21,7 @@ from omnigraph.storage.locks import LeaseTerms, PinnedVersion, StoreClock, list_
 from omnigraph.storage.stray_trees import drop_stray_tree, find_stray_trees
 from support import harbor, library
 from support.ages import age
-from writes.test_crash import run_child
+from support.writers import run_child
 
 EVERYTHING = CleanupPolicy(keep_versions=1_000)
 NEWEST_ONLY = CleanupPolicy(keep_versions=1)

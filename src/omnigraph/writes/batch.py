@@ -22,8 +22,9 @@ from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import Commit, check_actor, check_message, check_name
 from omnigraph.storage.filters import Operator
 from omnigraph.writes.incoming import Row, Rows, change_rows, read_rows
-from omnigraph.writes.mutation import Delete, EntityFilter, MutationWriter, Statement, Update, Upsert
+from omnigraph.writes.mutation import Delete, MutationWriter, Statement, Update, Upsert
 from omnigraph.writes.protocol import run_write
+from omnigraph.writes.working import EntityFilter
 
 Where: TypeAlias = Sequence[tuple[str, Operator, Any]]
 

@@ -61,14 +61,23 @@ def empty_reference(entity: EntityType) -> pa.Table:
     return pa.schema([*fields, pa.field(ROW_ID, pa.uint64()), pa.field(ROW_ADDRESS, pa.uint64())]).empty_table()
 
 
-def delta_rows(entity: EntityType, rows: pa.Table) -> pa.Table:
-    """Bring new images into the one shape that deltas have: canonical columns and nullable places, absent ones null."""
-    places = {POSITION: pa.uint64(), FILE: pa.int32(), LINE: pa.uint64()}
-    schema = pa.schema([*content_schema(entity), *(pa.field(name, kind) for name, kind in places.items())])
-    for name, kind in places.items():
+def delta_rows(entity: EntityType, rows: pa.Table, *, is_final: bool = True) -> pa.Table:
+    """Bring new images into the one shape that deltas have: canonical columns and nullable places, absent ones null.
+
+    Images that are not final may still lack what is required.
+    """
+    schema = _delta_schema(entity)
+    for name in PLACE_COLUMNS:
         if name not in rows.column_names:
-            rows = rows.append_column(name, pa.nulls(rows.num_rows, kind))
+            rows = rows.append_column(name, pa.nulls(rows.num_rows, schema.field(name).type))
+    if not is_final:
+        schema = pa.schema([field.with_nullable(True) for field in schema])
     return rows.select(schema.names).cast(schema)
+
+
+def _delta_schema(entity: EntityType) -> pa.Schema:
+    places = {POSITION: pa.uint64(), FILE: pa.int32(), LINE: pa.uint64()}
+    return pa.schema([*content_schema(entity), *(pa.field(name, kind) for name, kind in places.items())])
 
 
 def rows_without(rows: pa.Table, ids: pa.Array) -> pa.Table:

@@ -194,6 +194,7 @@ def _run_write(context: GraphContext, writer: Writer, said: Mapping[str, Any], e
             prepared = _prepare(context, writer, capture, identity)
             if prepared is None:
                 _log.info("%s on branch %s changes nothing", writer.kind, writer.branch)
+                _check_expected_head_again(context, writer)
                 return None
             faults.reach("write.after_stage")
             try:
@@ -201,6 +202,7 @@ def _run_write(context: GraphContext, writer: Writer, said: Mapping[str, Any], e
                 return _run_gated(context, writer, capture, identity, prepared, events)
             except _Moved as stale:
                 moved = stale.view
+                _check_expected_head_again(context, writer)
                 if writer.is_strict:
                     _log.warning("%s given up: %s", writer.kind, moved)
                     raise moved from None
@@ -248,6 +250,12 @@ def _check_expected_head(writer: Writer, capture: Capture) -> None:
             expected=writer.expected_head,
             actual=capture.snapshot.commit_id,
         )
+
+
+def _check_expected_head_again(context: GraphContext, writer: Writer) -> None:
+    """Hold a caller's precondition against the head of this moment: what it was when the write began is long ago."""
+    if writer.expected_head is not None:
+        _check_expected_head(writer, capture_branch(context, writer.branch))
 
 
 def _run_gated(
