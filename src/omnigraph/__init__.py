@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from omnigraph.pipeline.load.run import LoadResult
     from omnigraph.providers.config import EmbedConfig
     from omnigraph.query.lint import LintReport
+    from omnigraph.query.mutate.run import MutationResult
     from omnigraph.writes.batch import WriteBatch, WriteResult
     from omnigraph.writes.recovery.audit import RecoveryRecord
     from omnigraph.writes.recovery.sweep import SweepResult
@@ -117,6 +118,7 @@ _NAMES_BY_HOME = {
     "omnigraph.pipeline.load.run": ("LoadResult",),
     "omnigraph.query.lint": ("LintReport",),
     "omnigraph.graphs.result": ("Result",),
+    "omnigraph.query.mutate.run": ("MutationResult",),
     "omnigraph.graphs.snapshot": ("Snapshot",),
     "omnigraph.graphs.sql": ("SqlResult",),
     "omnigraph.graphs.table": ("SnapshotTable",),
@@ -161,6 +163,7 @@ __all__ = [
     "LintReport",
     "LoadResult",
     "MergeResult",
+    "MutationResult",
     "Noted",
     "OptimizeResult",
     "PageLimits",

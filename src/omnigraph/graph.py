@@ -7,7 +7,7 @@ Its methods are written down by subject: those that bring data in and out in `_g
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from omnigraph import _graph_data, _graph_upkeep
 from omnigraph.base.events import Events, ignore_events
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from omnigraph.manifest.commits import Commit
     from omnigraph.query.asking import Asking
     from omnigraph.query.lint import LintReport
+    from omnigraph.query.mutate.run import MutationResult
     from omnigraph.writes.batch import WriteBatch
 
 
@@ -172,6 +173,7 @@ class Graph:
         sides = (self._context.addresses.resolve(address).snapshot for address in (before, after))
         return diff_snapshots(self._context, *sides, kinds=kinds, types=types, ops=ops, exclude_types=exclude_types)
 
+    @overload
     def query(
         self,
         text: str,
@@ -182,17 +184,59 @@ class Graph:
         branch: str | None = None,
         snapshot: str | None = None,
         at: datetime | str | None = None,
+        engine: Literal["local"] | None = None,
         query_source: str = "<query>",
         **values: object,
-    ) -> "Result":
+    ) -> "Result": ...
+
+    @overload
+    def query(
+        self,
+        text: str,
+        name: str | None = None,
+        /,
+        *,
+        params: Mapping[str, object] | None = None,
+        branch: str | None = None,
+        snapshot: str | None = None,
+        at: datetime | str | None = None,
+        engine: Literal["spark"],
+        query_source: str = "<query>",
+        **values: object,
+    ) -> Any: ...
+
+    def query(
+        self,
+        text: str,
+        name: str | None = None,
+        /,
+        *,
+        params: Mapping[str, object] | None = None,
+        branch: str | None = None,
+        snapshot: str | None = None,
+        at: datetime | str | None = None,
+        engine: Literal["local", "spark"] | None = None,
+        query_source: str = "<query>",
+        **values: object,
+    ) -> Any:
         """Run a read of the query language over the head of a branch, by default `main`, or over an older state.
 
         The text is a query, a bare `match { … } return { … }`, or several queries of which `name` says one. Parameters
         come by name, or in `params`, where they may be called like the arguments of this method. `snapshot` and `at`
-        are addresses as for `snapshot()`. `query_source` names the text in messages.
+        are addresses as for `snapshot()`. `query_source` names the text in messages. With `engine="spark"` the answer
+        is a data frame of the caller's session, for rows that are many; search functions are not for it.
         """
         over = self._asked_snapshot(snapshot, branch=branch, at=at)
-        return self._asking.query(over, text, name, {**(params or {}), **values}, source=query_source)
+        given = {**(params or {}), **values}
+        if engine in (None, "local"):
+            return self._asking.query(over, text, name, given, source=query_source)
+        if engine != "spark":
+            raise InvalidTarget(f"A query runs on the engine 'local' or 'spark', not {engine!r}.")
+        from omnigraph.connectors.spark.querying import callers_frame
+
+        return callers_frame(
+            self._context.store, over, self._asking.asked(over, text, name, given, source=query_source)
+        )
 
     def prepare(self, text: str, name: str | None = None, /, *, branch: str = MAIN_BRANCH) -> "PreparedQuery":
         """Check a read once, to run it with different values, each time over the newest state of a branch."""
@@ -295,6 +339,43 @@ class Graph:
         return WriteBatch(
             self._context, branch=branch, actor_id=actor, message=message, expected_head=expected_head, events=events
         )
+
+    def mutate(
+        self,
+        text: str,
+        name: str | None = None,
+        /,
+        *,
+        params: Mapping[str, object] | None = None,
+        branch: str = MAIN_BRANCH,
+        if_commit: str | None = None,
+        actor: str | None = None,
+        message: str | None = None,
+        query_source: str = "<query>",
+        events: Events = ignore_events,
+        **values: object,
+    ) -> "MutationResult":
+        """Run one mutation of a query text as one commit, or raise and change nothing.
+
+        `name` says which query, if the text holds several. Parameters come by name, or in `params`, where they may be
+        called like the arguments of this method. With `if_commit` the commit happens only if that one still is the head
+        of the branch (`PreconditionFailed` otherwise). `query_source` names the text in messages.
+        """
+        from omnigraph.query.mutate.request import MutateRequest, values_together
+        from omnigraph.query.mutate.run import run_mutation
+
+        self._refuse_read_only()
+        request = MutateRequest(
+            query=text,
+            name=name,
+            params=values_together(params, values),
+            branch=branch,
+            if_commit=if_commit,
+            actor=actor,
+            message=message,
+            query_source=query_source,
+        )
+        return run_mutation(self._context, request, events)
 
     def plan_schema(
         self, schema: str, *, schema_source: str = "<schema>", allow_data_loss: bool = False

@@ -100,3 +100,13 @@ def test_loading_one_record_imports_neither_maintenance_nor_merging(small_graph:
     assert not [name for name in modules if name.startswith("omnigraph.writes.recovery.") and "entry" not in name]
     assert not [name for name in modules if name.startswith("omnigraph.documents.")], "nobody asked for JSON"
     assert "numpy._core" not in modules, "numpy was loaded, not only deferred"
+
+
+def test_a_small_mutation_imports_no_pipeline_and_no_parser_generator(small_graph: Path) -> None:
+    modules = modules_of(small_graph, "mutate", "small.omni", "-e", 'query q() { insert Person { name: "bob" } }')
+
+    assert foreign(modules) <= ARROW_AND_LANCE | LOOKED_AT_BY_ARROW | DEFERRED | {"google"}
+    assert ours(modules) == OPENING | {"omnigraph.language", "omnigraph.query", "omnigraph.records", "omnigraph.writes"}
+    assert not [name for name in modules if name.startswith(("omnigraph.engine.spark", "omnigraph.language.schema"))]
+    assert not [name for name in modules if name.startswith("omnigraph.writes.recovery.") and "entry" not in name]
+    assert "numpy._core" not in modules, "numpy was loaded, not only deferred"

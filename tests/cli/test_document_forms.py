@@ -24,6 +24,7 @@ _YEAR_2100_US = int(datetime(2100, 1, 1, tzinfo=UTC).timestamp() * 1_000_000)
 LINES = {
     "init": ("init", "--schema", "art.pg", "new.omni"),
     "load": ("load", "art.omni", "--data", "more.jsonl", "--mode", "merge", "-m", "more"),
+    "mutate": ("mutate", "art.omni", "-e", 'query q() { insert Artist { name: "Mia" } }', "-m", "one more"),
     "branch create": ("branch", "create", "spare", "--store", "art.omni"),
     "branch list": ("branch", "list", "art.omni"),
     "branch diff": ("branch", "diff", "main", "--store", "art.omni", "--from", "main~1"),

@@ -24,6 +24,7 @@ LINES = {
     "schema plan": ("--schema", "art.pg"),
     "schema apply": ("--schema", "art.pg"),
     "load": ("--data", "more.jsonl", "--mode", "merge"),
+    "mutate": ("-e", 'query q() { insert Artist { name: "Mia" } }'),
     "optimize": (),
     "repair": (),
     "cleanup": (),

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
+from omnigraph.catalog.index_kinds import IndexKind
 from omnigraph.graph import Graph
 from omnigraph.storage.access import TableAccess
 from omnigraph.storage.compaction import (
@@ -16,7 +17,8 @@ from omnigraph.storage.compaction import (
     run_rewrite,
     unchanged,
 )
-from omnigraph.storage.indexing import IndexTask, btree_parameters, run_index_build, vector_parameters
+from omnigraph.storage.index_kinds import lance_index
+from omnigraph.storage.indexing import IndexTask, run_index_build
 from omnigraph.storage.row_comparison import changed_columns
 from omnigraph.storage.staging import CommitInterleaved
 from omnigraph.storage.tables import Table
@@ -45,7 +47,7 @@ def task_for(graph: Graph, *, verify: bool = False, not_after_us: int | None = N
 def test_tasks_and_outcomes_travel_pickled_and_show_no_credentials(store_root):
     graph = library.library(store_root, loads=2)
     task = task_for(graph, verify=True)
-    lance_type, parameters = btree_parameters()
+    lance_type, parameters = lance_index(IndexKind.BTREE).choose(0, 0)
     index = IndexTask(
         key="i",
         access=task.access,
@@ -144,7 +146,7 @@ def test_new_files_are_named_where_they_lie(local_root):
     ],
 )
 def test_the_vector_index_is_chosen_by_how_many_vectors_there_are(vectors, dimension, expected):
-    lance_type, parameters = vector_parameters(vectors=vectors, dimension=dimension)
+    lance_type, parameters = lance_index(IndexKind.VECTOR).choose(vectors, dimension)
 
     assert (lance_type, parameters["num_partitions"]) == expected
     assert dimension % parameters.get("num_sub_vectors", 1) == 0

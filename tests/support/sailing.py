@@ -1,5 +1,6 @@
 """The example graph of the query language with its rows, as changed by mutations."""
 
+import omnigraph
 from omnigraph.graph import Graph
 from support.graphs import edge, graph_of, node
 from support.sailors import SCHEMA
@@ -28,3 +29,8 @@ CREW = [
 def crew_graph(uri: str) -> Graph:
     """Create the example graph."""
     return graph_of(uri, SCHEMA, *CREW)
+
+
+def change(graph: Graph, body: str, **options: object) -> omnigraph.MutationResult:
+    """Run the statements of a query without parameters."""
+    return graph.mutate(f"query q() {{ {body} }}", **options)  # type: ignore[arg-type]

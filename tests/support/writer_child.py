@@ -48,6 +48,18 @@ def mutate(graph: omnigraph.Graph) -> object:
     return batch.result.commit
 
 
+def mutate_by_query(graph: omnigraph.Graph) -> object:
+    """Change all four tables without a new id in it, so that the outcome is always the same."""
+    query = """
+        query retire($name: String) {
+            delete Sailor where name = $name
+            delete ServesOn where berth >= 1
+            delete Ship where hull != "S2"
+        }
+    """
+    return graph.mutate(query, params={"name": "Cy"}, actor="act-test", events=collect).commit
+
+
 EVOLVED = """
 node Mariner @rename_from("Sailor") {
     name: String @key
@@ -84,6 +96,7 @@ KINDS = {
     "load_overwrite": lambda graph: _load(graph, REPLACEMENT, "overwrite"),
     "bulk_load": lambda graph: _load_in_pieces(graph, CHANGES, "merge"),
     "mutation": mutate,
+    "mutate": mutate_by_query,
     "schema_apply": apply_schema,
 }
 

@@ -21,7 +21,9 @@ from omnigraph.cli.positionals import ADDRESS, looks_like_address
 _SECONDS_MAX: Final = 2.0
 _BRANCHES = frozenset({"--branch", "--from", "--into", "--snapshot"})
 _TYPES = frozenset({"--type", "--exclude-type", "--table"})
-_FILES = frozenset({"--data", "--schema", "--query", "files", "--out", "--input", "--output", "--spec", "--seed"})
+_FILES = frozenset(
+    {"--data", "--schema", "--query", "--params-file", "files", "--out", "--input", "--output", "--spec", "--seed"}
+)
 _DIRECTORIES = frozenset({"--store", "--uri", "--cluster", ADDRESS})
 _BRANCH_ARGUMENTS = frozenset({("branch merge", "source"), ("branch diff", "source"), ("branch delete", "name")})
 

@@ -1,7 +1,6 @@
 """Words of the wider product that this version does not have, so that nobody is sent to the wrong command instead."""
 
 _INSTEAD = {
-    "mutate": "Write records with `omnigraph load`, or change single entities from Python.",
     "ingest": "Load records with `omnigraph load`.",
     "shell": "",
     "serve": "Address the storage of a graph with --store <uri>.",
@@ -16,12 +15,10 @@ _INSTEAD = {
     "blob": "Read blobs from Python.",
     "mcp": "",
 }
-_OLD_SPELLINGS = {"change": "mutate"}
 
 
 def not_in_this_version(word: str) -> str | None:
     """Say that a command of the wider product is missing here and what to use; None for any other word."""
-    name = _OLD_SPELLINGS.get(word, word)
-    if name not in _INSTEAD:
+    if word not in _INSTEAD:
         return None
-    return " ".join(filter(None, (f"`omnigraph {word}` is not part of this version.", _INSTEAD[name])))
+    return " ".join(filter(None, (f"`omnigraph {word}` is not part of this version.", _INSTEAD[word])))

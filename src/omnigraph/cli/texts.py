@@ -13,6 +13,7 @@ if TYPE_CHECKING:  # the result classes live beside code that imports Lance
     from omnigraph.manifest.commits import Commit
     from omnigraph.pipeline.embed.result import EmbedResult
     from omnigraph.pipeline.load.run import LoadResult
+    from omnigraph.query.mutate.run import MutationResult
 
 
 def load_text(result: "LoadResult") -> Text:
@@ -27,6 +28,15 @@ def load_text(result: "LoadResult") -> Text:
         lines.append(f"branch {result.branch} created from {result.base_branch}")
     lines.append(outcome_line(result.commit))
     return lines
+
+
+def mutation_text(result: "MutationResult") -> Text:
+    """Say how many entities a mutation affected, who made it, and whether anything changed."""
+    counts = f"{result.affected_nodes} nodes, {result.affected_edges} edges"
+    lines = [f"changed {result.branch} via {result.query_name}: {counts}"]
+    if result.actor_id is not None:
+        lines.append(f"actor_id: {result.actor_id}")
+    return [*lines, outcome_line(result.commit)]
 
 
 def outcome_line(commit: "Commit | None") -> str:

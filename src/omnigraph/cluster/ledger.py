@@ -160,9 +160,12 @@ def _unusable_root(storage: str) -> str | None:
     scheme, separator, rest = storage.partition("://")
     if not separator or scheme == "file":
         return None
-    if scheme != "s3":
-        return f"{scheme}:// is not storage; give a path, file:// or s3://"
-    return None if rest.strip("/") else "s3:// must name a bucket"
+    from omnigraph.storage.uris import StoreKind
+
+    known = [kind.value for kind in StoreKind]
+    if scheme not in known:
+        return f"{scheme}:// is not storage; give a path, {' or '.join(f'{name}://' for name in known)}"
+    return None if rest.strip("/") else f"{scheme}:// must name a bucket"
 
 
 def _read_ledger(root: str, environ: Mapping[str, str]) -> bytes | None:

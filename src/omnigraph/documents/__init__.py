@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         export_document,
         init_document,
         load_document,
+        mutation_document,
         snapshot_document,
     )
     from omnigraph.documents.health import health_document
@@ -69,6 +70,7 @@ _HOMES = {
         "export_document",
         "init_document",
         "load_document",
+        "mutation_document",
         "snapshot_document",
     ),
     "health": ("health_document",),
@@ -113,6 +115,7 @@ __all__ = [
     "lint_document",
     "load_document",
     "merge_document",
+    "mutation_document",
     "one_commit_document",
     "optimize_document",
     "optimize_runs_document",

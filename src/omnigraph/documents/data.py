@@ -11,6 +11,7 @@ if TYPE_CHECKING:  # the result classes live beside code that imports Lance
     from omnigraph.pipeline.export.baseline import BaselineResult
     from omnigraph.pipeline.export.run import ExportResult
     from omnigraph.pipeline.load.run import LoadResult
+    from omnigraph.query.mutate.run import MutationResult
 
 
 def init_document(uri: str) -> Json:
@@ -34,6 +35,18 @@ def load_document(result: "LoadResult") -> Json:
         "actor_id": result.actor_id,
         "engine": result.engine,
         "engine_reason": result.engine_reason,
+        "commit": commit_document(result.commit) if result.commit else None,
+    }
+
+
+def mutation_document(result: "MutationResult") -> Json:
+    """Describe a mutation; `commit` is the one it published, null if it changed nothing."""
+    return {
+        "branch": result.branch,
+        "query_name": result.query_name,
+        "affected_nodes": result.affected_nodes,
+        "affected_edges": result.affected_edges,
+        "actor_id": result.actor_id,
         "commit": commit_document(result.commit) if result.commit else None,
     }
 

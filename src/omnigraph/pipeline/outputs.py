@@ -13,6 +13,7 @@ from typing import BinaryIO
 from omnigraph.base import ids
 from omnigraph.base.plain_text import plain_text
 from omnigraph.errors import Io, Usage
+from omnigraph.storage.uris import unknown_store
 
 
 @contextmanager
@@ -86,8 +87,13 @@ def _translated(path: Path) -> Iterator[None]:
 
 
 def given_path(path: str | Path, *, flag: str) -> str:
-    """Return a path as text, or refuse one that no message could spell; `flag` is its name on the command line.
+    """Return a path as text; `flag` is its name on the command line.
 
-    Files that are found below a directory may be called anything.
+    Refused are one that no message could spell, and an address in a kind of store that there is none of. Files that are
+    found below a directory may be called anything.
     """
-    return plain_text(str(path), what=f"The path of {flag}", refusal=lambda reason: Usage(reason, flag=flag))
+    text = plain_text(str(path), what=f"The path of {flag}", refusal=lambda reason: Usage(reason, flag=flag))
+    unknown = unknown_store(text)
+    if unknown is not None:
+        raise Usage(unknown, flag=flag)
+    return text

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from omnigraph.catalog.model import Catalog, EntityType
     from omnigraph.graphs.snapshot import Snapshot
     from omnigraph.query.access import GraphAccess
+    from omnigraph.query.sql.statement import Asked
 
 _PLANS_MAX = 512
 _ACCESSES_MAX = 4
@@ -81,6 +82,21 @@ class Asking:
         except DoesNotFit:
             rows = execute(replace(run, access=open_tables(snapshot)), planned.plan, planned.schema)
         return Result(rows, query_name=read.name, branch=snapshot.branch, commit_id=snapshot.commit_id)
+
+    def asked(
+        self,
+        snapshot: "Snapshot",
+        text: str,
+        name: str | None,
+        values: Mapping[str, object],
+        *,
+        source: str = "<query>",
+    ) -> "Asked":
+        """Check a read and its values, for an engine that takes it as a whole."""
+        from omnigraph.query.sql.statement import Asked
+
+        read = self.planned(snapshot, text, name, source=source).plan.read
+        return Asked(read=read, parameters=bind_parameters(read, values), now_ms=now_ms())
 
     def prepare(self, snapshot: "Snapshot", text: str, name: str | None) -> "Prepared":
         """Check a read, to run it over one snapshot with different values."""

@@ -22,7 +22,7 @@ Verb = Literal["query", "mutate"]
 _KIND_BY_VERB: dict[Verb, str] = {"query": "read", "mutate": "mutation"}
 _HOW_TO_RUN: dict[Verb, str] = {
     "query": "run it with `omnigraph query`, or from Python with `graph.query`",
-    "mutate": "run it with the command mutate, or from Python with `graph.mutate`",
+    "mutate": "run it with `omnigraph mutate`, or from Python with `graph.mutate`",
 }
 
 

@@ -11,11 +11,13 @@ Entry = dict[str, Any]
 """A finding as it stands in the error document: its members are strings and a line number, unknown ones absent."""
 
 
-def rejected(findings: Findings, *, files: Sequence[str], verb: str = "load") -> errors.OmniError:
+def rejected(
+    findings: Findings, *, files: Sequence[str], verb: str = "load", has_records: bool = True
+) -> errors.OmniError:
     """Make the error for a load, or another `verb`, that has findings; `files` holds the file names by index.
 
     Record checks come first and end the load, so they never mix with set checks. Among these, existing ids and nothing
-    else are a conflict; anything more is a broken constraint.
+    else are a conflict; anything more is a broken constraint, and so is everything where there are no records.
     """
     entries = [_entry(finding, files) for finding in findings.first]
     message = f"{verb} rejected: {_message(findings, entries[0])}"
@@ -24,7 +26,7 @@ def rejected(findings: Findings, *, files: Sequence[str], verb: str = "load") ->
         "by_code": {code.value: findings.by_code[code] for code in sorted(findings.by_code)},
         "errors": entries,
     }
-    if SET_CODES.isdisjoint(findings.by_code):
+    if has_records and SET_CODES.isdisjoint(findings.by_code):
         return errors.InvalidRecord(message, **_chosen(entries[0], "file", "line", "table_key"), **counts)
     if findings.by_code.keys() == {Code.KEY_CONFLICT}:
         return errors.KeyConflict(message, **_chosen(entries[0], "table_key", "row_id"), **counts)

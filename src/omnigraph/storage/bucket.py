@@ -8,18 +8,17 @@ import io
 import os
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, assert_never
 
 import obstore
 from obstore.store import S3Store
 
 from omnigraph.base.values import dataclass
-from omnigraph.errors import Addressing, StorageError
+from omnigraph.errors import Addressing, Internal, StorageError
 from omnigraph.storage.objects.s3_failures import OBSTORE_FAILURES, is_no_such_key, storage_error
 from omnigraph.storage.settings import S3Settings, StoreSettings
-from omnigraph.storage.uris import GraphRoot
+from omnigraph.storage.uris import GraphRoot, StoreKind
 
-_SCHEME = "s3://"
 _BUFFER_BYTES = 8 * 2**20
 _REQUEST_SECONDS_MAX = 60
 _RETRY_SECONDS_MAX = 120
@@ -37,14 +36,14 @@ class Bucket:
     """One bucket; objects are named by whole URIs."""
 
     def __init__(self, uri: str, storage_options: Mapping[str, str] | None = None) -> None:
-        self._name = uri.removeprefix(_SCHEME).partition("/")[0]
-        if not self._name:
-            raise Addressing(f"{uri} names no bucket; write s3://bucket/prefix.")
+        scheme, _, rest = uri.partition("://")
+        name = rest.partition("/")[0]
+        if not name:
+            raise Addressing(f"{uri} names no bucket; write {scheme}://bucket/prefix.")
+        self._root = f"{scheme}://{name}"
         # Settings are resolved for a graph's root; any root in the bucket has the same.
-        root = GraphRoot.parse(f"{_SCHEME}{self._name}/any")
-        settings = StoreSettings.resolve(root, storage_options, os.environ).s3
-        assert settings is not None
-        self._store = _open_store(settings)
+        root = GraphRoot.parse(f"{self._root}/any")
+        self._store = _open_store(root, StoreSettings.resolve(root, storage_options, os.environ))
 
     def list(self, uri: str) -> Iterator[BucketObject]:
         """List the object at `uri`, if there is one, and all objects below it as if it were a directory."""
@@ -56,7 +55,7 @@ class Bucket:
                     yield BucketObject(uri=uri, size_bytes=size)
             for page in obstore.list(self._store, f"{key}/" if key else None):
                 for found in page:
-                    yield BucketObject(uri=f"{_SCHEME}{self._name}/{found['path']}", size_bytes=found["size"])
+                    yield BucketObject(uri=f"{self._root}/{found['path']}", size_bytes=found["size"])
         except OBSTORE_FAILURES as exc:
             raise storage_error(exc, doing="Listing", uri=uri) from exc
 
@@ -84,7 +83,7 @@ class Bucket:
             raise
 
     def _key(self, uri: str) -> str:
-        return uri.removeprefix(_SCHEME).partition("/")[2].rstrip("/")
+        return uri.partition("://")[2].partition("/")[2].rstrip("/")
 
 
 class _ObjectReader(io.RawIOBase):
@@ -122,7 +121,18 @@ class _ObjectReader(io.RawIOBase):
         return storage_error(exc, doing="Reading", uri=self._uri)
 
 
-def _open_store(settings: S3Settings) -> S3Store:
+def _open_store(root: GraphRoot, settings: StoreSettings) -> S3Store:
+    match root.store:
+        case StoreKind.S3:
+            assert settings.s3 is not None  # resolved for a root on S3
+            return _open_s3(settings.s3)
+        case StoreKind.LOCAL:
+            raise Internal(f"{root.uri} is in no bucket")
+        case never:
+            assert_never(never)
+
+
+def _open_s3(settings: S3Settings) -> S3Store:
     config: Any = settings.options()
     return S3Store(
         settings.bucket,

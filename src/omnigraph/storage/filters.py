@@ -6,13 +6,14 @@ from text can silently match nothing. Here every identifier is back-quoted and e
 
 from collections.abc import Iterable
 from datetime import UTC, date, datetime
-from typing import Literal, assert_never, get_args
+from typing import Literal, TypeAlias, assert_never, get_args
 
 import pyarrow as pa
 
 from omnigraph.base.values import dataclass
 
-FilterValue = str | int | float | bool | date | datetime | None
+FilterValue: TypeAlias = str | int | float | bool | date | datetime | pa.Scalar | None
+"""Arrow's own scalars stand for days and times that Python cannot spell."""
 Operator = Literal["=", "!=", "<", "<=", ">", ">=", "in", "not in"]
 OPERATORS: tuple[Operator, ...] = get_args(Operator)
 MEMBERSHIPS: frozenset[str] = frozenset({"in", "not in"})
@@ -97,6 +98,8 @@ def quote_value(value: FilterValue) -> str:
             return f"date '{value.isoformat()}'"
         case float() | int():
             return repr(value)
+        case pa.Scalar():
+            return next(iter(_literals(pa.array([value], value.type))))
         case None:
             raise ValueError("null has no literal; compare with IS NULL")
         case never:

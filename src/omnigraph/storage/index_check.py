@@ -5,8 +5,8 @@ index gives must be the rows that a scan gives, by count and by a sum over their
 the table. Full text and vectors are asked for rows that are known to match: these must be among the answers.
 """
 
-from collections.abc import Iterator
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +14,8 @@ import pyarrow.compute as pc
 
 from omnigraph.base.units import counted
 from omnigraph.base.values import dataclass
+from omnigraph.catalog.index_kinds import IndexKind
+from omnigraph.errors import Internal
 from omnigraph.storage.filters import in_range
 from omnigraph.storage.layout import IndexLayout
 from omnigraph.storage.tables import ROW_ID, Table
@@ -54,11 +56,13 @@ def disagreement(table: Table, index: IndexLayout) -> str | None:
     Raises what reading raises: an index that cannot be read is for the caller to tell.
     """
     (column,) = index.columns
-    if index.is_btree:
-        return _btree(table, column)
-    if index.is_full_text:
-        return _full_text(table, column)
-    return _vector(table, column) if index.is_vector else None
+    kind = index.index_kind
+    if kind is None:
+        return None  # somebody else's: what it should answer is not ours to know
+    check = CHECKS.get(kind)
+    if check is None:
+        raise Internal(f"storage/index_check.py does not say how an index of kind {kind} is checked")
+    return check(table, column)
 
 
 def _btree(table: Table, column: str) -> str | None:
@@ -138,3 +142,10 @@ def _vector(table: Table, column: str) -> str | None:
         if not is_there and (near is None or near > _NEAR):
             return f"does not find a row by its own {column}"
     return None
+
+
+CHECKS: Final[Mapping[IndexKind, Callable[[Table, str], str | None]]] = {
+    IndexKind.BTREE: _btree,
+    IndexKind.FTS: _full_text,
+    IndexKind.VECTOR: _vector,
+}

@@ -12,17 +12,11 @@ from omnigraph.base import clock, ids
 from omnigraph.base.values import dataclass
 from omnigraph.errors import OmniError
 from omnigraph.storage.access import TableAccess
+from omnigraph.storage.index_kinds import kind_built
 from omnigraph.storage.lance_errors import LanceFailure, classify, lance_failures, storage_error
 from omnigraph.storage.layout import IndexLayout
 from omnigraph.storage.staging import CommitInterleaved, StagedCommit
 from omnigraph.storage.tables import Table
-from omnigraph.storage.text_analysis import FULL_TEXT_SETTINGS
-
-VECTORS_TO_TRAIN_MIN = 256
-"""Fewer vectors than this are searched faster without an index than one could be trained on them."""
-_VECTORS_PER_PARTITION = 4_096
-_PRODUCT_QUANTIZED_FROM = 65_536
-_FULL_TEXT = {**FULL_TEXT_SETTINGS, "with_position": False}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,35 +90,6 @@ class MergeTask:
     """What building the pieces took, to be added to what this takes."""
 
 
-def btree_parameters() -> tuple[str, Mapping[str, Any]]:
-    """Return Lance's type and parameters of an index for equality, ranges and prefixes."""
-    return "BTREE", {}
-
-
-def full_text_parameters() -> tuple[str, Mapping[str, Any]]:
-    """Return Lance's type and parameters of an index for words; every one is explicit, none a default of a library."""
-    return "INVERTED", _FULL_TEXT
-
-
-def vector_parameters(*, vectors: int, dimension: int) -> tuple[str, Mapping[str, Any]]:
-    """Choose type and parameters of a vector index by how many vectors there are: exact while that is affordable."""
-    partitions = max(1, vectors // _VECTORS_PER_PARTITION)
-    sub_vectors = next((dimension // width for width in (8, 4) if dimension % width == 0), 0)
-    if vectors < _PRODUCT_QUANTIZED_FROM or not sub_vectors:
-        return "IVF_FLAT", {"metric": "cosine", "num_partitions": partitions}
-    return "IVF_PQ", {"metric": "cosine", "num_partitions": partitions, "num_sub_vectors": sub_vectors}
-
-
-def is_whole_when_built(lance_type: str) -> bool:
-    """Whether an index of one piece can be read as it is built; merging a BTREE with nothing would double its cost."""
-    return lance_type == "BTREE"
-
-
-def is_trained(lance_type: str) -> bool:
-    """Whether pieces of such an index need a common model."""
-    return lance_type.startswith("IVF")
-
-
 def run_training(task: TrainTask) -> TrainOutcome:
     """Train a vector index on a sample of its vectors; writes nothing."""
     from lance.indices import IndicesBuilder
@@ -159,7 +124,7 @@ def run_index_build(task: IndexTask) -> IndexOutcome:
             **task.parameters,
             **_trained(task.model),
         )
-        needs_merge = not task.is_piece and not is_whole_when_built(task.lance_type)
+        needs_merge = not task.is_piece and not kind_built(task.lance_type).is_whole_when_built
         segment = dataset.merge_existing_index_segments([built]) if needs_merge else built
     except (OmniError, OSError, ValueError, RuntimeError) as error:
         return IndexOutcome(key=task.key, error=_failed(task.column, error))

@@ -9,10 +9,13 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.base.values import dataclass
+from omnigraph.catalog.index_kinds import IndexKind
+from omnigraph.storage.index_kinds import kind_described, lance_index
 from omnigraph.storage.lance_errors import LanceFailure, classify, lance_failures, storage_error, translated
 from omnigraph.storage.tables import Table
 
-_KINDS_WITH_ADDRESSES = frozenset({"BTree", "ZoneMap", "BloomFilter"})
+_FOREIGN_KINDS_WITH_ADDRESSES = frozenset({"ZoneMap", "BloomFilter"})
+"""What Lance calls indexes by address that others may have built."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,24 +62,41 @@ class IndexLayout:
         return frozenset().union(*(segment.fragment_ids for segment in self.segments))
 
     @property
+    def index_kind(self) -> IndexKind | None:
+        """Which kind of ours it is; None for one that others built."""
+        return kind_described(self.kind)
+
+    @property
+    def follows_rewrites(self) -> bool:
+        """Whether it is of a kind of ours that a rewrite takes rows out of: it can be built anew instead of folded."""
+        kind = self.index_kind
+        return kind is not None and lance_index(kind).holds_addresses
+
+    @property
+    def folds_like_a_build(self) -> bool:
+        """Whether it is of a kind of ours that costs as much to fold as to build."""
+        kind = self.index_kind
+        return kind is not None and lance_index(kind).folds_like_a_build
+
+    @property
     def is_btree(self) -> bool:
         """Whether the index answers equality, ranges and prefixes."""
-        return self.kind == "BTree"
+        return self.index_kind is IndexKind.BTREE
 
     @property
     def holds_addresses(self) -> bool:
         """Whether the index knows rows by where they lie; all others know them by their id, which a rewrite keeps."""
-        return self.kind in _KINDS_WITH_ADDRESSES
+        return self.follows_rewrites or self.kind in _FOREIGN_KINDS_WITH_ADDRESSES
 
     @property
     def is_full_text(self) -> bool:
         """Whether the index answers word searches."""
-        return self.kind == "Inverted"
+        return self.index_kind is IndexKind.FTS
 
     @property
     def is_vector(self) -> bool:
         """Whether the index answers nearest-neighbour searches."""
-        return self.kind.startswith("IVF")
+        return self.index_kind is IndexKind.VECTOR
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,12 +8,13 @@ every option that the environment could bend is passed explicitly.
 
 from collections.abc import Mapping
 from dataclasses import field
+from typing import assert_never
 from urllib.parse import urlsplit
 
 from omnigraph.base.plain_text import plain_text
 from omnigraph.base.values import dataclass
 from omnigraph.errors import StorageError
-from omnigraph.storage.uris import GraphRoot
+from omnigraph.storage.uris import GraphRoot, StoreKind
 
 DEFAULT_REGION = "us-east-1"
 
@@ -85,9 +86,13 @@ class StoreSettings:
 
         Raises `StorageError` of kind `configuration` for what could not work, before anything is sent.
         """
-        if root.is_local:
-            return cls()
-        return cls(s3=_Sources(root, storage_options or {}, environ).s3_settings())
+        match root.store:
+            case StoreKind.LOCAL:
+                return cls()
+            case StoreKind.S3:
+                return cls(s3=_Sources(root, storage_options or {}, environ).s3_settings())
+            case never:
+                assert_never(never)
 
     @property
     def lance_options(self) -> dict[str, str] | None:

@@ -81,7 +81,7 @@ def enclosing_graph(root: GraphRoot, settings: StoreSettings) -> str | None:
         return next((str(parent) for parent in parents if _is((parent / _MANIFEST).is_dir)), None)
     above = root.key.split("/")[:-1]
     for end in range(len(above), 0, -1):
-        parent = GraphRoot.parse(f"s3://{root.bucket}/{'/'.join(above[:end])}")
+        parent = GraphRoot.parse(f"{root.store}://{root.bucket}/{'/'.join(above[:end])}")
         # Every graph has this copy for people, and asking for one small object lists nothing. Whoever may only use
         # the address itself is told nothing about what is above it.
         with suppress(StorageError):

@@ -110,6 +110,14 @@ VERBS = (
     ),
     Verb(words="query", command_class=CommandClass.ANY, accepts=_READ, alias="read", document="query_document"),
     Verb(
+        words="mutate",
+        command_class=CommandClass.ANY,
+        accepts=_WRITE,
+        alias="change",
+        request="query.mutate.request.MutateRequest",
+        document="mutation_document",
+    ),
+    Verb(
         words="export",
         command_class=CommandClass.ANY,
         accepts=_READ,

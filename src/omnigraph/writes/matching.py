@@ -31,5 +31,5 @@ def _holds(column: pa.ChunkedArray, comparison: Comparison) -> pa.ChunkedArray:
         return is_member if comparison.operator == "in" else pc.and_(pc.invert(is_member), pc.is_valid(column))
     if comparison.value is None:
         return pc.is_null(column) if comparison.operator == "=" else pc.is_valid(column)
-    value = pa.scalar(comparison.value, column.type)
+    value = comparison.value if isinstance(comparison.value, pa.Scalar) else pa.scalar(comparison.value, column.type)
     return pc.fill_null(_FUNCTION[comparison.operator](column, value), False)

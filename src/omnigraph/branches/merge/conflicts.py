@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from omnigraph.base.units import counted
 from omnigraph.branches.merge.resolution import Outcome
 from omnigraph.catalog.model import TableKey
-from omnigraph.errors import MergeConflicts
+from omnigraph.errors import Internal, MergeConflicts
 from omnigraph.records.findings import Code, Finding, Findings
 
 CONFLICTS_KEPT = 1_000
@@ -27,16 +27,51 @@ class ConflictKind(StrEnum):
     VALUE_CONSTRAINT_VIOLATION = "value_constraint_violation"
 
 
-KIND_BY_OUTCOME = {
-    Outcome.DIVERGENT_INSERT: ConflictKind.DIVERGENT_INSERT,
-    Outcome.DIVERGENT_UPDATE: ConflictKind.DIVERGENT_UPDATE,
-    Outcome.DELETE_VS_UPDATE: ConflictKind.DELETE_VS_UPDATE,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConflictTraits:
+    """Where a kind of conflict comes from: what the truth table says of an entity, or what a check finds."""
+
+    outcome: Outcome | None = None
+    words: str = ""
+    """What happened to the entity, as the end of a sentence; a check has words of its own."""
+    codes: frozenset[Code] = frozenset()
+
+
+CONFLICTS: Final[Mapping[ConflictKind, ConflictTraits]] = {
+    ConflictKind.DIVERGENT_INSERT: ConflictTraits(
+        outcome=Outcome.DIVERGENT_INSERT, words="was added with different values on both sides"
+    ),
+    ConflictKind.DIVERGENT_UPDATE: ConflictTraits(
+        outcome=Outcome.DIVERGENT_UPDATE, words="was changed differently on both sides"
+    ),
+    ConflictKind.DELETE_VS_UPDATE: ConflictTraits(
+        outcome=Outcome.DELETE_VS_UPDATE, words="was deleted on one side and changed on the other"
+    ),
+    ConflictKind.ORPHAN_EDGE: ConflictTraits(codes=frozenset({Code.ORPHAN_EDGE})),
+    ConflictKind.UNIQUE_VIOLATION: ConflictTraits(codes=frozenset({Code.UNIQUE_VIOLATION})),
+    ConflictKind.CARDINALITY_VIOLATION: ConflictTraits(codes=frozenset({Code.CARD_VIOLATION})),
+    ConflictKind.VALUE_CONSTRAINT_VIOLATION: ConflictTraits(
+        codes=frozenset(
+            {
+                Code.ID_MISMATCH,
+                Code.INVALID_ID,
+                Code.WRONG_TYPE,
+                Code.OUT_OF_RANGE,
+                Code.BAD_VECTOR,
+                Code.MISSING_REQUIRED,
+                Code.INVALID_ENUM,
+                Code.RANGE_VIOLATION,
+                Code.CHECK_VIOLATION,
+                Code.DUPLICATE_ID,
+                Code.KEY_CONFLICT,
+            }
+        )
+    ),
 }
-_KIND_BY_CODE = {
-    Code.ORPHAN_EDGE: ConflictKind.ORPHAN_EDGE,
-    Code.UNIQUE_VIOLATION: ConflictKind.UNIQUE_VIOLATION,
-    Code.CARD_VIOLATION: ConflictKind.CARDINALITY_VIOLATION,
-}
+"""The one place where a kind of conflict is declared, in the order in which errors are documented."""
+
+KIND_BY_OUTCOME: Final = {traits.outcome: kind for kind, traits in CONFLICTS.items() if traits.outcome is not None}
+_KIND_BY_CODE: Final = {code: kind for kind, traits in CONFLICTS.items() for code in traits.codes}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,8 +150,11 @@ class ConflictList:
 
 def _from_finding(finding: Finding) -> MergeConflict:
     assert finding.table_key is not None
+    kind = _KIND_BY_CODE.get(finding.code)
+    if kind is None:
+        raise Internal(f"branches/merge/conflicts.py does not say which kind of conflict {finding.code} is")
     return MergeConflict(
-        kind=_KIND_BY_CODE.get(finding.code, ConflictKind.VALUE_CONSTRAINT_VIOLATION),
+        kind=kind,
         table_key=finding.table_key,
         entity_id=finding.row_id,
         message=finding.message,

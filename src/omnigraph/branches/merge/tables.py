@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.base.units import shorten
-from omnigraph.branches.merge.conflicts import KIND_BY_OUTCOME, MergeConflict
+from omnigraph.branches.merge.conflicts import CONFLICTS, KIND_BY_OUTCOME, MergeConflict
 from omnigraph.branches.merge.edges import on_stand_ins, relationship_changes
 from omnigraph.branches.merge.resolution import Outcome, agreed, ids_with, resolve, rows_with
 from omnigraph.branches.merge.routes import Route
@@ -15,12 +15,6 @@ from omnigraph.branches.merge.sides import MergeSides
 from omnigraph.catalog.model import EdgeType, EntityType
 from omnigraph.changes.compare import CHANGES_SCHEMA, TableState, changed_entities
 from omnigraph.writes.delta import TableDelta, delta_rows, empty_reference, reference_columns, rows_among
-
-_WORDS = {
-    Outcome.DIVERGENT_INSERT: "was added with different values on both sides",
-    Outcome.DIVERGENT_UPDATE: "was changed differently on both sides",
-    Outcome.DELETE_VS_UPDATE: "was deleted on one side and changed on the other",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,12 +68,12 @@ class TableMerge:
 def word_conflicts(entity: EntityType, undecided: Iterable[Mapping[str, Any]]) -> Iterator[MergeConflict]:
     """Word what could not be decided, given as `(id, outcome)`."""
     for row in undecided:
-        outcome = Outcome(row["outcome"])
+        kind = KIND_BY_OUTCOME[Outcome(row["outcome"])]
         yield MergeConflict(
-            kind=KIND_BY_OUTCOME[outcome],
+            kind=kind,
             table_key=entity.table_key,
             entity_id=row["id"],
-            message=f"{entity.name} {shorten(row['id'])!r} {_WORDS[outcome]}",
+            message=f"{entity.name} {shorten(row['id'])!r} {CONFLICTS[kind].words}",
         )
 
 

@@ -22,7 +22,7 @@ from omnigraph.maintenance.optimize.costs import (
 from omnigraph.maintenance.optimize.grouping import RewriteGroup
 from omnigraph.maintenance.optimize.request import OptimizeRequest
 from omnigraph.maintenance.optimize.table_plan import IndexBuild, LeftIndex, TablePlan
-from omnigraph.storage.indexing import btree_parameters
+from omnigraph.storage.index_kinds import lance_index
 from omnigraph.storage.layout import IndexLayout
 
 _BUDGET_SECONDS = TAIL_SECONDS_MAX - PUBLISH_SECONDS
@@ -90,7 +90,7 @@ class _Admission:
     @property
     def _indivisible(self) -> tuple[IndexLayout, ...]:
         """Only a BTREE can be built instead: of vectors the training would be lost, of others how they were made."""
-        return tuple(index for index in self.plan.folds if not index.is_btree)
+        return tuple(index for index in self.plan.folds if not index.follows_rewrites)
 
     def admit_index_work(self, budget: _Budget) -> None:
         if not self.plan.has_index_work:
@@ -115,7 +115,7 @@ class _Admission:
             return 0.0
         layout = self.plan.facts.layout
         opening = 0.0 if self.groups else keep_seconds(layout.rows)
-        return (opening + follow_seconds(group.live_rows)) * sum(index.is_btree for index in layout.indexes)
+        return (opening + follow_seconds(group.live_rows)) * sum(index.follows_rewrites for index in layout.indexes)
 
     def settle(self) -> TablePlan:
         """Decide what becomes of what there was no time for."""
@@ -129,7 +129,7 @@ class _Admission:
         if self.leaves_folds:
             late = tuple(column for index in self._indivisible for column in index.columns)
             return replace(
-                plan, folds=tuple(index for index in plan.folds if index.is_btree), postponed=_postponed(late)
+                plan, folds=tuple(index for index in plan.folds if index.follows_rewrites), postponed=_postponed(late)
             )
         return plan
 
@@ -150,17 +150,18 @@ def _without_long_folds(plans: Sequence[TablePlan]) -> Iterator[TablePlan]:
 def _with_builds_for_folds(plan: TablePlan) -> TablePlan:
     layout = plan.facts.layout
     # A rewrite takes what it replaces out of every BTREE.
-    affected = [index for index in layout.indexes if index.is_btree and (plan.groups or index in plan.folds)]
+    affected = [index for index in layout.indexes if index.follows_rewrites and (plan.groups or index in plan.folds)]
     return replace(
         plan,
-        folds=tuple(index for index in plan.folds if not index.is_btree),
+        folds=tuple(index for index in plan.folds if not index.follows_rewrites),
         builds=(*plan.builds, *map(_anew, affected)),
         foresees=bool(plan.groups),
     )
 
 
 def _anew(index: IndexLayout) -> IndexBuild:
-    lance_type, parameters = btree_parameters()
+    assert index.index_kind is not None  # only indexes of ours follow rewrites
+    lance_type, parameters = lance_index(index.index_kind).choose(0, 0)
     return IndexBuild(
         name=index.name, column=index.columns[0], lance_type=lance_type, parameters=parameters, is_new=False
     )

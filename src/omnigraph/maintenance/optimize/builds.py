@@ -13,6 +13,7 @@ from omnigraph.catalog.model import TableKey
 from omnigraph.engine.interface import Engine
 from omnigraph.maintenance.optimize.table_plan import IndexBuild
 from omnigraph.storage.access import TableAccess
+from omnigraph.storage.index_kinds import kind_built
 from omnigraph.storage.indexing import (
     IndexOutcome,
     IndexTask,
@@ -20,7 +21,6 @@ from omnigraph.storage.indexing import (
     TrainOutcome,
     TrainTask,
     VectorModel,
-    is_trained,
     run_training,
 )
 from omnigraph.storage.layout import FragmentLayout
@@ -52,7 +52,7 @@ class IndexJob:
     @property
     def needs_training(self) -> bool:
         """Whether the pieces need a model before they can be built."""
-        return self.is_cut and is_trained(self.build.lance_type)
+        return self.is_cut and kind_built(self.build.lance_type).is_trained
 
     def tasks(self, model: VectorModel | None, not_after_us: int | None) -> Iterator[IndexTask]:
         """Describe the pieces; their keys tell which is which."""
@@ -100,9 +100,9 @@ def share_slots(slots: int, builds: Sequence[tuple[IndexBuild, int]]) -> list[in
     Merging the pieces of an index takes half as long as building it whole, so it pays to cut only as far as the other
     large ones leave slots idle. Vectors are the exception: merging those is nothing beside building them.
     """
-    large = sum(rows >= 2 * PIECE_ROWS for build, rows in builds if not is_trained(build.lance_type))
+    large = sum(rows >= 2 * PIECE_ROWS for build, rows in builds if not kind_built(build.lance_type).is_trained)
     share = max(1, slots // max(1, large))
-    return [slots if is_trained(build.lance_type) else share for build, _ in builds]
+    return [slots if kind_built(build.lance_type).is_trained else share for build, _ in builds]
 
 
 def cut(fragments: Sequence[FragmentLayout], *, slots: int) -> tuple[tuple[int, ...], ...]:

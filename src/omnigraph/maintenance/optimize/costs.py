@@ -4,8 +4,9 @@ Lance writes an index whole when it folds something into it, and when it has it 
 """
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, assert_never
 
+from omnigraph.catalog.index_kinds import IndexKind
 from omnigraph.storage.layout import FragmentLayout, IndexLayout, TableLayout
 
 TAIL_SECONDS_MAX: Final = 20.0
@@ -31,11 +32,15 @@ _FOLD_SECONDS_PER_TEXT = 7e-6
 def fold_seconds(layout: TableLayout, index: IndexLayout) -> float:
     """Estimate what it takes to bring the fragments into an index that it does not know."""
     new = live_rows(layout.uncovered(index))
-    if index.is_vector:
-        return new * _FOLD_SECONDS_PER_VECTOR
-    if index.is_full_text:
-        return layout.rows * _FOLD_SECONDS_PER_TEXT
-    return keep_seconds(layout.rows) + add_seconds(new)
+    match index.index_kind:
+        case IndexKind.VECTOR:
+            return new * _FOLD_SECONDS_PER_VECTOR
+        case IndexKind.FTS:
+            return layout.rows * _FOLD_SECONDS_PER_TEXT
+        case IndexKind.BTREE | None:  # what others built costs about as much
+            return keep_seconds(layout.rows) + add_seconds(new)
+        case never:
+            assert_never(never)
 
 
 def keep_seconds(rows: int) -> float:

@@ -7,7 +7,7 @@ from dataclasses import field, replace
 from omnigraph.base.events import Events, ignore_events, phase
 from omnigraph.base.units import counted
 from omnigraph.base.values import dataclass
-from omnigraph.catalog.indexes import IndexIntent, IndexKind, index_intents
+from omnigraph.catalog.indexes import IndexIntent, index_intents
 from omnigraph.catalog.model import EntityType, TableKey
 from omnigraph.errors import GraphCorrupt, HistoricalVersionReclaimed, OmniError
 from omnigraph.graphs.capture import Capture
@@ -15,6 +15,7 @@ from omnigraph.maintenance.unreadable import UNREADABLE, problem_of, refuse_unre
 from omnigraph.manifest.snapshot import TablePin
 from omnigraph.storage.file_references import FileKind, LostFile, lost_files_of
 from omnigraph.storage.filters import Comparison
+from omnigraph.storage.index_kinds import lance_index
 from omnigraph.storage.layout import IndexLayout, TableLayout, read_layout, unreadable_indexes
 from omnigraph.storage.tables import Table
 
@@ -173,7 +174,7 @@ def _described(lost: list[str]) -> str:
 
 def _usable_vectors(table: Table, layout: TableLayout, intents: tuple[IndexIntent, ...]) -> dict[str, int]:
     """Count what an index could be trained on; Lance would happily build one over nothing but nulls."""
-    missing = [i.column for i in intents if i.kind is IndexKind.VECTOR and i.name not in layout.index_by_name]
+    missing = [i.column for i in intents if lance_index(i.kind).values_min and i.name not in layout.index_by_name]
     return {column: table.count_rows(Comparison(column, "!=", None).sql()) if layout.rows else 0 for column in missing}
 
 
@@ -181,5 +182,5 @@ def _dimensions(entity: EntityType, intents: tuple[IndexIntent, ...]) -> dict[st
     return {
         intent.column: entity.property_by_name[intent.column].type.dimension or 0
         for intent in intents
-        if intent.kind is IndexKind.VECTOR
+        if lance_index(intent.kind).values_min
     }

@@ -8,19 +8,14 @@ stays bearable for waiting writers.
 
 from collections.abc import Hashable, Iterable
 
-from omnigraph.catalog.indexes import IndexIntent, IndexKind
+from omnigraph.catalog.indexes import IndexIntent
 from omnigraph.maintenance.optimize.budget import admit
 from omnigraph.maintenance.optimize.facts import TableFacts
 from omnigraph.maintenance.optimize.grouping import RewriteGroup, group_fragments
 from omnigraph.maintenance.optimize.request import OptimizeRequest
 from omnigraph.maintenance.optimize.table_plan import BEHIND, BLOBS, DAMAGED, DRIFT, IndexBuild, PendingIndex, TablePlan
 from omnigraph.storage.compaction import LANCE_SUPPORTS_BLOB_COMPACTION
-from omnigraph.storage.indexing import (
-    VECTORS_TO_TRAIN_MIN,
-    btree_parameters,
-    full_text_parameters,
-    vector_parameters,
-)
+from omnigraph.storage.index_kinds import lance_index
 from omnigraph.storage.layout import FragmentLayout, TableLayout
 
 __all__ = ["TablePlan", "plan_table", "plan_tables"]
@@ -54,7 +49,7 @@ def _wished(facts: TableFacts, options: OptimizeRequest) -> TablePlan:
     stale = [index for index in facts.layout.indexes if facts.layout.is_stale(index)]
     declared = {intent.name: intent for intent in facts.intents}
     # Folding full text costs as much as building it, and only a build can do without the gates.
-    anew = [index.name for index in stale if index.is_full_text and index.name in declared]
+    anew = [index.name for index in stale if index.folds_like_a_build and index.name in declared]
     return TablePlan(
         facts=facts,
         groups=groups,
@@ -90,7 +85,7 @@ def _inherited_btree_fragments(layout: TableLayout) -> frozenset[int]:
     return frozenset(
         number
         for index in layout.indexes
-        if index.is_btree
+        if index.follows_rewrites
         for segment in index.segments
         if segment.is_inherited
         for number in segment.fragment_ids
@@ -115,25 +110,19 @@ def _missing_indexes(facts: TableFacts) -> tuple[tuple[IndexBuild, ...], tuple[P
 def _cannot_be_built(facts: TableFacts, intent: IndexIntent) -> str | None:
     if not facts.layout.rows:
         return "no rows yet"
-    if intent.kind is IndexKind.VECTOR:
+    needed = lance_index(intent.kind).values_min
+    if needed:
         found = facts.vectors[intent.column]
         if not found:
             return "no non-null vectors yet"
-        if found < VECTORS_TO_TRAIN_MIN:
-            return f"{found} non-null vectors, {VECTORS_TO_TRAIN_MIN} are needed to train on"
+        if found < needed:
+            return f"{found} non-null vectors, {needed} are needed to train on"
     return None
 
 
 def _build(facts: TableFacts, intent: IndexIntent, *, is_new: bool) -> IndexBuild:
-    match intent.kind:
-        case IndexKind.BTREE:
-            lance_type, parameters = btree_parameters()
-        case IndexKind.FTS:
-            lance_type, parameters = full_text_parameters()
-        case IndexKind.VECTOR:
-            lance_type, parameters = vector_parameters(
-                vectors=facts.vectors[intent.column], dimension=facts.dimensions[intent.column]
-            )
+    choose = lance_index(intent.kind).choose
+    lance_type, parameters = choose(facts.vectors.get(intent.column, 0), facts.dimensions.get(intent.column, 0))
     return IndexBuild(
         name=intent.name, column=intent.column, lance_type=lance_type, parameters=parameters, is_new=is_new
     )

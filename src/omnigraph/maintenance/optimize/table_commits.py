@@ -180,7 +180,7 @@ class _Steps:
     def _is_planned(self, index: IndexLayout) -> bool:
         """Whether the time to fold an index is part of what the plan estimated."""
         plan = self._found.work.plan
-        is_to_come = plan.foresees and index.is_btree
+        is_to_come = plan.foresees and index.follows_rewrites
         if index.holds_addresses and not is_to_come and (self._found.rewritten or index.name in self._half_built):
             return True
         return index.name not in self._replaced and index.name in {planned.name for planned in plan.folds}
@@ -193,7 +193,7 @@ class _Steps:
         plan = self._found.work.plan
         then = plan.facts.layout.index_by_name.get(index.name)
         was_stale = then is None or plan.facts.layout.is_stale(then)
-        return not was_stale and not index.is_full_text and index.name not in self._replaced
+        return not was_stale and not index.folds_like_a_build and index.name not in self._replaced
 
     @property
     def _replaced(self) -> set[str]:

@@ -15,6 +15,7 @@ from omnigraph.maintenance.optimize.costs import (
 )
 from omnigraph.maintenance.optimize.facts import TableFacts
 from omnigraph.maintenance.optimize.grouping import RewriteGroup
+from omnigraph.storage.index_kinds import kind_built
 from omnigraph.storage.layout import FragmentLayout, IndexLayout
 
 DRIFT = "DriftNeedsRepair"
@@ -37,7 +38,7 @@ class IndexBuild:
     @property
     def holds_addresses(self) -> bool:
         """Whether a rewrite takes what it replaced out of the index: building over that would be for nothing."""
-        return self.lance_type == "BTREE"
+        return kind_built(self.lance_type).holds_addresses
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +113,7 @@ class TablePlan:
         """How long the branch is closed for this table's commits, estimated."""
         if not self.has_work:
             return 0.0
-        by_row_ids = (index for index in self.folds if not index.is_btree)
+        by_row_ids = (index for index in self.folds if not index.follows_rewrites)
         folding = sum(fold_seconds(self.facts.layout, index) for index in by_row_ids)
         return COMMIT_SECONDS + folding + self.btree_seconds
 
@@ -123,12 +124,12 @@ class TablePlan:
         New ones as well: unless they are built on the rewritten files, they take these in like the others.
         """
         layout = self.facts.layout
-        btrees = [index for index in layout.indexes if index.is_btree]
+        btrees = [index for index in layout.indexes if index.follows_rewrites]
         if not self.reindex:
             rows = live_rows(fragment for group in self.groups for fragment in group.fragments)
             return len(btrees) * (keep_seconds(layout.rows) + follow_seconds(rows)) if self.groups else 0.0
         if self.foresees or not self.groups:
-            return sum(fold_seconds(layout, index) for index in self.folds if index.is_btree)
+            return sum(fold_seconds(layout, index) for index in self.folds if index.follows_rewrites)
         built = frozenset(build.name for build in self.builds if build.holds_addresses)
         known = [index for index in btrees if index.name not in built]
         seconds = sum(fold_seconds(layout, index) for index in known) + keep_seconds(layout.rows) * len(built)

@@ -5,11 +5,11 @@ a directory that nobody looks at before the export is complete.
 """
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 import pyarrow as pa
 
@@ -17,10 +17,11 @@ from omnigraph.base import work
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.arrow import table_schema
 from omnigraph.catalog.model import EdgeType, EntityType, TableKey
+from omnigraph.errors import Internal
 from omnigraph.pipeline.outputs import appearing_file
 from omnigraph.records.rendering import render_lines
 from omnigraph.records.tables import content_schema
-from omnigraph.storage.tables import Table, TableAddress
+from omnigraph.storage.tables import StateAddress, Table
 from omnigraph.storage.uris import is_bucket_uri
 from omnigraph.storage.worker_files import worker_store
 
@@ -39,8 +40,7 @@ class PartTask:
 
     uri: str
     operation_id: str
-    address: TableAddress
-    version: int
+    state: StateAddress
     fragments: tuple[int, ...]
     rows: int
     """How many rows the part holds, for whoever follows the progress."""
@@ -65,31 +65,44 @@ class PartWritten:
     """What the commit of a dataset needs to know of the data files in it."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportTraits:
+    """How tables are written in a format."""
+
+    write: Callable[[Table, PartTask], tuple[int, tuple[str, ...]]]
+    """Writes one part; returns how many rows it has, and what `PartWritten.files` says."""
+    file_name: Callable[[str, str, int, int], str]
+    """What a part becomes, below the directory: of a kind and name of type, its number, and how many there are."""
+    is_dataset: bool = False
+    """Whether all parts of a table become one dataset, committed at the end."""
+
+
+def export_traits(form: ExportFormat) -> ExportTraits:
+    """Return how tables are written in a format."""
+    found = EXPORT_FORMATS.get(form)
+    if found is None:
+        raise Internal(f"pipeline/export/parts.py does not say how the format {form} is written")
+    return found
+
+
 def write_part(task: PartTask) -> PartWritten:
     """Write one part; the directory of a local file exists already."""
-    table = worker_store(task.uri, task.operation_id).tables.open(task.address, task.version)
-    files: tuple[str, ...] = ()
-    match task.format:
-        case ExportFormat.JSONL:
-            rows = _write_lines(table, task)
-        case ExportFormat.PARQUET:
-            rows = _write_parquet(table, task)
-        case ExportFormat.LANCE:
-            rows, files = _write_lance(table, task)
+    table = task.state.open(worker_store(task.uri, task.operation_id).tables)
+    rows, files = export_traits(task.format).write(table, task)
     return PartWritten(table_key=task.entity.table_key, rows=rows, number=task.number, files=files)
 
 
-def _write_lines(table: Table, task: PartTask) -> int:
+def _write_lines(table: Table, task: PartTask) -> tuple[int, tuple[str, ...]]:
     written = 0
     with _output(task.out) as stream:
         for rows in table.in_id_order(fragment_ids=task.fragments):
             stream.write(render_lines(rows, task.entity))
             written += rows.num_rows
             work.did(rows.num_rows)
-    return written
+    return written, ()
 
 
-def _write_parquet(table: Table, task: PartTask) -> int:
+def _write_parquet(table: Table, task: PartTask) -> tuple[int, tuple[str, ...]]:
     import pyarrow.parquet as pq
 
     written = 0
@@ -99,7 +112,7 @@ def _write_parquet(table: Table, task: PartTask) -> int:
             writer.write_batch(batch)
             written += batch.num_rows
             work.did(batch.num_rows)
-    return written
+    return written, ()
 
 
 def _write_lance(table: Table, task: PartTask) -> tuple[int, tuple[str, ...]]:
@@ -157,4 +170,19 @@ def _output(out: str) -> Iterator[BinaryIO]:
         Bucket(out).write(out, scratch)
 
 
-__all__ = ["ExportFormat", "PartTask", "PartWritten", "exported_schema", "write_part"]
+def _lines_file(kind: str, name: str, number: int, count: int) -> str:
+    return f"{kind}.{name}.jsonl" if count == 1 else f"{kind}.{name}.{number:05d}.jsonl"
+
+
+EXPORT_FORMATS: Final[Mapping[ExportFormat, ExportTraits]] = {
+    ExportFormat.JSONL: ExportTraits(write=_write_lines, file_name=_lines_file),
+    ExportFormat.PARQUET: ExportTraits(
+        write=_write_parquet, file_name=lambda kind, name, number, _: f"{kind}/{name}/part-{number:05d}.parquet"
+    ),
+    ExportFormat.LANCE: ExportTraits(
+        write=_write_lance, file_name=lambda kind, name, *_: f"{kind}/{name}/data.lance", is_dataset=True
+    ),
+}
+"""The one place where a format of exports is declared."""
+
+__all__ = ["ExportFormat", "PartTask", "PartWritten", "export_traits", "exported_schema", "write_part"]

@@ -1,45 +1,26 @@
 """Finding and opening table files: the extension tells the format, a directory holds one format or one type each."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import field
 from pathlib import PurePosixPath
-from typing import Any
 
 import pyarrow as pa
 
 from omnigraph.base.units import shorten
 from omnigraph.base.values import dataclass
-from omnigraph.errors import Io, OmniError, Usage
-from omnigraph.pipeline.load.csv_text import CheckedCsv, CsvProblem, header_problem, ragged
+from omnigraph.errors import Io, Usage
 from omnigraph.pipeline.load.sources import InputStore, StoredFile, find_files
+from omnigraph.pipeline.load.table_formats import (
+    SUFFIXES,
+    TablePart,
+    format_named,
+    format_of_file,
+    is_directory_table,
+)
 from omnigraph.records.arrow_rows import ArrowRows, arrow_reader
-from omnigraph.records.report import rejected
-from omnigraph.storage.foreign import ForeignDataset
 
-_FORMAT_BY_SUFFIX = {
-    ".parquet": "parquet",
-    ".csv": "csv",
-    ".csv.gz": "csv",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-}
-_LANCE = ".lance"
-_CSV_BLOCK_BYTES = 8 << 20
-"""What Arrow parses at once; no row may be longer."""
 _KINDS = ("node", "edge")
-
-
-_EXPANSION = {"parquet": 8, "lance": 4}
-"""How much larger than their stored form the rows of a format are taken to be; text that is packed counts as eight."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TablePart:
-    """Units of a table that can be read on their own: row groups, record batches, fragments of one version."""
-
-    units: tuple[int, ...]
-    version: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,45 +37,22 @@ class StoredTable:
     @property
     def is_text(self) -> bool:
         """Whether all cells are text."""
-        return self.format == "csv"
+        return format_named(self.format).is_text
 
     def expanded_bytes(self, limit: int) -> int:
         """Return how large the rows are in memory, roughly."""
         del limit
-        factor = 8 if self.path.endswith(".gz") else _EXPANSION.get(self.format, 1)
-        return (self.size_bytes or 0) * factor
+        return format_named(self.format).expanded_bytes(self)
 
     def batches(self, part: TablePart | None = None) -> Iterator[pa.RecordBatch]:
         """Read the table from its first row, or a part of it; raise `Io` if it is not what its name says."""
         with self._reading():
-            match self.format:
-                case "parquet":
-                    yield from self._parquet(part)
-                case "csv":
-                    yield from self._csv()
-                case "arrow":
-                    yield from self._arrow(part)
-                case _:
-                    version, fragments = (part.version, part.units) if part else (None, None)
-                    yield from ForeignDataset(self.path, version).scan(fragments)
+            yield from format_named(self.format).batches(self, part)
 
     def parts(self, part_bytes: int) -> tuple[TablePart, ...]:
         """Cut the table into parts of about this size; none if it can only be read from its first row."""
         with self._reading():
-            match self.format:
-                case "parquet":
-                    return _grouped(self._row_group_bytes(), part_bytes)
-                case "arrow":
-                    count = self._batch_count()
-                    return _grouped(dict.fromkeys(range(count), (self.size_bytes or 0) // max(count, 1)), part_bytes)
-                case "lance":
-                    dataset = ForeignDataset(self.path)
-                    rows = dataset.rows_by_fragment()
-                    row_bytes = self.expanded_bytes(0) / max(sum(rows.values()), 1)
-                    sizes = {unit: round(count * row_bytes) for unit, count in rows.items()}
-                    return _grouped(sizes, part_bytes, version=dataset.version)
-                case _:
-                    return ()
+            return format_named(self.format).parts(self, part_bytes)
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -104,100 +62,6 @@ class StoredTable:
             raise Io(
                 f"Cannot read {self.path} as {self.format}: {shorten(str(error))}. Nothing was loaded.", path=self.path
             ) from error
-
-    def _parquet(self, part: TablePart | None) -> Iterator[pa.RecordBatch]:
-        import pyarrow.parquet as pq
-
-        with self.store.open(self.path) as stream, pq.ParquetFile(stream) as file:
-            yield from file.iter_batches(row_groups=part and list(part.units))
-
-    def _row_group_bytes(self) -> dict[int, int]:
-        import pyarrow.parquet as pq
-
-        with self.store.open(self.path) as stream, pq.ParquetFile(stream) as file:
-            return {unit: file.metadata.row_group(unit).total_byte_size for unit in range(file.num_row_groups)}
-
-    def _arrow(self, part: TablePart | None) -> Iterator[pa.RecordBatch]:
-        with self.store.open(self.path) as stream:
-            try:
-                file = pa.ipc.open_file(stream)
-            except pa.ArrowInvalid:
-                stream.seek(0)
-                yield from pa.ipc.open_stream(stream)
-                return
-            for index in part.units if part else range(file.num_record_batches):
-                yield file.get_batch(index)
-
-    def _batch_count(self) -> int:
-        with self.store.open(self.path) as stream:
-            try:
-                return int(pa.ipc.open_file(stream).num_record_batches)
-            except pa.ArrowInvalid:
-                return 0
-
-    def _csv(self) -> Iterator[pa.RecordBatch]:
-        if self.size_bytes == 0:
-            return
-        names = self._column_names()
-        wrong: list[Any] = []
-
-        def refuse(row: Any) -> str:
-            wrong.append(row)
-            return "error"
-
-        with self._bytes() as stream:
-            checked = CheckedCsv(stream)
-            try:
-                yield from _open_csv(checked, names=names, refuse=refuse)
-            except pa.ArrowInvalid as error:
-                # Arrow stumbles over the first row that a missing quote runs into; the quote is what to tell.
-                if problem := checked.look_at_rest():
-                    raise self._rejected(problem) from error
-                if wrong:
-                    # The header is Arrow's first row, and the first row of data is ours.
-                    row = wrong[0]
-                    problem = ragged(row.number - 1, cells=row.actual_columns, columns=row.expected_columns)
-                    raise self._rejected(problem) from error
-                raise
-            if problem := checked.look_at_rest():
-                raise self._rejected(problem)
-
-    def _column_names(self) -> list[str]:
-        with self._bytes() as stream:
-            checked = CheckedCsv(stream)
-            try:
-                names = list(_open_csv(checked, names=(), refuse=lambda _: "skip").schema.names)
-            except (pa.ArrowInvalid, UnicodeDecodeError) as error:
-                if problem := checked.look_at_rest():
-                    raise self._rejected(problem) from error
-                raise
-        if problem := checked.problem or header_problem(checked.head, names):
-            raise self._rejected(problem)
-        return names
-
-    def _bytes(self) -> Any:
-        stream = self.store.open(self.path)
-        return pa.CompressedInputStream(stream, "gzip") if self.path.endswith(".gz") else stream
-
-    def _rejected(self, problem: CsvProblem) -> OmniError:
-        return rejected(problem.findings(), files=(self.name,))
-
-
-def _open_csv(stream: Any, *, names: Sequence[str], refuse: Callable[[Any], str]) -> pa.RecordBatchReader:
-    """Read cells of the named columns as text; an empty cell is null unless it is quoted."""
-    import pyarrow.csv as pa_csv
-
-    return pa_csv.open_csv(
-        stream,
-        read_options=pa_csv.ReadOptions(use_threads=False, block_size=_CSV_BLOCK_BYTES),
-        parse_options=pa_csv.ParseOptions(newlines_in_values=True, invalid_row_handler=refuse),
-        convert_options=pa_csv.ConvertOptions(
-            column_types=dict.fromkeys(names, pa.utf8()),
-            null_values=[""],
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
-        ),
-    )
 
 
 class RowsInMemory:
@@ -236,28 +100,16 @@ class RowsInMemory:
         yield from self._reader
 
 
-def _grouped(bytes_by_unit: Mapping[int, int], part_bytes: int, *, version: int | None = None) -> tuple[TablePart, ...]:
-    """Put neighbouring units together until they have the size of a part."""
-    groups: list[list[int]] = []
-    size = part_bytes
-    for unit, unit_bytes in bytes_by_unit.items():
-        if size + unit_bytes > part_bytes:
-            groups.append([])
-            size = 0
-        groups[-1].append(unit)
-        size += unit_bytes
-    return tuple(TablePart(units=tuple(group), version=version) for group in groups)
-
-
 def find_tables(path: str, type_name: str, *, store: InputStore) -> tuple[StoredTable, ...]:
     """Find the tables of one type at `path`: a file, a pattern, a directory of one format; raise `Io` for none."""
     tables = tuple(
-        _table(name, file, type_name, store) for name, file in _datasets_and_files(path, store) if _format(name)
+        _table(name, file, form, type_name, store)
+        for name, file in _datasets_and_files(path, store)
+        if (form := format_of_file(name)) is not None
     )
     if not tables:
-        raise Io(
-            f"No table found at {path}: a table ends in .parquet, .csv, .csv.gz, .arrow, .feather or .lance.", path=path
-        )
+        endings = f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
+        raise Io(f"No table found at {path}: a table ends in {endings}.", path=path)
     formats = sorted({table.format for table in tables})
     if len(formats) > 1:
         raise Usage(
@@ -272,29 +124,23 @@ def find_exported(path: str, *, store: InputStore) -> tuple[StoredTable, ...]:
     for name, file in _datasets_and_files(path, store):
         kind, _, rest = name.partition("/")
         type_name, slash, _ = rest.partition("/")
-        if slash and kind in _KINDS and _format(name):
-            tables.append(_table(name, file, f"{kind}:{type_name}", store))
+        form = format_of_file(name)
+        if slash and kind in _KINDS and form is not None:
+            tables.append(_table(name, file, form, f"{kind}:{type_name}", store))
     return tuple(tables)
 
 
 def is_table_path(path: str) -> bool:
     """Tell whether a path names a table by its extension."""
-    return _format(path.rstrip("/")) is not None
+    return format_of_file(path.rstrip("/")) is not None
 
 
-def _format(name: str) -> str | None:
-    if name.endswith(_LANCE):
-        return "lance"
-    suffixes = PurePosixPath(name).suffixes
-    return _FORMAT_BY_SUFFIX.get("".join(suffixes[-2:])) or _FORMAT_BY_SUFFIX.get("".join(suffixes[-1:]))
-
-
-def _table(name: str, file: StoredFile, type_name: str, store: InputStore) -> StoredTable:
+def _table(name: str, file: StoredFile, form: str, type_name: str, store: InputStore) -> StoredTable:
     return StoredTable(
         name=name,
         path=file.path,
         type_name=type_name,
-        format=_format(name) or "",
+        format=form,
         size_bytes=file.size_bytes,
         store=store,
     )
@@ -303,13 +149,13 @@ def _table(name: str, file: StoredFile, type_name: str, store: InputStore) -> St
 def _datasets_and_files(path: str, store: InputStore) -> list[tuple[str, StoredFile]]:
     """List the files at `path` by relative name, in byte order, with the files of one Lance dataset taken together."""
     plain = path.rstrip("/")
-    if plain.endswith(_LANCE):
+    if is_directory_table(plain):
         size = sum(file.size_bytes for file in store.list(plain))
         return [(PurePosixPath(plain).name, StoredFile(path=plain, size_bytes=size))] if size else []
     found: dict[str, StoredFile] = {}
     for name, file in find_files(path, store=store, accepts=lambda _: True):
         parts = name.split("/")
-        at = next((place for place, part in enumerate(parts) if part.endswith(_LANCE)), None)
+        at = next((place for place, part in enumerate(parts) if is_directory_table(part)), None)
         if any(part.startswith((".", "_")) for part in parts[:at]):
             continue
         root = name if at is None else "/".join(parts[: at + 1])

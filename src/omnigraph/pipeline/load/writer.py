@@ -18,7 +18,6 @@ from omnigraph.graphs.capture import Capture
 from omnigraph.manifest.commits import CommitKind
 from omnigraph.pipeline.load.meaning import resolve_ids
 from omnigraph.pipeline.load.newest import newest_rows, newest_type
-from omnigraph.pipeline.load.vectors import keep_vectors
 from omnigraph.records.findings import Code, Finding, FindingCollector
 from omnigraph.records.minting import fill_missing_ids
 from omnigraph.records.report import rejected
@@ -26,8 +25,9 @@ from omnigraph.records.tables import FILE, LINE, POSITION
 from omnigraph.writes.constraints import check_deltas
 from omnigraph.writes.delta import TableDelta, delta_rows, empty_reference, prepare_tables, reference_columns
 from omnigraph.writes.equality import without_unchanged
-from omnigraph.writes.protocol import PreparedWrite, WriteIdentity
+from omnigraph.writes.prepared import PreparedWrite, WriteIdentity
 from omnigraph.writes.sidecar import SidecarKind
+from omnigraph.writes.vectors import keep_vectors
 
 LoadMode = Literal["overwrite", "append", "merge"]
 

@@ -13,7 +13,6 @@ from omnigraph.catalog.model import EntityType, TableKey
 from omnigraph.engine.interface import Engine, Watch
 from omnigraph.pipeline.load.bulk.reading import LoadTask, PieceOutcome, PieceTable
 from omnigraph.pipeline.load.bulk.views import Views
-from omnigraph.pipeline.load.vectors import keep_vectors
 from omnigraph.records.contents import equal_ids
 from omnigraph.records.tables import POSITION, content_schema
 from omnigraph.storage.cut_files import read_cuts, write_cuts
@@ -22,6 +21,7 @@ from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID
 from omnigraph.storage.worker_files import worker_store
 from omnigraph.writes.delta import rows_among, rows_without
+from omnigraph.writes.vectors import keep_vectors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,16 +6,20 @@ to where workers can read it, a piece at a time. Its cells are still typed and c
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 
 import pyarrow as pa
 
+from omnigraph.base.grouping import grouped
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Catalog
+from omnigraph.catalog.type_names import find_entity
 from omnigraph.pipeline.load.bulk.pieces import PIECE_BYTES_MAX, piece_bytes
 from omnigraph.pipeline.load.sources import CountedInputs, InputFile, store_of
-from omnigraph.pipeline.load.table_files import StoredTable, TablePart
-from omnigraph.pipeline.load.tables import ColumnMap, RowsOfType, TableFile, find_entity
+from omnigraph.pipeline.load.table_files import StoredTable
+from omnigraph.pipeline.load.table_formats import TablePart
+from omnigraph.pipeline.load.tables import ColumnMap, RowsOfType, TableFile
 from omnigraph.records.parse import ParsedChunk
 from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.uris import is_bucket_uri
@@ -30,6 +34,8 @@ class TablePiece:
     type_name: str
     format: str
     columns: ColumnMap
+    is_text: bool
+    """Whether all cells are text."""
     is_start: bool
     """Whether it begins with the first row of its table."""
     part: TablePart | None = None
@@ -44,7 +50,7 @@ class TablePiece:
             entity=find_entity(catalog, self.type_name),
             columns=self.columns,
             name=self.file.name,
-            is_text=self.format == "csv",
+            is_text=self.is_text,
         )
         yield from rows.parse(
             self._batches(scratch), file_index=self.ordinal, max_errors=max_errors, is_start=self.is_start
@@ -89,6 +95,7 @@ def _pieces_of(table: TableFile, index: int, columns: ColumnMap, scratch: Scratc
         type_name=table.type_name,
         format=table.format if isinstance(table, StoredTable) else "rows",
         columns=columns,
+        is_text=table.is_text,
         is_start=True,
     )
     parts = table.parts(size) if isinstance(table, StoredTable) else ()
@@ -107,16 +114,12 @@ def _pieces_of(table: TableFile, index: int, columns: ColumnMap, scratch: Scratc
 
 def _spools(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.Table]:
     """Put batches together until they have the size of a piece; a larger batch is cut."""
-    group: list[pa.RecordBatch] = []
-    held = 0
+    for group in grouped(_slices(batches, size), (attrgetter("nbytes"), size)):
+        yield pa.Table.from_batches(group)
+
+
+def _slices(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:
     for whole in batches:
         rows = max(1, whole.num_rows * size // max(whole.nbytes, 1))
         for start in range(0, whole.num_rows, rows):
-            batch = whole.slice(start, rows)
-            group.append(batch)
-            held += batch.nbytes
-            if held >= size:
-                yield pa.Table.from_batches(group)
-                group, held = [], 0
-    if group:
-        yield pa.Table.from_batches(group)
+            yield whole.slice(start, rows)

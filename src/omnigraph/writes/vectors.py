@@ -1,4 +1,4 @@
-"""What a merge does to vectors that `embed` made, where a record leaves them out."""
+"""What replacing an entity does to vectors that `embed` made, where the new image leaves them out."""
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,13 +13,23 @@ def keep_vectors(table: Table, entity: EntityType, rows: pa.Table, matched_ids: 
 
     So loading a file again neither undoes `embed` nor leaves a vector that belongs to another text.
     """
-    names = embedded_properties(entity)
-    if not names or len(matched_ids) == 0:
+    if not embedded_properties(entity) or len(matched_ids) == 0:
         return rows
-    sources = {name: _embed_source(entity, name) for name in names}
-    columns = ["id", *dict.fromkeys([*names, *sources.values()])]
-    stored = table.lookup("id", matched_ids, columns)
-    stored = stored.drop_columns([ROW_ID, ROW_ADDRESS])
+    stored = table.lookup("id", matched_ids, vector_columns(entity))
+    return keep_vectors_of(stored.drop_columns([ROW_ID, ROW_ADDRESS]), entity, rows)
+
+
+def vector_columns(entity: EntityType) -> list[str]:
+    """Name what must be known of an entity to keep its vectors: its id, the vectors, the texts they were made from."""
+    names = embedded_properties(entity)
+    return ["id", *dict.fromkeys([*names, *(_embed_source(entity, name) for name in names)])]
+
+
+def keep_vectors_of(stored: pa.Table, entity: EntityType, rows: pa.Table) -> pa.Table:
+    """Do the same with the entities as they are so far; those that are not among them keep nothing."""
+    if stored.num_rows == 0:
+        return rows
+    sources = {name: _embed_source(entity, name) for name in embedded_properties(entity)}
     at = pc.index_in(rows["id"].combine_chunks(), value_set=stored["id"].combine_chunks())
     for name, source in sources.items():
         same_text = _equal_or_both_null(rows[source].combine_chunks(), stored[source].combine_chunks().take(at))

@@ -1,0 +1,1 @@
+"""Carrying out mutations: statements and values → statements of one write."""
