@@ -7,7 +7,7 @@ Its methods are written down by subject: those that bring data in and out in `_g
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from omnigraph import _graph_data, _graph_upkeep
 from omnigraph.base.events import Events, ignore_events
@@ -22,12 +22,9 @@ if TYPE_CHECKING:
     from omnigraph.branches.verbs import Branches
     from omnigraph.changes.diff import Diff
     from omnigraph.changes.verbs import Changes
-    from omnigraph.connectors.spark.frames import GraphFrames
-    from omnigraph.connectors.spark.views import RegisteredViews
     from omnigraph.engine.local import Parameters
     from omnigraph.evolution.plan import SchemaPlan
     from omnigraph.evolution.run import AppliedSchema
-    from omnigraph.graphs.conditions import Where
     from omnigraph.graphs.result import Result
     from omnigraph.graphs.snapshot import PreparedQuery, Snapshot
     from omnigraph.graphs.sql import SqlResult
@@ -35,6 +32,7 @@ if TYPE_CHECKING:
     from omnigraph.query.asking import Asking
     from omnigraph.query.lint import LintReport
     from omnigraph.query.mutate.run import MutationResult
+    from omnigraph.query.plan.explain import Explanation
     from omnigraph.writes.batch import WriteBatch
 
 
@@ -173,6 +171,7 @@ class Graph:
         sides = (self._context.addresses.resolve(address).snapshot for address in (before, after))
         return diff_snapshots(self._context, *sides, kinds=kinds, types=types, ops=ops, exclude_types=exclude_types)
 
+    @overload
     def query(
         self,
         text: str,
@@ -183,17 +182,82 @@ class Graph:
         branch: str | None = None,
         snapshot: str | None = None,
         at: datetime | str | None = None,
+        engine: Literal["local"] | None = None,
         query_source: str = "<query>",
         **values: object,
-    ) -> "Result":
+    ) -> "Result": ...
+
+    @overload
+    def query(
+        self,
+        text: str,
+        name: str | None = None,
+        /,
+        *,
+        params: Mapping[str, object] | None = None,
+        branch: str | None = None,
+        snapshot: str | None = None,
+        at: datetime | str | None = None,
+        engine: Literal["spark"],
+        query_source: str = "<query>",
+        **values: object,
+    ) -> Any: ...
+
+    def query(
+        self,
+        text: str,
+        name: str | None = None,
+        /,
+        *,
+        params: Mapping[str, object] | None = None,
+        branch: str | None = None,
+        snapshot: str | None = None,
+        at: datetime | str | None = None,
+        engine: Literal["local", "spark"] | None = None,
+        query_source: str = "<query>",
+        **values: object,
+    ) -> Any:
         """Run a read of the query language over the head of a branch, by default `main`, or over an older state.
 
         The text is a query, a bare `match { … } return { … }`, or several queries of which `name` says one. Parameters
         come by name, or in `params`, where they may be called like the arguments of this method. `snapshot` and `at`
-        are addresses as for `snapshot()`. `query_source` names the text in messages.
+        are addresses as for `snapshot()`. `query_source` names the text in messages. With `engine="spark"` the answer
+        is a data frame of the caller's session, for rows that are many; search functions are not for it.
         """
         over = self._asked_snapshot(snapshot, branch=branch, at=at)
-        return self._asking.query(over, text, name, {**(params or {}), **values}, source=query_source)
+        given = {**(params or {}), **values}
+        if engine in (None, "local"):
+            return self._asking.query(over, text, name, given, source=query_source)
+        if engine != "spark":
+            raise InvalidTarget(f"A query runs on the engine 'local' or 'spark', not {engine!r}.")
+        from omnigraph.connectors.spark.querying import callers_frame
+
+        return callers_frame(
+            self._context.store, over, self._asking.asked(over, text, name, given, source=query_source)
+        )
+
+    def explain(
+        self,
+        text: str,
+        name: str | None = None,
+        /,
+        *,
+        analyze: bool = False,
+        params: Mapping[str, object] | None = None,
+        branch: str | None = None,
+        snapshot: str | None = None,
+        at: datetime | str | None = None,
+        query_source: str = "<query>",
+        **values: object,
+    ) -> "Explanation":
+        """Describe the steps that answer a read and how many rows each is expected to leave.
+
+        With `analyze` the query is run, and each step says how many rows it left and how long it took. All else is as
+        in `query`; only a query that is run needs its parameters.
+        """
+        over = self._asked_snapshot(snapshot, branch=branch, at=at)
+        given = {**(params or {}), **values}
+        return self._asking.explain(over, text, name, given, is_run=analyze, source=query_source)
 
     def prepare(self, text: str, name: str | None = None, /, *, branch: str = MAIN_BRANCH) -> "PreparedQuery":
         """Check a read once, to run it with different values, each time over the newest state of a branch."""
@@ -247,35 +311,6 @@ class Graph:
         from omnigraph.branches.verbs import Branches
 
         return Branches(self._context, self._refuse_read_only)
-
-    def frames(self, spark: Any, *, snapshot: str = MAIN_BRANCH, properties: bool = False) -> "GraphFrames":
-        """Return all nodes and all edges of one snapshot as two Spark data frames, as graph algorithms take them.
-
-        With `properties` they have all properties as columns; one that types have with different types is a column
-        `Type_property` for each of them.
-        """
-        from omnigraph.connectors.spark.frames import graph_frames
-
-        return graph_frames(spark, self._context.store, self.snapshot_at(snapshot), with_properties=properties)
-
-    def register_views(
-        self,
-        spark: Any,
-        *,
-        prefix: str = "og",
-        snapshot: str | None = None,
-        branch: str | None = None,
-        commit: str | None = None,
-    ) -> "RegisteredViews":
-        """Make a temporary view of every type for SQL on a Spark session, called like `og_Person`; return the names.
-
-        All of them read one snapshot, by default the head of `main`, until they are made anew. Views that are called
-        so are replaced. An empty `prefix` gives plain type names.
-        """
-        from omnigraph.connectors.spark.views import register_views
-
-        pinned = self.snapshot(snapshot, branch=branch, commit=commit)
-        return register_views(spark, self._context.store, pinned, prefix=prefix)
 
     def write(
         self,
@@ -392,6 +427,9 @@ class Graph:
     export = _graph_data.export
     embed = _graph_data.embed
     baseline = _graph_data.baseline
+    frames = _graph_data.frames
+    register_views = _graph_data.register_views
+    _spark_frame = _graph_data.spark_frame
 
     optimize = _graph_upkeep.optimize
     repair = _graph_upkeep.repair
@@ -408,30 +446,6 @@ class Graph:
 
     def __exit__(self, *_: object) -> None:
         """Nothing to release: handles are plain reads, and locks are held only inside a write."""
-
-    def _spark_frame(
-        self,
-        spark: Any,
-        snapshot: "Snapshot",
-        name: str,
-        *,
-        columns: Sequence[str] | None,
-        where: "Where",
-        partition_bytes: int | None,
-    ) -> Any:
-        from omnigraph.connectors.spark.frames import type_frame
-        from omnigraph.connectors.spark.registration import register
-
-        register(spark)
-        return type_frame(
-            spark,
-            self._context.store,
-            snapshot,
-            name,
-            columns=columns,
-            where=where,
-            partition_bytes=partition_bytes,
-        )
 
     def _refuse_read_only(self) -> None:
         if self._read_only:

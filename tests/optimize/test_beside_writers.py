@@ -1,10 +1,8 @@
 """Optimize next to live readers and writers: nothing is lost, nothing comes back, nobody sees a half-done state."""
 
 import json
-import os
 import subprocess
 import sys
-from pathlib import Path
 from threading import Event, Thread
 
 import pytest
@@ -17,41 +15,8 @@ from omnigraph.maintenance.cleanup.policy import CleanupPolicy
 from omnigraph.storage.compaction import RewriteOutcome
 from support import harbor, library
 from support.library import BOOK, CITES, after_last_task
-
-
-def row_of(result, table_key):
-    (found,) = [table for table in result.tables if table.table_key == table_key]
-    return found
-
-
-def append(graph):
-    graph.load(harbor.lines([library.book(500)]), mode="append")
-
-
-def delete(graph, number):
-    with graph.write() as batch:
-        batch.delete("Book", ids=[f"b{number}"])
-
-
-def update(graph, number):
-    with graph.write() as batch:
-        batch.update("Book", {"title": "a late edition"}, ids=[f"b{number}"])
-
-
-def overwrite(graph):
-    graph.load(harbor.lines([library.book(number, "a late edition") for number in range(9)]), mode="overwrite")
-
-
-FIRST, MIDDLE, LAST = 0, 4, 8
-WRITES = {
-    "append": append,
-    "delete in the first fragment": lambda graph: delete(graph, FIRST),
-    "delete in a middle fragment": lambda graph: delete(graph, MIDDLE),
-    "delete in the last fragment": lambda graph: delete(graph, LAST),
-    "update in the first fragment": lambda graph: update(graph, FIRST),
-    "update in the last fragment": lambda graph: update(graph, LAST),
-    "overwrite": overwrite,
-}
+from support.library_writes import WRITES, append, row_of
+from support.processes import child_environment
 
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
@@ -163,7 +128,7 @@ def test_writers_that_are_always_faster_leave_an_internal_table_as_it_is_and_say
 
 def test_a_process_that_writes_at_full_speed_loses_nothing_to_optimize_and_cleanup(local_root):
     library.library(local_root, loads=3)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])}
+    environment = child_environment()
     command = [sys.executable, "-m", "support.busy_writer", local_root, "40"]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as writer:
         graph = omnigraph.open(local_root, recover=False)

@@ -1,28 +1,33 @@
 """Random reads of random graphs, answered by every way there is and by one that tries everything."""
 
-import math
-from collections import Counter
+from collections.abc import Callable
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
-from hypothesis import assume, given, settings
+from hypothesis import assume, given, note, settings
 from hypothesis import strategies as st
 
+import omnigraph
 from omnigraph.catalog.model import Catalog
 from omnigraph.errors import QueryTypeError
+from omnigraph.graphs.snapshot import Snapshot
 from omnigraph.query.access import GraphAccess
 from omnigraph.query.columns import result_schema
+from omnigraph.query.opening import open_image, open_tables
 from omnigraph.query.plain import PlainAccess
 from omnigraph.query.plan.planner import plan_read
 from omnigraph.query.run.bindings import Run
 from omnigraph.query.run.execute import execute
+from omnigraph.query.sql.answers import answer_over
+from omnigraph.query.sql.statement import Asked
 from omnigraph.query.typed import CheckedRead
 from support import query_worlds
+from support.naive_answers import NOW_MS, insist_equal
 from support.naive_query import Naive, NaiveGraph
 from support.sailors import check
 
-NOW_MS = 1_600_000_000_000
 WORLD = query_worlds.catalog()
 
 
@@ -47,41 +52,6 @@ def answered(access: GraphAccess, world: Catalog, read: CheckedRead, sizes: Any)
     return execute(run, plan_read(read, sizes), result_schema(read))
 
 
-def stored_rows(rows: pa.Table) -> list[tuple[Any, ...]]:
-    """Return rows of plain values, dates and times as the numbers that are stored."""
-    return list(zip(*(map(_plain, column.combine_chunks()) for column in rows.columns), strict=True))
-
-
-def _plain(scalar: pa.Scalar) -> Any:
-    if not scalar.is_valid:
-        return None
-    if pa.types.is_temporal(scalar.type):
-        return scalar.value
-    if pa.types.is_struct(scalar.type):
-        return {name: _plain(member) for name, member in scalar.items()}
-    return scalar.as_py()
-
-
-def insist_equal(found: pa.Table, naive: Naive) -> None:
-    expected = naive.answer()
-    rows = [tuple(map(_rounded, row)) for row in stored_rows(found)]
-    wanted = [tuple(map(_rounded, row)) for row in expected.rows]
-    if expected.is_ordered:
-        assert rows == wanted
-    elif expected.limit is None:
-        assert Counter(map(repr, rows)) == Counter(map(repr, wanted))
-    else:
-        assert len(rows) == min(expected.limit, len(wanted))
-        assert Counter(map(repr, rows)) <= Counter(map(repr, wanted))
-
-
-def _rounded(value: Any) -> Any:
-    """Sums of floats depend on the order in which they are added, and minus zero equals zero."""
-    if isinstance(value, float) and math.isfinite(value):
-        return float(f"{value + 0.0:.12g}") + 0.0
-    return value
-
-
 def checked(text: str, world: Catalog) -> CheckedRead:
     try:
         read = check(text, world)
@@ -101,11 +71,56 @@ SIZES = {
 
 
 @given(graph=query_worlds.graphs(), text=query_worlds.reads(), sizes=st.sampled_from(sorted(SIZES)))
-@settings(max_examples=400)
+@settings(max_examples=250)
 def test_the_executor_answers_as_trying_everything_does(graph: NaiveGraph, text: str, sizes: str) -> None:
     read = checked(text, WORLD)
     access = PlainAccess(TablesInMemory(graph, WORLD))  # type: ignore[arg-type]
 
     found = answered(access, WORLD, read, SIZES[sizes](graph))
+
+    insist_equal(found, Naive(graph, read, {}, NOW_MS))
+
+
+# Every way to read a snapshot; a new one is a line here.
+ACCESSES: dict[str, Callable[[Snapshot], GraphAccess]] = {
+    "image": open_image,
+    "tables": open_tables,
+}
+
+
+@given(
+    first=query_worlds.graphs(),
+    second=query_worlds.graphs(),
+    texts=st.lists(query_worlds.reads(), min_size=6, max_size=10, unique=True),
+)
+@settings(max_examples=6)
+def test_every_access_to_a_graph_answers_alike_also_after_commits(
+    first: NaiveGraph, second: NaiveGraph, texts: list[str]
+) -> None:
+    with TemporaryDirectory() as folder:
+        graph = omnigraph.init(f"{folder}/world.omni", query_worlds.SCHEMA)
+        for state in (first, query_worlds.merged(first, second)):
+            graph.load(query_worlds.records(state), mode="merge")
+            with graph.snapshot() as snapshot:
+                sizes = SIZES["true"](state)
+                for text in texts:
+                    try:
+                        read = check(text, snapshot.catalog)
+                    except QueryTypeError:
+                        continue
+                    assert isinstance(read, CheckedRead)
+                    naive = Naive(state, read, {}, NOW_MS)
+                    for name, opened in ACCESSES.items():
+                        found = answered(opened(snapshot), snapshot.catalog, read, sizes)
+                        note(f"{name}: {text}")
+                        insist_equal(found, naive)
+
+
+@given(graph=query_worlds.graphs(), text=query_worlds.reads())
+@settings(max_examples=100, deadline=None)
+def test_one_sql_statement_answers_as_trying_everything_does(graph: NaiveGraph, text: str) -> None:
+    read = checked(text, WORLD)
+
+    found = answer_over(query_worlds.tables(graph, WORLD), Asked(read=read, parameters={}, now_ms=NOW_MS))
 
     insist_equal(found, Naive(graph, read, {}, NOW_MS))

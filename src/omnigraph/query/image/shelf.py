@@ -40,6 +40,7 @@ class Shelf:
         self.bytes_max = bytes_max
         self._entries: OrderedDict[Hashable, Entry] = OrderedDict()
         self._sizes: dict[Hashable, int] = {}
+        self._held: dict[Hashable, int] = {}
         self._used = 0
         self._reserved = 0
         self._building: set[Hashable] = set()
@@ -86,15 +87,24 @@ class Shelf:
                 self._changed.notify_all()
         return built
 
+    def hold(self, key: Hashable, size_bytes: int) -> None:
+        """Set memory aside, or another amount than before, for something that is not on the shelf."""
+        if self._held.get(key) == size_bytes:
+            return
+        with self._changed:
+            self._reserved += size_bytes - self._held.get(key, 0)
+            self._held[key] = size_bytes
+            self._make_room()
+
     def remove(self, key: Hashable) -> None:
         """Take an entry off."""
         with self._changed:
             self._remove(key)
 
-    def clear(self) -> None:
-        """Take everything off."""
+    def remove_all(self, is_meant: Callable[[Hashable], bool]) -> None:
+        """Take off every entry whose key is meant."""
         with self._changed:
-            for key in [*self._entries]:
+            for key in [key for key in self._entries if is_meant(key)]:
                 self._remove(key)
 
     def _reserve(self, size_bytes: int) -> None:

@@ -20,12 +20,17 @@ _ANONYMOUS = "#"
 """What the name of a `$_` has and no other name can."""
 
 
+def named_variables(pattern: Pattern) -> tuple[str, ...]:
+    """Return the variables that have a name, in its order: by their ids ties are broken."""
+    return tuple(sorted(name for name in (*pattern.nodes, *pattern.edges) if _ANONYMOUS not in name))
+
+
 def plan_read(read: CheckedRead, counts: Counts) -> Plan:
     """Choose the steps that answer a read; `counts` makes them fast, not right."""
     pattern = read.pattern
     nodes = dict(pattern.nodes)
     clauses = clauses_of(pattern)
-    named = tuple(sorted(name for name in (*pattern.nodes, *pattern.edges) if _ANONYMOUS not in name))
+    named = named_variables(pattern)
     planning = _Planning(nodes, counts)
     if read.is_aggregate:
         steps = planning.counted(tuple(nodes), clauses, bound=frozenset(), kept=needed_by(read), rows=1.0)
@@ -185,7 +190,11 @@ class _Planning:
         nodes = {**self._nodes, **pattern.nodes}
         inner = _Planning(nodes, self._counts)
         steps = inner.counted(tuple(pattern.nodes), clauses_of(pattern), bound=seeds, kept=seeds, rows=1.0)
-        return Negate(seeds=tuple(sorted(seeds)), steps=steps, estimate=rows)
+        names = tuple(sorted(seeds))
+        if len(steps) == 1 and isinstance(steps[0], Weigh) and steps[0].seeds == names:
+            # Whether anything is found, and not how much: there is nothing to weigh.
+            steps = steps[0].steps
+        return Negate(seeds=names, steps=steps, estimate=rows)
 
     def _smallest(self, variables: Iterable[str], clauses: Iterable[Clause]) -> str:
         return min(variables, key=lambda variable: self._passing(variable, clauses))

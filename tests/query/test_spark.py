@@ -1,0 +1,63 @@
+"""Reads on Spark: the same rows as in process."""
+
+from typing import Any
+
+import pytest
+
+from omnigraph.errors import InvalidTarget, QueryFailed
+from omnigraph.graph import Graph
+from omnigraph.query.sql.answers import fitted
+from support.sailing import crew_graph
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+READS = [
+    "match { $s: Sailor } return { $s } order { $s.age desc }",
+    "match { $s: Sailor  $s mentors{1,2} $x } return { $s.name, $x.name } order { $s.name, $x.name }",
+    "match { $s: Sailor  $s <mentors>{2,2} $x } return { $s.name, $x.name } order { $s.name, $x.name }",
+    "match { $s: Sailor  $s $m:mentors $x } return { $s.name, $m.since } order { $m.since desc }",
+    'match { $s: Sailor  not { $s servesOn $h  not { $h.title contains "Sea" } } } return { $s.name as n } order { n }',
+    "match { $s: Sailor  $s mentors $x } return { $s.name, count($x) as n, avg($x.age) as a } order { n desc }",
+    "match { $s: Sailor } return { count($s) as n, sum($s.age) as total, min($s.name) as first }",
+    'match { $s: Sailor { tags: "nav" }  $s.age > 33.5 } return { $s.name, $s.tags } order { $s.name }',
+    "match { $h: Ship  $h.tons >= 800 } return { $h.title, $h.tons } order { $h.tons } limit 1",
+    'match { $s: Sailor  $s.name starts_with "A" } return { $s.name, now() as at }',
+]
+
+
+@pytest.fixture(scope="module")
+def crew(tmp_path_factory: pytest.TempPathFactory) -> Graph:
+    return crew_graph(str(tmp_path_factory.mktemp("on_spark") / "crew.omni"))
+
+
+def test_answers_are_those_of_this_process(crew: Graph, spark: Any) -> None:
+    views = {view.name for view in spark.catalog.listTables()}
+    for text in READS:
+        read = crew._asking.asked(crew.snapshot(), text, None, {}).read
+        frame = crew.query(text, engine="spark")
+
+        found, expected = fitted(frame.toArrow(), read), crew.query(text).to_arrow()
+        if "now()" in text:
+            found, expected = found.drop_columns(["at"]), expected.drop_columns(["at"])
+        assert found.to_pylist() == expected.to_pylist(), text
+        del frame
+    assert {view.name for view in spark.catalog.listTables()} == views
+
+
+def test_a_frame_reads_the_state_that_was_asked_for(crew: Graph, spark: Any) -> None:
+    frame = crew.query("match { $s: Sailor } return { $s.name }", engine="spark")
+    with crew.write() as batch:
+        batch.upsert("Sailor", [{"name": "Fi", "rank": "mate"}])
+
+    assert frame.where("`s.name` <> 'Ana'").count() == 4
+    assert crew.query("match { $s: Sailor } return { $s.name }", engine="spark").count() == 6
+
+
+def test_searching_is_refused(crew: Graph, spark: Any) -> None:
+    with pytest.raises(QueryFailed, match="search"):
+        crew.query('match { $h: Ship  search($h.title, "sea") } return { $h.hull }', engine="spark")
+
+
+def test_unknown_engines_are_refused(crew: Graph) -> None:
+    with pytest.raises(InvalidTarget, match="flink"):
+        crew.query("match { $s: Sailor } return { $s.name }", engine="flink")  # type: ignore[call-overload]
