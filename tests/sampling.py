@@ -59,6 +59,7 @@ KEEP_EVERY = {
     "tests/merge/test_many_branches.py": 0,
     "tests/recovery/test_model.py": 0,
     "tests/query/test_image_commits.py::test_after_random_commits": 6,
+    "tests/query/test_image_follows.py::test_a_reader_follows_a_writer_for_a_minute": 0,
     "tests/changes/test_model_compare.py": 0,
     "tests/query/test_mutation_model.py": 3,
     "tests/merge/test_pairs.py": 6,

@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from omnigraph.providers.config import EmbedConfig
     from omnigraph.query.lint import LintReport
     from omnigraph.query.mutate.run import MutationResult
+    from omnigraph.query.plan.explain import Explanation
     from omnigraph.writes.batch import WriteBatch, WriteResult
     from omnigraph.writes.recovery.audit import RecoveryRecord
     from omnigraph.writes.recovery.sweep import SweepResult
@@ -117,6 +118,7 @@ _NAMES_BY_HOME = {
     "omnigraph.pipeline.export.run": ("ExportResult",),
     "omnigraph.pipeline.load.run": ("LoadResult",),
     "omnigraph.query.lint": ("LintReport",),
+    "omnigraph.query.plan.explain": ("Explanation",),
     "omnigraph.graphs.result": ("Result",),
     "omnigraph.query.mutate.run": ("MutationResult",),
     "omnigraph.graphs.snapshot": ("Snapshot",),
@@ -154,6 +156,7 @@ __all__ = [
     "EntityChange",
     "Event",
     "Events",
+    "Explanation",
     "ExportResult",
     "Feed",
     "FeedPage",
