@@ -1,7 +1,7 @@
 """The memory of a process and all that it started, looked at several times a second."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -63,18 +63,25 @@ class MemoryWatch(Watch):
 class RoleWatch(Watch):
     """Remembers the largest sum of each role, whenever it was."""
 
-    def __init__(self, pid: int) -> None:
+    pause_seconds = 0.1
+
+    def __init__(self, pid: int, *, measure: Callable[[int], int] | None = None) -> None:
         super().__init__(pid)
         self.peak_bytes = dict.fromkeys(Role, 0)
+        self._measure = measure or _resident_bytes
 
     def look(self) -> None:
         """Add up who does what."""
-        children = _children()
-        machines = [pid for pid in _descendants(self.pid, children) if _name(pid) == "java"]
-        started = {below for pid in machines for below in _descendants(pid, children)}
-        members = {Role.DRIVER: {self.pid}, Role.JVM: set(machines) - started, Role.WORKERS: started}
-        for role, pids in members.items():
-            self.peak_bytes[role] = max(self.peak_bytes[role], sum(map(_resident_bytes, pids)))
+        held = dict.fromkeys(Role, 0)
+        for pid in family(self.pid):
+            held[self._role(pid)] += self._measure(pid)
+        for role, found in held.items():
+            self.peak_bytes[role] = max(self.peak_bytes[role], found)
+
+    def _role(self, pid: int) -> Role:
+        if pid == self.pid:
+            return Role.DRIVER
+        return Role.JVM if _name(pid) == "java" else Role.WORKERS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,11 +97,9 @@ def processes_below(pid: int) -> list[Process]:
     """Look at all that a process started, and what these did."""
     found = []
     for child in family(pid)[1:]:
-        try:
-            lines = Path(f"/proc/{child}/status").read_text().splitlines()
-        except OSError:
-            continue  # it ended meanwhile
-        fields = {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
+        fields = _status(child)
+        if not fields:
+            continue
         peak = int(fields.get("VmHWM", "0 kB").split()[0]) * 1024
         found.append(Process(name=fields["Name"], peak_bytes=peak))
     return found
@@ -130,6 +135,21 @@ def _name(pid: int) -> str:
         return Path(f"/proc/{pid}/comm").read_text().strip()
     except OSError:
         return ""
+
+
+def own_bytes(pid: int) -> int:
+    """Return what a process holds; pages of files, which the system takes back, do not count."""
+    fields = _status(pid)
+    resident, mapped = (int(fields.get(name, "0 kB").split()[0]) for name in ("VmRSS", "RssFile"))
+    return (resident - mapped) << 10
+
+
+def _status(pid: int) -> dict[str, str]:
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return {}  # it ended meanwhile
+    return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
 
 
 def _resident_bytes(pid: int) -> int:

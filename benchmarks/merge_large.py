@@ -9,19 +9,19 @@ the same merge in process as well, on a graph of `--compare-rows`, and compares 
 import argparse
 import hashlib
 import json
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import omnigraph
 from benchmarks.figures import Figure, Unit
-from benchmarks.roles import DRIVER, JAVA, WORKERS, RoleWatch, processor_seconds
+from benchmarks.memory import Role, RoleWatch, family, own_bytes
 from omnigraph.base.events import Event, PhaseFinished, PhaseStarted
 from omnigraph.engine.choice import EngineChoice, EngineName
 
@@ -101,20 +101,32 @@ def merge(uri: str, engine: str, *, in_process: bool) -> dict[str, Any]:
     choice = EngineChoice(engine=EngineName(engine), spark_min_bytes=limit)
     graph = omnigraph.open(uri)
     session = SessionStart()
-    with RoleWatch() as watch:
+    with RoleWatch(os.getpid(), measure=own_bytes) as watch:
         start = time.perf_counter()
         result = graph.branches.merge("review", engine=choice, events=session)
         seconds = time.perf_counter() - start
         processors = processor_seconds()
+        watch.look()
     changed = {table.table_key: [table.inserted, table.updated, table.deleted] for table in result.tables}
     return {
         "engine": result.engine,
         "seconds": seconds,
         "session_seconds": session.seconds,
         "processors": processors,
-        "peaks": asdict(watch.peaks),
+        "peaks": {role: peak >> 20 for role, peak in watch.peak_bytes.items()},
         "changed": changed,
     }
+
+
+def processor_seconds() -> float:
+    """Return what this process and all that it started and that still lives have used of processors: busy ones wait."""
+    ticks = 0
+    for pid in family(os.getpid()):
+        try:
+            ticks += sum(map(int, Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:15]))
+        except OSError:
+            continue  # it ended meanwhile
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def in_a_process(uri: str, engine: str, *, in_process: bool = False) -> dict[str, Any]:
@@ -139,7 +151,7 @@ def digest(uri: str, directory: Path) -> str:
 
 def row(rows: int, changes: int, way: str, said: dict[str, Any], same: str) -> str:
     """Spell one row of the table."""
-    peaks = " | ".join(f"{said['peaks'][role]:,} MiB" for role in (DRIVER, JAVA, WORKERS))
+    peaks = " | ".join(f"{said['peaks'][role]:,} MiB" for role in Role)
     return (
         f"| {rows:,} | {changes:,} | {way} | {said['seconds']:.1f} s | {said['processors']:.1f} s | {peaks} | {same} |"
     )
@@ -182,7 +194,11 @@ def measure(directory: Path) -> list[Figure]:
                 goal=1.2 if first is not spark["peaks"] else None,
                 unit=Unit.MEBIBYTES,
             )
-            for role, named in ((DRIVER, "the driver's Python"), (JAVA, "the JVM"), (WORKERS, "the Python workers"))
+            for role, named in (
+                (Role.DRIVER, "the driver's Python"),
+                (Role.JVM, "the JVM"),
+                (Role.WORKERS, "the Python workers"),
+            )
         ]
     return figures
 

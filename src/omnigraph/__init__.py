@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from omnigraph.pipeline.export.run import ExportResult
     from omnigraph.pipeline.load.run import LoadResult
     from omnigraph.providers.config import EmbedConfig
+    from omnigraph.query.algorithms.algorithms import Algorithms, PathNode
     from omnigraph.query.lint import LintReport
     from omnigraph.query.mutate.run import MutationResult
     from omnigraph.writes.batch import WriteBatch, WriteResult
@@ -116,6 +117,7 @@ _NAMES_BY_HOME = {
     "omnigraph.pipeline.export.baseline": ("BaselineResult",),
     "omnigraph.pipeline.export.run": ("ExportResult",),
     "omnigraph.pipeline.load.run": ("LoadResult",),
+    "omnigraph.query.algorithms.algorithms": ("Algorithms", "PathNode"),
     "omnigraph.query.lint": ("LintReport",),
     "omnigraph.graphs.result": ("Result",),
     "omnigraph.query.mutate.run": ("MutationResult",),
@@ -133,6 +135,7 @@ _HOME["open"] = ("omnigraph.graph", "open_graph")
 __all__ = [
     "INTERNAL_SCHEMA_VERSION",
     "Advanced",
+    "Algorithms",
     "AppliedSchema",
     "BaselineResult",
     "BranchDiff",
@@ -167,6 +170,7 @@ __all__ = [
     "Noted",
     "OptimizeResult",
     "PageLimits",
+    "PathNode",
     "PendingOperation",
     "PhaseFinished",
     "PhaseStarted",

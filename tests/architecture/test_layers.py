@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -52,12 +53,25 @@ DOORS = {
 }
 
 
-def modules() -> list[Path]:
-    return sorted(SOURCE.rglob("*.py"))
+PACKAGES = sorted({path.relative_to(SOURCE).parts[0] for path in SOURCE.rglob("*.py")})
+every_package = pytest.mark.parametrize("package", PACKAGES)
+"""Folders, and the modules beside them; a rule names every module that breaks it, with what it does."""
+
+
+def modules_of(package: str) -> list[Path]:
+    path = SOURCE / package
+    return sorted(path.rglob("*.py")) if path.is_dir() else [path]
+
+
+@cache
+def nodes_of(module: Path) -> tuple[ast.Import | ast.ImportFrom | ast.Call, ...]:
+    """Return all imports and calls of a module, which is parsed once for all rules."""
+    wanted = (ast.Import, ast.ImportFrom, ast.Call)
+    return tuple(node for node in ast.walk(ast.parse(module.read_text())) if isinstance(node, wanted))
 
 
 def imports_of(module: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(module.read_text())):
+    for node in nodes_of(module):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -84,39 +98,51 @@ def test_every_folder_has_a_layer() -> None:
     assert folders == set(LAYERS)
 
 
-@pytest.mark.parametrize("module", modules(), ids=lambda path: str(path.relative_to(SOURCE)))
-def test_a_module_imports_only_its_own_folder_and_lower_layers(module: Path) -> None:
-    relative = module.relative_to(SOURCE)
-    if str(relative) in FACADE:
+@every_package
+def test_a_module_imports_only_its_own_folder_and_lower_layers(package: str) -> None:
+    if package in FACADE:
         return
-    own = relative.parts[0]
+    own = LAYERS[package]
 
-    for imported in imports_of(module):
-        parts = imported.split(".")
-        if parts[0] != "omnigraph" or len(parts) < 2 or parts[1] not in LAYERS or parts[1] == own:
-            continue
-        assert LAYERS[parts[1]] < LAYERS[own], f"{relative} (layer {LAYERS[own]}) imports {imported}"
+    upwards = [
+        f"{module.relative_to(SOURCE)} (layer {own}) imports {imported} (layer {LAYERS[folder]})"
+        for module in modules_of(package)
+        for imported in imports_of(module)
+        if (folder := _folder_of(imported)) not in {None, package} and LAYERS[folder] >= own
+    ]
 
-
-@pytest.mark.parametrize("module", modules(), ids=lambda path: str(path.relative_to(SOURCE)))
-def test_side_effects_have_one_door_each(module: Path) -> None:
-    relative = str(module.relative_to(SOURCE))
-
-    for imported in imports_of(module):
-        doors = DOORS.get(imported.split(".")[0])
-        if doors is not None:
-            assert relative.startswith(doors), f"{relative} imports {imported}; only {doors} may"
+    assert upwards == []
 
 
-@pytest.mark.parametrize("module", modules(), ids=lambda path: str(path.relative_to(SOURCE)))
-def test_only_the_command_line_prints(module: Path) -> None:
+def _folder_of(imported: str) -> str | None:
+    """Return the folder of ours that an import leads to."""
+    first, *rest = imported.split(".")
+    return rest[0] if first == "omnigraph" and rest and rest[0] in LAYERS else None
+
+
+@every_package
+def test_side_effects_have_one_door_each(package: str) -> None:
+    beside = [
+        f"{relative} imports {imported}; only {doors} may"
+        for module in modules_of(package)
+        for imported in imports_of(module)
+        if (doors := DOORS.get(imported.partition(".")[0])) is not None
+        and not (relative := str(module.relative_to(SOURCE))).startswith(doors)
+    ]
+
+    assert beside == []
+
+
+@every_package
+def test_only_the_command_line_prints(package: str) -> None:
     calls = [
-        node
-        for node in ast.walk(ast.parse(module.read_text()))
+        f"{module.relative_to(SOURCE)}:{node.lineno}"
+        for module in modules_of(package)
+        for node in nodes_of(module)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
     ]
 
-    assert not calls or module.relative_to(SOURCE).parts[0] == "cli"
+    assert calls == [] or package == "cli"
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:

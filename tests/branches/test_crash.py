@@ -10,11 +10,11 @@ import pytest
 import omnigraph
 from omnigraph.errors import BranchNotFound
 from omnigraph.graph import Graph
-from omnigraph.storage.refs import list_refs
 from support import harbor
 from support.crash_cases import Case
+from support.raw_tables import refs_of_tables
 from support.writer_child import BRANCH_KINDS
-from writes.test_crash import _sweep_until_free, run_child
+from support.writers import run_child, sweep_until_free
 
 FORK_CASES = [
     Case(row=28, point="fork.before_create", action="kill", outcome="old", settled="dropped"),
@@ -76,7 +76,7 @@ def test_a_first_write_to_a_table_leaves_all_or_nothing(
         assert said["ok"] is case.succeeds, said
     reader = omnigraph.open(uri, read_only=True)
     assert harbor.content(reader, branch="review") in {before, expected_after[kind]}
-    settled = _sweep_until_free(harbor.open_with_short_leases(uri))
+    settled = sweep_until_free(harbor.open_with_short_leases(uri))
     assert [operation.outcome for operation in settled] == ([case.settled] if case.settled else [])
     assert harbor.content(graph, branch="review") == (before if case.outcome == "old" else expected_after[kind])
     assert harbor.content(graph) == main_before
@@ -85,12 +85,6 @@ def test_a_first_write_to_a_table_leaves_all_or_nothing(
         assert refs_of_tables(graph) == set()
     BRANCH_KINDS[kind](harbor.open_with_short_leases(uri))
     assert harbor.content(graph, branch="review") == expected_after[kind]
-
-
-def refs_of_tables(graph: Graph) -> set[str]:
-    """Collect the refs of all data tables."""
-    tables = graph._context.store.tables
-    return {name for pin in graph.snapshot().tables for name in list_refs(tables, pin.location)}
 
 
 @pytest.mark.parametrize("case", FORK_RECOVERY_CASES, ids=lambda case: case.id)
@@ -104,7 +98,7 @@ def test_row_75_a_recovery_that_dies_among_forks_is_finished_by_the_next(store_r
 
     assert status == (-signal.SIGKILL if case.action == "kill" else 0), said
     assert said.get("ok") is not True
-    settled = _sweep_until_free(harbor.open_with_short_leases(store_root))
+    settled = sweep_until_free(harbor.open_with_short_leases(store_root))
     assert [operation.outcome for operation in settled] == ["rolled_back"]
     assert harbor.content(graph, branch="review") == before
     assert refs_of_tables(graph) == set()

@@ -2,14 +2,13 @@
 
 import pytest
 
-from branches.test_crash import refs_of_tables
 from omnigraph.errors import DriftNeedsRepair
 from omnigraph.graph import Graph
 from omnigraph.maintenance.repair.drift import Classification
-from recovery.test_crash_interference import paused_child, resume
 from support import harbor
+from support.raw_tables import refs_of_tables
 from support.writer_child import BRANCH_KINDS
-from writes.test_crash import _sweep_until_free, run_child
+from support.writers import paused_child, resume, run_child, sweep_until_free
 
 
 @pytest.fixture
@@ -23,7 +22,7 @@ def graph(store_root: str) -> Graph:
 def test_a_write_whose_staged_files_went_with_a_dead_one_prepares_them_again(graph: Graph, died_at: str) -> None:
     with paused_child(graph.uri, "branch_load", "write.after_stage") as waiting:
         run_child(graph.uri, "branch_mutation", died_at if ":" in died_at else f"{died_at}:kill")
-        _sweep_until_free(harbor.open_with_short_leases(graph.uri))
+        sweep_until_free(harbor.open_with_short_leases(graph.uri))
         assert refs_of_tables(graph) == set()
         said = resume(waiting)
 
@@ -37,7 +36,7 @@ def test_a_strict_write_whose_staged_files_went_is_refused_and_can_be_repeated(g
     before = harbor.content(graph, branch="review")
     with paused_child(graph.uri, "branch_mutation", "write.after_stage") as waiting:
         run_child(graph.uri, "branch_load", "fork.after_create:kill")
-        _sweep_until_free(harbor.open_with_short_leases(graph.uri))
+        sweep_until_free(harbor.open_with_short_leases(graph.uri))
         said = resume(waiting)
 
     assert (said["ok"], said["error"]) == (False, "read_set_conflict")

@@ -19,7 +19,7 @@ from omnigraph.maintenance.admission import sole_maintainer
 from omnigraph.maintenance.cleanup.policy import CleanupPolicy
 from omnigraph.maintenance.cleanup.report import CleanupReport, CleanupRow, as_document
 from omnigraph.maintenance.journal import read_journal
-from omnigraph.storage.locks import Lease, PinnedVersion, list_reader_leases, put_reader_lease
+from omnigraph.storage.locks import Lease, list_reader_leases, put_reader_lease
 from support import ages, harbor
 
 NEWEST_ONLY = CleanupPolicy(keep_versions=1)
@@ -129,7 +129,7 @@ def test_the_merge_base_of_a_branch_that_moved_on_stays(graph: Graph) -> None:
 
 def test_what_a_reader_holds_stays_until_its_lease_ends(graph: Graph) -> None:
     past = graph.snapshot(version=3)
-    pinned = [PinnedVersion(location=pin.location, ref=pin.ref, version=pin.version) for pin in past.tables]
+    pinned = [pin.state for pin in past.tables]
     with put_reader_lease(graph._context.store.objects, pinned, operation="a long read"):
         report = graph.cleanup(NEWEST_ONLY, confirm=True)
         assert any("a long read" in reason for reason in row_of(report).kept_because)
@@ -346,7 +346,7 @@ def test_a_dropped_table_waits_for_whoever_holds_the_branch_that_dropped_it(grap
     location = next(pin.location for pin in graph.snapshot().tables if pin.type_name == "Note")
     graph.apply_schema(harbor.SCHEMA.replace("node Note { text: String }", ""))
     age = CleanupPolicy(keep_versions=1, older_than=timedelta(seconds=0))
-    monkeypatch.setattr("omnigraph.branches.gates._WAIT_SECONDS", 0.2)
+    monkeypatch.setattr("omnigraph.base.waits.GATE_SECONDS", 0.2)
 
     with hold_branches(graph._context, ["main"], operation="somebody"):
         preview = next(row for row in graph.cleanup(age).rows if row.dropped)

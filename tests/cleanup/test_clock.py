@@ -13,13 +13,13 @@ import pytest
 
 from omnigraph.base import clock, ids
 from omnigraph.maintenance.cleanup.policy import CleanupPolicy
-from omnigraph.storage.locks import PinnedVersion, StoreClock, put_reader_lease
+from omnigraph.storage.locks import StoreClock, put_reader_lease
 from omnigraph.storage.retention import stored_versions
 from omnigraph.storage.store import GraphStore
-from recovery.test_crash_interference import paused_child, resume
 from support import harbor
 from support.ages import age
 from support.s3_process import BUCKET, client_environment, running_s3
+from support.writers import paused_child, resume
 
 DAYS = 8
 AHEAD = {clock.SHIFT_VARIABLE: str(DAYS * 86_400)}
@@ -66,10 +66,7 @@ def test_a_machine_that_is_ahead_takes_nothing_young_and_says_that_it_is_ahead(
     for number in range(3):
         with graph.write() as batch:
             batch.update("Sailor", {"age": number}, ids=["Bo"])
-    pinned = [
-        PinnedVersion(location=pin.location, ref=pin.ref, version=pin.version)
-        for pin in graph.snapshot(version=2).tables
-    ]
+    pinned = [pin.state for pin in graph.snapshot(version=2).tables]
     graph._context.store.objects.put(f"__staging/{ids.new_ulid()}/rows", b"x")
     graph.apply_schema(harbor.SCHEMA.replace("node Note { text: String }", ""))
     before = set(graph._context.store.objects.list(""))

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from branches.test_crash import refs_of_tables
 from omnigraph.errors import RecoveryRequired
 from omnigraph.graph import Graph
 from omnigraph.maintenance.cleanup.policy import CleanupPolicy
@@ -13,11 +12,11 @@ from omnigraph.maintenance.cleanup.report import CleanupReport
 from omnigraph.storage.file_references import files_of_version, lost_files
 from omnigraph.storage.retention import stored_versions
 from omnigraph.storage.tables import TableAddress
-from recovery.test_crash_interference import paused_child, resume
 from support import harbor
 from support.ages import age
+from support.raw_tables import refs_of_tables
 from support.writer_child import BRANCH_KINDS
-from writes.test_crash import _sweep_until_free, run_child
+from support.writers import paused_child, resume, run_child, sweep_until_free
 
 NEWEST_ONLY = CleanupPolicy(keep_versions=1)
 PATIENCE_SECONDS = 30.0
@@ -153,7 +152,7 @@ def test_a_write_that_dies_between_the_checks_of_a_cleanup_is_rolled_forward(loc
     assert said["ok"], said
     with pytest.raises(RecoveryRequired):
         graph.cleanup(NEWEST_ONLY, confirm=True)
-    assert [operation.outcome for operation in _sweep_until_free(graph)] == ["rolled_forward"]
+    assert [operation.outcome for operation in sweep_until_free(graph)] == ["rolled_forward"]
     assert graph.snapshot().table("Sailor").count_rows() == 4
     assert harbor.pins_equal_heads(graph)
 
@@ -169,7 +168,7 @@ def test_a_write_that_dies_between_the_checks_keeps_the_orphans_of_its_branch(lo
 
     assert any("was interrupted while `cleanup` was at work" in str(warning) for warning in said["warnings"]), said
     assert orphans <= refs_of_tables(graph)
-    assert [operation.outcome for operation in _sweep_until_free(graph)] == ["rolled_forward"]
+    assert [operation.outcome for operation in sweep_until_free(graph)] == ["rolled_forward"]
     assert graph.snapshot("review").table("Sailor").count_rows() == 4
     assert graph.cleanup(NEWEST_ONLY, confirm=True).failed == ()
     assert not orphans & refs_of_tables(graph)

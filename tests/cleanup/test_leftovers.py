@@ -17,11 +17,11 @@ from omnigraph.graph import Graph
 from omnigraph.maintenance.cleanup.policy import CleanupPolicy
 from omnigraph.maintenance.cleanup.report import CleanupReport, CleanupRow
 from omnigraph.maintenance.journal import read_journal
-from omnigraph.storage.locks import LeaseTerms, PinnedVersion, StoreClock, list_reader_leases, put_reader_lease
+from omnigraph.storage.locks import LeaseTerms, StoreClock, list_reader_leases, put_reader_lease
 from omnigraph.storage.stray_trees import drop_stray_tree, find_stray_trees
 from support import harbor, library
 from support.ages import age
-from writes.test_crash import run_child
+from support.writers import run_child
 
 EVERYTHING = CleanupPolicy(keep_versions=1_000)
 NEWEST_ONLY = CleanupPolicy(keep_versions=1)
@@ -79,7 +79,7 @@ def clean_exactly(graph: Graph, policy: CleanupPolicy = EVERYTHING) -> CleanupRe
 def test_an_orphaned_ref_that_a_reader_holds_stays_until_its_lease_ends(graph: Graph) -> None:
     ref = with_branch(graph)
     snapshot = graph.snapshot("review")
-    held = [PinnedVersion(location=pin.location, ref=pin.ref, version=pin.version) for pin in snapshot.tables]
+    held = [pin.state for pin in snapshot.tables]
     snapshot.release()  # the lease below is the only one
     with put_reader_lease(graph._context.store.objects, held, operation="a long read"):
         forget_ref(graph, Path(graph.uri) / "__manifest", "review")
@@ -168,7 +168,7 @@ def test_the_tree_that_another_ref_was_forked_from_stays_although_its_ref_is_gon
 def test_a_tree_without_a_ref_that_a_branch_pins_or_a_reader_holds_stays(graph: Graph) -> None:
     ref = with_branch(graph)
     snapshot = graph.snapshot("review")
-    held = [PinnedVersion(location=pin.location, ref=pin.ref, version=pin.version) for pin in snapshot.tables]
+    held = [pin.state for pin in snapshot.tables]
     snapshot.release()  # the lease below is the only one
     forget_ref(graph, table_directory(graph), ref)
     age(graph.uri)
@@ -209,7 +209,7 @@ def test_the_preview_does_not_count_readers_that_died(graph: Graph) -> None:
         with graph.write() as batch:
             batch.update("Sailor", {"age": number}, ids=["Bo"])
     past = graph.snapshot(version=3)
-    pinned = [PinnedVersion(location=pin.location, ref=pin.ref, version=pin.version) for pin in past.tables]
+    pinned = [pin.state for pin in past.tables]
     past.release()  # the lease below is the only one
     objects = graph._context.store.objects
     never_renewed = LeaseTerms(ttl_seconds=60.0, renew_seconds=1_000.0)
@@ -252,7 +252,7 @@ def test_an_orphan_that_cannot_be_reclaimed_is_an_error_of_its_row_and_the_rest_
         with graph.write() as batch:
             batch.update("Sailor", {"age": number}, ids=["Bo"])
     forget_ref(graph, Path(graph.uri) / "__manifest", "review")
-    monkeypatch.setattr("omnigraph.branches.gates._WAIT_SECONDS", 0.2)
+    monkeypatch.setattr("omnigraph.base.waits.GATE_SECONDS", 0.2)
     warnings: list[str] = []
 
     with hold_branches(graph._context, ["review"], operation="somebody"):

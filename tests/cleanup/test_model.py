@@ -11,7 +11,7 @@ import omnigraph
 from omnigraph.errors import BranchHasDependents, HistoricalVersionReclaimed
 from omnigraph.maintenance.cleanup.policy import CleanupPolicy
 from omnigraph.maintenance.cleanup.report import CleanupReport
-from omnigraph.storage.locks import PinnedVersion, put_reader_lease
+from omnigraph.storage.locks import put_reader_lease
 from omnigraph.storage.tables import TableAddress
 from support import harbor
 
@@ -86,7 +86,7 @@ class History:
         """Hold the present state of a branch, unless deleting the branch could take its refs away from readers."""
         snapshot = self.graph.snapshot(branch)
         if all(pin.ref is None for pin in snapshot.tables):
-            pinned = [PinnedVersion(location=pin.location, ref=pin.ref, version=pin.version) for pin in snapshot.tables]
+            pinned = [pin.state for pin in snapshot.tables]
             self._leases.enter_context(
                 put_reader_lease(self.graph._context.store.objects, pinned, operation="a long read")
             )

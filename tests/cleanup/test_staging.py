@@ -6,7 +6,7 @@ from omnigraph.base import ids
 from omnigraph.storage.leftovers import stale_scratch
 from omnigraph.storage.scratch import Scratch
 from support import harbor
-from writes.test_crash import run_child
+from support.writers import run_child
 
 
 def test_a_killed_load_leaves_its_keys_until_they_are_a_week_old(local_root: str) -> None:

@@ -8,7 +8,7 @@ import omnigraph
 from support import harbor
 from support.crash_cases import Case
 from support.writer_child import EMBED_KINDS, EMBED_RECORDS, EMBED_SCHEMA
-from writes.test_crash import _sweep_until_free, run_child
+from support.writers import run_child, sweep_until_free
 
 EMBED_CASES = [
     Case(row=1, point="write.after_stage", action="kill", outcome="old"),
@@ -42,7 +42,7 @@ def test_an_embed_run_leaves_all_vectors_or_none(local_root: str, case: Case, em
     status, said = run_child(local_root, "embed", case.failpoint)
 
     assert status == (-signal.SIGKILL if case.action == "kill" else 0), said
-    settled = _sweep_until_free(harbor.open_with_short_leases(local_root))
+    settled = sweep_until_free(harbor.open_with_short_leases(local_root))
     assert [operation.outcome for operation in settled] == ([case.settled] if case.settled else [])
     assert harbor.content(graph) == (before if case.outcome == "old" else embedded)
     assert harbor.pins_equal_heads(graph)

@@ -5,12 +5,12 @@ import re
 import pytest
 from hypothesis import given, settings
 
-from language.test_schema_printer import schemas
 from omnigraph.errors import ParseError
 from omnigraph.language.layout import WIDTH_MAX
 from omnigraph.language.query.formatting import format_queries
 from omnigraph.language.schema import format_schema, parse_schema
 from omnigraph.language.schema.formatting import format_schema_source
+from support.schema_trees import schemas
 
 QUERY = """\
 // What the fleet asks.

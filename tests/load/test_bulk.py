@@ -147,9 +147,9 @@ def test_spark_runs_tasks_groups_and_statements_and_tells_what_failed(tmp_path, 
             function=lambda _, __: importlib.import_module("pyspark").TaskContext.get().partitionId(),
         )
         assert len(set(tasks)) > 1, "groups are spread, wherever the statement ran"
-    kept = engine.keep({"t": pa.table({"n": [1, 2, 2]}, schema=numbers)}, "SELECT n FROM t WHERE n = 2")
-    joined = "SELECT count(*) AS c FROM kept a JOIN kept b ON a.n = b.n"
-    assert [engine.sql({"kept": kept}, joined)["c"].to_pylist() for _ in range(2)] == [[4], [4]]
+        three = pa.table({"n": [1, 2, 2]}, schema=numbers)
+        joined = "WITH k AS (SELECT n FROM t WHERE n = 2) SELECT count(*) AS c FROM k a JOIN k b ON a.n = b.n"
+        assert [engine.sql({"t": three}, joined)["c"].to_pylist() for _ in range(2)] == [[4], [4]]
     with pytest.raises(Io, match="absent"):
         list(engine.map(partial(find_inputs, store=LocalInputs()), [str(tmp_path / "absent")]))
     with pytest.raises(SparkJobFailed, match="TypeError: bad operand type"):

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 import omnigraph
-from load.test_table_pieces import SCHEMA, content, in_pieces
 from omnigraph import errors
 from omnigraph.engine.choice import EngineChoice
 from omnigraph.graph import Graph
 from omnigraph.pipeline.load.bulk import pieces
 from support.bulk_story import refused
+from support.table_pieces import SCHEMA, content, in_pieces
 
 # What is wrong, the row it is placed at, and a part of the message.
 BROKEN: dict[str, tuple[bytes, int, str]] = {

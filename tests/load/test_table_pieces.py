@@ -11,7 +11,6 @@ import pytest
 
 import omnigraph
 from omnigraph.engine.choice import EngineChoice
-from omnigraph.graph import Graph
 from omnigraph.pipeline.load import inputs
 from omnigraph.pipeline.load.bulk import pieces
 from omnigraph.pipeline.load.bulk.table_pieces import plan_table_pieces
@@ -20,11 +19,8 @@ from omnigraph.pipeline.load.tables import ColumnMap
 from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.store import GraphStore
 from support.bulk_story import refused
+from support.table_pieces import SCHEMA, content, in_pieces
 
-SCHEMA = """
-node Port { code: String @key  mail: String? @unique  depth: I32? }
-edge Route: Port -> Port { note: String? }
-"""
 FORMATS = ("parquet", "arrow", "feather", "csv", "csv.gz", "lance")
 PARTS = 4
 
@@ -64,20 +60,6 @@ def write(directory: Path, form: str, table: pa.Table) -> Path:
             (directory / "plain").unlink()
             path.write_bytes(gzip.compress(text) if form == "csv.gz" else text)
     return path
-
-
-def in_pieces(graph: Graph, data: Path, *, mode: str, engine: str = "local", **options: object) -> object:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(inputs, "IN_MEMORY_BYTES_MAX", -1)
-        return graph.load(data, mode=mode, engine=engine, **options)
-
-
-def content(graph: Graph) -> list[str]:
-    found = []
-    for type_name in ("Port", "Route"):
-        rows = graph.snapshot().table(type_name).to_arrow()
-        found += sorted(repr(row) for row in rows.drop_columns(["id"]).to_pylist())
-    return found
 
 
 @pytest.mark.parametrize("form", FORMATS)

@@ -17,7 +17,9 @@ from omnigraph.graph import Graph
 from omnigraph.writes.exchange import cutting
 from support import harbor, many_cells
 from support.many_cells import GROUPS
+from support.merge_graphs import DIFFERENT, ages, criss_cross, make_graph, set_age
 from support.merge_ways import IN_BULK, IN_PROCESS, ON_SPARK, WAYS, copy_of, refusal
+from support.raw_tables import publish_unchecked_row
 
 SPARK = pytest.param("on Spark", marks=[pytest.mark.slow, pytest.mark.timeout(900)])
 BULK_WAYS = ["in bulk", "in buckets", SPARK]
@@ -122,8 +124,6 @@ def test_conflicts_of_every_kind_are_the_same_words_and_values(broken: Graph, wa
 
 
 def test_a_row_that_nobody_checked_does_not_pass_a_merge_in_bulk(local_root: str) -> None:
-    from merge.test_rules import publish_unchecked_row
-
     graph = harbor.new_graph(local_root)
     graph.branches.create("review")
     publish_unchecked_row(graph, "review")
@@ -153,8 +153,6 @@ def test_all_conflicts_are_counted_and_the_first_thousand_are_kept(local_root: s
 
 @pytest.mark.parametrize("way", BULK_WAYS)
 def test_values_of_every_type_are_compared_and_carried_over_bit_by_bit(tmp_path: Path, way: str) -> None:
-    from merge.test_values import DIFFERENT, make_graph
-
     graph = make_graph(str(tmp_path / "graph.omni"))
     refused = refusal(graph, "review", "main", WAYS[way])
     assert refused is not None
@@ -176,8 +174,6 @@ def test_values_of_every_type_are_compared_and_carried_over_bit_by_bit(tmp_path:
 
 @pytest.mark.parametrize("way", BULK_WAYS)
 def test_crosswise_merged_branches_merge_in_bulk(tmp_path: Path, way: str) -> None:
-    from merge.test_histories import ages, criss_cross, set_age
-
     graph = harbor.new_graph(str(tmp_path / "graph.omni"))
     criss_cross(graph)
     graph.branches.create("quarrel", source="one")

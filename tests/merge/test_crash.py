@@ -6,13 +6,13 @@ import pytest
 
 import omnigraph
 from omnigraph.graph import Graph
-from recovery.test_crash_interference import paused_child, publish_note, resume
 from support import harbor
 from support.crash_cases import Case
 from support.failpoints import Died, armed
 from support.leftovers import clean_up, find_leftovers
+from support.raw_tables import publish_note
 from support.writer_child import BRANCH_KINDS, CHANGES
-from writes.test_crash import _sweep_until_free, run_child
+from support.writers import paused_child, resume, run_child, sweep_until_free
 
 TARGETS = {
     "branch_merge": "main",
@@ -126,7 +126,7 @@ def test_a_merge_that_is_killed_is_there_as_a_whole_or_not_at_all(
     assert status == -signal.SIGKILL, said
     reader = omnigraph.open(uri, read_only=True)
     assert harbor.content(reader, branch=TARGETS[kind]) in {before, expected_after[kind]}
-    settled = _sweep_until_free(harbor.open_with_short_leases(uri))
+    settled = sweep_until_free(harbor.open_with_short_leases(uri))
     assert [operation.outcome for operation in settled] == ([case.settled] if case.settled else [])
     _check(graph, kind, case, before=before, after=expected_after[kind], source=source)
 
@@ -204,7 +204,7 @@ def test_row_52_a_table_whose_edits_cancel_out_is_never_touched(local_root: str)
 
     with pytest.raises(Died), armed("write.between_tables:die"):
         graph.branches.merge("review")
-    (settled,) = _sweep_until_free(graph)
+    (settled,) = sweep_until_free(graph)
 
     assert settled.outcome == "rolled_back"
     assert harbor.content(graph) == before
@@ -224,7 +224,7 @@ def test_row_52_a_merge_that_nets_to_nothing_is_carried_forward(local_root: str)
 
     with pytest.raises(Died), armed("write.after_arm:die"):
         graph.branches.merge("review")
-    (settled,) = _sweep_until_free(graph)
+    (settled,) = sweep_until_free(graph)
 
     assert settled.outcome == "rolled_forward"
     assert settled.commit.merged_parent_commit_id == graph.snapshot("review").commit_id
@@ -305,7 +305,7 @@ def test_row_55_a_merge_that_dies_before_its_branch_is_deleted_leaves_the_branch
 
     with pytest.raises(Died), armed("write.after_publish:die"):
         BRANCH_KINDS["branch_merge_delete"](graph)
-    (settled,) = _sweep_until_free(graph)
+    (settled,) = sweep_until_free(graph)
 
     assert settled.outcome == "finished"
     assert "review" in [branch.name for branch in graph.branches.list()]

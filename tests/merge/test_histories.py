@@ -20,21 +20,12 @@ from omnigraph.graphs.capture import capture_branch
 from omnigraph.manifest.commits import CommitId
 from support import harbor
 from support.failpoints import armed
+from support.merge_graphs import ages, criss_cross, set_age
 
 
 @pytest.fixture
 def graph(local_root: str) -> Graph:
     return harbor.new_graph(local_root)
-
-
-def set_age(graph: Graph, branch: str, name: str, age: int) -> None:
-    with graph.write(branch=branch) as batch:
-        batch.update("Sailor", {"age": age}, ids=[name])
-
-
-def ages(graph: Graph, branch: str = "main") -> dict[str, int | None]:
-    rows = graph.snapshot(branch).table("Sailor").to_arrow(["name", "age"]).to_pylist()
-    return {row["name"]: row["age"] for row in rows}
 
 
 def kinds(refused: pytest.ExceptionInfo[MergeConflicts]) -> list[tuple[str, str]]:
@@ -70,17 +61,6 @@ def test_they_do_so_too_when_both_had_moved_before(graph: Graph) -> None:
 
     assert result.outcome == "merged"
     assert ages(graph, "two") == {"Ana": 7, "Bo": 7, "Cy": 8}
-
-
-def criss_cross(graph: Graph) -> None:
-    """Merge two branches into each other at once: their heads have two best common ancestors then."""
-    graph.branches.create("one")
-    graph.branches.create("two")
-    set_age(graph, "one", "Ana", 51)
-    set_age(graph, "two", "Bo", 35)
-    graph.branches.create("one-before", source="one")
-    graph.branches.merge("two", into="one")
-    graph.branches.merge("one-before", into="two")
 
 
 def test_crosswise_merged_branches_merge_what_their_bases_agree_on(graph: Graph) -> None:

@@ -1,16 +1,12 @@
 """The graph that a merge would make is checked as a whole: each side is valid alone, both together may not be."""
 
-import lance
-import pyarrow as pa
 import pytest
 
 import omnigraph
-from omnigraph.base import ids
 from omnigraph.errors import MergeConflicts
 from omnigraph.graph import Graph
-from omnigraph.manifest.commits import Commit, CommitId, CommitKind
-from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions
 from support import harbor
+from support.raw_tables import publish_unchecked_row
 
 CREWED = """
 node Ship { hull: String @key }
@@ -168,34 +164,6 @@ def test_all_conflicts_are_counted_and_the_first_thousand_are_kept(graph: Graph)
     kept = refused.value.details["merge_conflicts"]
     assert [found["row_id"] for found in kept] == [f"new{number:04d}" for number in range(1_000)]
     assert (kept[0]["base"], kept[0]["source"]["data"]["age"], kept[0]["target"]["data"]["age"]) == (None, 1, 2)
-
-
-def publish_unchecked_row(graph: Graph, branch: str) -> None:
-    """Put a row with a rank that nobody has into a branch, past all checks, as somebody's own tool may do."""
-    with graph.write(branch=branch) as batch:
-        batch.update("Sailor", {"age": 1}, ids=["Ana"])
-    context = graph._context
-    pin = context.manifest.load(branch).snapshot.pins["node:Sailor"]
-    uri, row = context.store.tables.uri(pin.address), {"id": "Raw", "name": "Raw", "rank": "admiral"}
-    rows = pa.Table.from_pylist([row], schema=lance.dataset(uri).schema)
-    lance.write_dataset(rows, uri, mode="append")
-    head = context.store.tables.head(pin.address)
-    context.publisher.publish(
-        branch,
-        ManifestChanges(
-            pins=(PinMove.to(head, table_key=pin.table_key, identity=pin.identity, transaction_uuid=None),)
-        ),
-        Commit(
-            graph_commit_id=CommitId(ids.new_ulid()),
-            parent_commit_id=None,
-            graph_branch=branch,
-            graph_version=0,
-            kind=CommitKind.REPAIR,
-            actor_id=None,
-            created_at_us=0,
-        ),
-        Preconditions(incarnation=context.manifest.load(branch).branch.incarnation, exact_head=None, ir_hash=None),
-    )
 
 
 def test_a_row_that_nobody_checked_does_not_pass_a_merge(graph: Graph) -> None:

@@ -2,61 +2,14 @@
 
 import pytest
 
-import omnigraph
 from omnigraph.errors import MergeConflicts
 from omnigraph.graph import Graph
-
-SCHEMA = """
-node Thing {
-    name: String @key
-    text: String?
-    number: F64?
-    words: [String]?
-    vector: Vector(2)?
-    time: DateTime?
-    payload: Blob?
-    _row_note: String?
-}
-"""
-EQUAL = {
-    "zeros": ("number", 0.0, -0.0),
-    "one instant": ("time", "2020-01-01T12:00:00Z", "2020-01-01T14:00:00+02:00"),
-    "bytes": ("payload", b"same", b"same"),
-    "lists": ("words", ["a", "b"], ["a", "b"]),
-    "vectors": ("vector", [0.5, 1.0], [0.5, 1.0]),
-    "both null": ("text", None, None),
-}
-DIFFERENT = {
-    "null and the empty text": ("text", None, ""),
-    "a list and its spelling": ("words", ["a, b"], ["a", "b"]),
-    "null and the empty list": ("words", None, []),
-    "texts with a boundary inside": ("words", ["a", "bc"], ["ab", "c"]),
-    "bytes of equal length": ("payload", b"abcd", b"abce"),
-    "vectors": ("vector", [0.5, 1.0], [0.5, 1.0000001]),
-    "numbers": ("number", 0.1, 0.1 + 1e-16),
-    "a property that looks like a system column": ("_row_note", "x", "y"),
-}
-START = {"text": "old", "number": 9.0, "words": ["old"], "vector": [9.0, 9.0], "payload": b"old"}
+from support.merge_graphs import DIFFERENT, EQUAL, make_graph
 
 
 @pytest.fixture
 def graph(local_root: str) -> Graph:
     return make_graph(local_root)
-
-
-def make_graph(uri: str) -> Graph:
-    """Make a graph in which `review` and `main` gave every case another spelling of its values."""
-    graph = omnigraph.init(uri, SCHEMA)
-    with graph.write() as batch:
-        names = [*(f"= {name}" for name in EQUAL), *(f"≠ {name}" for name in DIFFERENT)]
-        batch.insert("Thing", [{"name": name, **START} for name in names])
-    graph.branches.create("review")
-    for branch, side in (("review", 1), ("main", 2)):
-        with graph.write(branch=branch) as batch:
-            for sign, cases in (("=", EQUAL), ("≠", DIFFERENT)):
-                for name, case in cases.items():
-                    batch.update("Thing", {case[0]: case[side]}, ids=[f"{sign} {name}"])
-    return graph
 
 
 def test_equal_values_merge_and_different_ones_conflict(graph: Graph) -> None:

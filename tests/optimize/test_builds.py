@@ -10,10 +10,10 @@ from omnigraph.maintenance.optimize.table_plan import IndexBuild
 from omnigraph.storage.access import TableAccess
 from omnigraph.storage.indexing import IndexOutcome, MergeTask
 from omnigraph.storage.layout import FragmentLayout
-from omnigraph.storage.tables import TableAddress
+from omnigraph.storage.tables import StateAddress, TableAddress
 
 BOOK = TableKey("node:Book")
-ACCESS = TableAccess(graph_uri="g.omni", address=TableAddress("nodes/x"), version=3)
+ACCESS = TableAccess(graph_uri="g.omni", state=StateAddress(address=TableAddress("nodes/x"), version=3))
 
 
 def build(lance_type="BTREE"):

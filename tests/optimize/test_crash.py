@@ -12,7 +12,7 @@ from omnigraph.storage.tables import TableAddress
 from support import harbor, library
 from support.crash_cases import Case
 from support.library import BOOK, CITES
-from writes.test_crash import _sweep_until_free, run_child
+from support.writers import run_child, sweep_until_free
 
 # `new` means that at least one table has moved and its pin with it; rows are the same in every case.
 CASES = [
@@ -99,7 +99,7 @@ def _dies(uri: str, kind: str, case: Case) -> None:
         assert said["ok"] is case.succeeds, said
     assert harbor.content(omnigraph.open(uri, read_only=True)) == before
     graph = harbor.open_with_short_leases(uri)
-    swept = _sweep_until_free(graph)
+    swept = sweep_until_free(graph)
     assert [settled.outcome for settled in swept] == ([case.settled] if case.settled else [])
     assert harbor.content(graph) == before
     assert harbor.pins_equal_heads(graph)
@@ -146,7 +146,7 @@ def test_an_optimize_that_dies_on_a_branch_touches_nothing_of_its_parent(
     assert status == -signal.SIGKILL, said
     graph = harbor.open_with_short_leases(local_root)
     assert harbor.content(graph, branch="review") == before
-    assert [settled.outcome for settled in _sweep_until_free(graph)] == [case.settled]
+    assert [settled.outcome for settled in sweep_until_free(graph)] == [case.settled]
     assert harbor.content(graph, branch="review") == before
     (found,) = graph.snapshot("review").table("Book").to_arrow(["id"], where=[("id", "=", "b60")]).to_pylist()
     assert found == {"id": "b60"}
@@ -168,7 +168,7 @@ def test_a_reservation_without_its_rewrite_is_rolled_forward(local_root: str) ->
     run_child(local_root, "optimize", "write.after_arm:kill")
     _leave_a_reservation(graph._context.store.tables.uri(_address(graph, BOOK)))
 
-    swept = _sweep_until_free(harbor.open_with_short_leases(local_root))
+    swept = sweep_until_free(harbor.open_with_short_leases(local_root))
 
     assert [settled.outcome for settled in swept] == ["rolled_forward"]
     graph = omnigraph.open(local_root)
@@ -186,7 +186,7 @@ def test_a_foreign_append_on_one_table_stays_drift_and_the_others_are_rolled_for
     rows = head.dataset.to_table().slice(0, 1)
     lance.write_dataset(rows, graph._context.store.tables.uri(address), mode="append")
 
-    swept = _sweep_until_free(harbor.open_with_short_leases(local_root))
+    swept = sweep_until_free(harbor.open_with_short_leases(local_root))
 
     graph = omnigraph.open(local_root)
     assert [settled.outcome for settled in swept] == ["rolled_forward"]
@@ -209,7 +209,7 @@ def test_a_publish_on_another_table_meanwhile_does_not_keep_it_from_rolling_forw
     before = harbor.content(graph)
     objects.create(path, sidecar.content)
 
-    swept = _sweep_until_free(harbor.open_with_short_leases(local_root))
+    swept = sweep_until_free(harbor.open_with_short_leases(local_root))
 
     assert [settled.outcome for settled in swept] == ["rolled_forward"]
     assert [commit.kind for commit in graph.commits(limit=2)] == ["maintenance", "load"]

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import omnigraph
-from optimize.test_beside_writers import WRITES, append, delete, row_of, update
 from support import harbor, library
 from support.library import BOOK, CITES, after_last_task
+from support.library_writes import WRITES, append, delete, row_of, update
 
 LATE = "finishing indexes"
 MOMENTS = {"before they are built": "rewriting and indexing", "after they are built": LATE}

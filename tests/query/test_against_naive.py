@@ -1,7 +1,5 @@
 """Random reads of random graphs, answered by every way there is and by one that tries everything."""
 
-import math
-from collections import Counter
 from typing import Any
 
 import pyarrow as pa
@@ -20,11 +18,11 @@ from omnigraph.query.sql.answers import answer_over
 from omnigraph.query.sql.statement import Asked
 from omnigraph.query.typed import CheckedRead
 from support import query_worlds
+from support.naive_answers import NOW_MS, insist_equal
 from support.naive_query import Naive, NaiveGraph
 from support.plain_tables import TablesInMemory
 from support.sailors import check
 
-NOW_MS = 1_600_000_000_000
 WORLD = query_worlds.catalog()
 
 
@@ -35,41 +33,6 @@ NO_SEARCH: Any = None
 def answered(access: GraphAccess, world: Catalog, read: CheckedRead, sizes: Any) -> pa.Table:
     run = Run(access=access, catalog=world, parameters={}, now_ms=NOW_MS, search=NO_SEARCH)
     return execute(run, plan_read(read, sizes), result_schema(read))
-
-
-def stored_rows(rows: pa.Table) -> list[tuple[Any, ...]]:
-    """Return rows of plain values, dates and times as the numbers that are stored."""
-    return list(zip(*(map(_plain, column.combine_chunks()) for column in rows.columns), strict=True))
-
-
-def _plain(scalar: pa.Scalar) -> Any:
-    if not scalar.is_valid:
-        return None
-    if pa.types.is_temporal(scalar.type):
-        return scalar.value
-    if pa.types.is_struct(scalar.type):
-        return {name: _plain(member) for name, member in scalar.items()}
-    return scalar.as_py()
-
-
-def insist_equal(found: pa.Table, naive: Naive) -> None:
-    expected = naive.answer()
-    rows = [tuple(map(_rounded, row)) for row in stored_rows(found)]
-    wanted = [tuple(map(_rounded, row)) for row in expected.rows]
-    if expected.is_ordered:
-        assert rows == wanted
-    elif expected.limit is None:
-        assert Counter(map(repr, rows)) == Counter(map(repr, wanted))
-    else:
-        assert len(rows) == min(expected.limit, len(wanted))
-        assert Counter(map(repr, rows)) <= Counter(map(repr, wanted))
-
-
-def _rounded(value: Any) -> Any:
-    """Sums of floats depend on the order in which they are added, and minus zero equals zero."""
-    if isinstance(value, float) and math.isfinite(value):
-        return float(f"{value + 0.0:.12g}") + 0.0
-    return value
 
 
 def checked(text: str, world: Catalog) -> CheckedRead:

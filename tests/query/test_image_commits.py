@@ -12,7 +12,7 @@ import omnigraph
 from omnigraph.graph import Graph
 from omnigraph.graphs.snapshot import Snapshot
 from omnigraph.query.access import MISSING, Direction
-from omnigraph.query.image import columns, images, rows, scanning
+from omnigraph.query.image import columns, images, known_states, rows, scanning, states
 from omnigraph.query.image.graph_image import GraphImage
 from omnigraph.query.image.images import Images
 from omnigraph.query.image.shelf import DoesNotFit, Shelf
@@ -154,8 +154,13 @@ def test_a_commit_is_followed_and_nothing_is_read_anew(graph: Graph, monkeypatch
         batch.insert("Knows", [{"from": "new", "to": "p3"}, {"from": "p3", "to": "p3"}])
         batch.delete("Person", ids=["p7"])
         batch.update("Person", {"age": 77}, ids=["p8"])
-    for name in ("read_node_rows", "read_edge_rows", "read_ends", "read_column"):
-        monkeypatch.setattr(images, name, lambda *_, **__: pytest.fail("was read as a whole"))
+    for module, name in (
+        (known_states, "read_node_rows"),
+        (known_states, "read_edge_rows"),
+        (images, "read_ends"),
+        (images, "read_column"),
+    ):
+        monkeypatch.setattr(module, name, lambda *_, **__: pytest.fail("was read as a whole"))
 
     hold_against(image_of(graph.snapshot(), kept), graph.snapshot())
 
@@ -203,6 +208,22 @@ def test_a_base_that_cleanup_took_is_not_needed(graph: Graph) -> None:
     graph.cleanup(keep=1, confirm=True)
 
     hold_against(image, graph.snapshot())
+
+
+def test_a_book_of_the_dead_is_begun_again(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(states, "_DEAD_MIN", 10)
+    kept, before = new_images(), graph.snapshot()
+    old = image_of(before, kept)
+    hold_against(old, before)
+    with graph.write() as batch:
+        batch.delete("Person", ids=[f"p{number}" for number in range(37)])
+
+    hold_against(image_of(graph.snapshot(), kept), graph.snapshot())
+
+    entity: Any = before.catalog.type_by_table_key["node:Person"]
+    assert image_of(graph.snapshot(), kept).nodes(entity).size == 3
+    hold_against(old, before)
+    hold_against(image_of(before, kept), before)
 
 
 def test_long_texts_stay_in_their_table(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:

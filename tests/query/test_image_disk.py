@@ -11,7 +11,7 @@ import pytest
 import omnigraph
 from omnigraph.errors import InvalidTarget
 from omnigraph.graph import Graph
-from omnigraph.query.image import images, saved
+from omnigraph.query.image import images, known_states, saved
 from omnigraph.query.image.disk import DISK_BYTES_VARIABLE, DiskCache
 from omnigraph.query.image.graph_image import GraphImage
 from omnigraph.query.image.images import Images
@@ -57,8 +57,13 @@ def hold(graph: Graph, kept: Images, address: str = "main") -> None:
 
 
 def forbid_reading(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("read_node_rows", "read_edge_rows", "read_ends", "read_column"):
-        monkeypatch.setattr(images, name, lambda *_, **__: pytest.fail("was read from its table"))
+    for module, name in (
+        (known_states, "read_node_rows"),
+        (known_states, "read_edge_rows"),
+        (images, "read_ends"),
+        (images, "read_column"),
+    ):
+        monkeypatch.setattr(module, name, lambda *_, **__: pytest.fail("was read from its table"))
 
 
 def test_another_process_reads_nothing_from_the_tables(

@@ -19,8 +19,8 @@ from omnigraph.query.plan.planner import plan_read
 from omnigraph.query.run.bindings import Run
 from omnigraph.query.run.execute import execute
 from omnigraph.query.run.search import LazySearch
-from query.test_against_naive import NOW_MS, insist_equal
 from support import query_worlds
+from support.naive_answers import NOW_MS, insist_equal
 from support.naive_query import Naive, NaiveGraph
 from support.sailors import check
 

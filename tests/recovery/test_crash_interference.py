@@ -1,113 +1,27 @@
 """Crash matrix rows where somebody else is involved: foreign commits, moved heads, damaged sidecars, two recoveries."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-import lance
-import pyarrow as pa
 import pytest
 
 import omnigraph
 from omnigraph.base import clock, ids
 from omnigraph.errors import DriftNeedsRepair, RecoveryRequired
 from omnigraph.graph import Graph
-from omnigraph.manifest.commits import Commit, CommitId, CommitKind
-from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions
-from omnigraph.storage.staging import commit_staged, stage_change
 from omnigraph.writes.sidecar import sidecars_of
 from support import harbor
 from support.faulty_s3 import Answer, FaultyS3
-from writes.test_crash import TESTS, run_child
+from support.harbor import sailors
+from support.raw_tables import foreign_append, publish_note
+from support.writers import paused_child, resume, run_child
 
 NEW_SAILOR = [harbor.sailor("Flo")]
 NEW_SHIP = [harbor.ship("S9")]
 
 
-@contextmanager
-def paused_child(uri: str, kind: str, point: str) -> Iterator[subprocess.Popen[str]]:
-    """Run a writer in a child process until it stops itself at a fail point; that happens once."""
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path]),
-        "OMNIGRAPH_FAILPOINT": f"{point}:pause:0:1",
-    }
-    child = subprocess.Popen(
-        [sys.executable, "-m", "support.writer_child", uri, kind], env=environment, stdout=subprocess.PIPE, text=True
-    )
-    try:
-        assert clock.wait_until(lambda: _is_stopped(child.pid), timeout_seconds=60), "the child did not reach the point"
-        yield child
-    finally:
-        child.kill()
-        child.wait()
-
-
-def _is_stopped(pid: int) -> bool:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
-
-
-def resume(child: subprocess.Popen[str]) -> dict[str, object]:
-    child.send_signal(signal.SIGCONT)
-    return json.loads(child.communicate(timeout=60)[0])
-
-
-def foreign_append(graph: Graph, type_name: str, **row: object) -> int:
-    """Append a row behind the graph's back; return the version it made."""
-    pin = next(pin for pin in graph.snapshot().tables if pin.type_name == type_name)
-    uri = graph._context.store.tables.uri(pin.address)
-    dataset = lance.dataset(uri, storage_options=graph._context.store.tables.storage_options)
-    written = lance.write_dataset(
-        pa.Table.from_pylist([row], schema=dataset.schema),
-        uri,
-        mode="append",
-        storage_options=graph._context.store.tables.storage_options,
-    )
-    return int(written.version)
-
-
-def publish_note(graph: Graph) -> Commit:
-    """Publish a row of another table without taking the branch's lock, as a writer whose lease was lost might."""
-    context = graph._context
-    snapshot = context.manifest.load("main").snapshot
-    pin = next(pin for pin in snapshot.pins.values() if pin.type_name == "Note")
-    table = context.store.tables.open(pin.address, pin.version)
-    rows = pa.Table.from_pylist([{"id": ids.new_ulid(), "text": "hello"}], schema=table.schema)
-    staged = stage_change(
-        context.store.tables,
-        table,
-        pin.address,
-        rewritten=None,
-        inserted=rows,
-        removed_addresses=pa.array([], pa.uint64()),
-        properties={},
-    )
-    landed = commit_staged(context.store.tables, pin.address, staged)
-    move = PinMove.to(landed, table_key=pin.table_key, identity=pin.identity, transaction_uuid=staged.uuid)
-    commit = Commit(
-        graph_commit_id=CommitId(ids.new_ulid()),
-        parent_commit_id=None,
-        graph_branch="main",
-        graph_version=0,
-        kind=CommitKind.MUTATION,
-        actor_id=None,
-        created_at_us=clock.now_us(),
-    )
-    preconditions = Preconditions(incarnation="main", exact_head=None, ir_hash=None)
-    return context.publisher.publish("main", ManifestChanges(pins=(move,)), commit, preconditions)
-
-
 def notes(graph: Graph) -> int:
     return graph.snapshot().table("Note").count_rows()
-
-
-def sailors(graph: Graph) -> set[str]:
-    return set(graph.snapshot().table("Sailor").to_arrow(["name"])["name"].to_pylist())
 
 
 def test_row_15_a_writer_whose_head_moved_undoes_itself_and_the_winner_stays(local_root: str) -> None:

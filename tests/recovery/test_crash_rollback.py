@@ -10,9 +10,10 @@ from omnigraph.graph import Graph
 from omnigraph.storage.staging import commit_staged, stage_restore
 from omnigraph.storage.tables import Table
 from omnigraph.writes.sidecar import RollbackRecord, sidecars_of
-from recovery.test_crash_interference import foreign_append, sailors
 from support import harbor
-from writes.test_crash import _sweep_until_free, run_child
+from support.harbor import sailors
+from support.raw_tables import foreign_append
+from support.writers import run_child, sweep_until_free
 
 
 def head_of_sailors(graph: Graph) -> Table:
@@ -72,7 +73,7 @@ def test_a_late_decision_brings_no_finished_operation_back(store_root: str) -> N
     (operation,) = harbor.pending(graph)
     sidecar = sidecars_of(graph._context).read(operation)
     late = replace(sidecar, rollback=RollbackRecord(restores={"node:Sailor": 2}, classes={"node:Sailor": "complete"}))
-    settled = _sweep_until_free(harbor.open_with_short_leases(store_root))
+    settled = sweep_until_free(harbor.open_with_short_leases(store_root))
     assert [operation.outcome for operation in settled] == ["rolled_back"]
 
     with pytest.raises(StaleView):

@@ -15,7 +15,7 @@ import omnigraph
 from omnigraph.base.events import Event, Warned
 from omnigraph.errors import DriftNeedsRepair, OmniError, RecoveryRequired
 from support import harbor
-from writes.test_crash import run_child
+from support.writers import run_child
 
 NEW_NOTE = [{"type": "Note", "data": {"text": "works again"}}]
 Leaf = tuple[Any, ...]

@@ -11,7 +11,7 @@ import pytest
 from omnigraph.maintenance.repair.drift import Classification
 from support import harbor
 from support.failpoints import armed
-from writes.test_crash import TESTS, _sweep_until_free
+from support.writers import TESTS, sweep_until_free
 
 REPAIR = "import sys, omnigraph; omnigraph.open(sys.argv[1], recover=False).repair(confirm=True)"
 
@@ -95,7 +95,7 @@ def test_row_66_a_discard_that_dies_is_carried_on_or_has_done_nothing(
     )
     assert killed.returncode == -signal.SIGKILL
     assert harbor.content(graph) == before
-    settled = _sweep_until_free(graph)
+    settled = sweep_until_free(graph)
 
     assert harbor.content(graph) == before
     assert harbor.pending(graph) == []

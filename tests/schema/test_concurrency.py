@@ -8,10 +8,10 @@ import pytest
 import omnigraph
 from omnigraph.errors import SchemaApplyLocked, StaleView
 from omnigraph.graph import Graph
-from recovery.test_crash_interference import paused_child, resume
 from support import harbor
+from support.raw_tables import publish_note
 from support.writer_child import EVOLVED
-from writes.test_crash import run_child
+from support.writers import paused_child, resume, run_child
 
 SAILOR = [harbor.sailor("Flo")]
 MORE = harbor.SCHEMA.replace("node Note { text: String }", "node Note { text: String  day: Date? }")
@@ -113,8 +113,6 @@ def test_a_change_dropped_and_taken_back_between_capture_and_publish_is_noticed(
 
 
 def test_a_change_waits_for_nobody_and_undoes_itself_when_a_publish_gets_in_between(local_root: str) -> None:
-    from recovery.test_crash_interference import publish_note
-
     graph = harbor.new_graph(local_root)
 
     with paused_child(local_root, "schema_apply", "write.after_effects") as child:

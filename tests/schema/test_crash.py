@@ -12,11 +12,10 @@ from omnigraph.base import clock
 from omnigraph.errors import HistoricalVersionReclaimed, RecoveryRequired, SchemaApplyLocked
 from omnigraph.graph import Graph
 from omnigraph.storage.drop_marks import dropped_at
-from recovery.test_crash_interference import paused_child, resume
 from support import harbor
 from support.crash_cases import SCHEMA_CASES, Case
 from support.writer_child import EVOLVED, SCHEMA_KINDS, apply_schema
-from writes.test_crash import run_child
+from support.writers import paused_child, resume, run_child
 
 # An identity depends on the schemas alone, so these tables have one place in every graph of the fixture.
 NEW_TABLES = ("node:Port", "edge:CallsAt")

@@ -21,6 +21,7 @@ from omnigraph.errors import (
 )
 from omnigraph.graph import Graph
 from support import harbor
+from support.raw_tables import foreign_append
 
 BASE = """
 interface Named { name: String @index }
@@ -218,8 +219,6 @@ def test_a_blocked_operation_stops_a_schema_change(local_root: str) -> None:
 
 
 def test_drift_on_a_table_that_would_change_is_refused_and_elsewhere_it_does_not_matter(local_root: str) -> None:
-    from recovery.test_crash_interference import foreign_append
-
     graph = harbor.new_graph(local_root)
     foreign_append(graph, "Ship", id="Z", hull="Z", title="drifted")
 

@@ -12,7 +12,7 @@ import omnigraph
 from omnigraph.cli.main import main
 from omnigraph.errors import RecoveryRequired
 from support import harbor
-from writes.test_crash import run_child
+from support.writers import run_child
 
 NEW = [harbor.sailor("Zoe", "deckhand", age=61)]
 

@@ -1,3 +1,4 @@
+import json
 import os
 
 import pytest
@@ -6,7 +7,6 @@ from omnigraph.base import clock
 from omnigraph.errors import StorageError
 from omnigraph.storage.locks import (
     LeaseTerms,
-    PinnedVersion,
     StoreClock,
     forget_dead_readers,
     list_reader_leases,
@@ -14,25 +14,27 @@ from omnigraph.storage.locks import (
 )
 from omnigraph.storage.objects import ControlStore, open_objects
 from omnigraph.storage.settings import StoreSettings
+from omnigraph.storage.tables import StateAddress, TableAddress
 from omnigraph.storage.uris import GraphRoot
 from support.processes import child
 
 TERMS = LeaseTerms(ttl_seconds=3.0, renew_seconds=0.4)
 VERSIONS = (
-    PinnedVersion(location="nodes/01-01", ref=None, version=7),
-    PinnedVersion(location="edges/02-01", ref="review.0123456789ab", version=3),
+    StateAddress(address=TableAddress("nodes/01-01"), version=7),
+    StateAddress(address=TableAddress("edges/02-01", "review.0123456789ab"), version=3),
 )
 
 READER = """
     import os, sys
-    from omnigraph.storage.locks import LeaseTerms, PinnedVersion, put_reader_lease
+    from omnigraph.storage.locks import LeaseTerms, put_reader_lease
     from omnigraph.storage.objects import open_objects
     from omnigraph.storage.settings import StoreSettings
+    from omnigraph.storage.tables import StateAddress, TableAddress
     from omnigraph.storage.uris import GraphRoot
 
     root = GraphRoot.parse(sys.argv[1])
     objects = open_objects(root, StoreSettings.resolve(root, None, os.environ))
-    pinned = PinnedVersion(location="nodes/01-01", ref=None, version=7)
+    pinned = StateAddress(address=TableAddress("nodes/01-01"), version=7)
     terms = LeaseTerms(ttl_seconds=3.0, renew_seconds=0.4)
     with put_reader_lease(objects, [pinned], operation="export", terms=terms):
         print("reading")
@@ -56,6 +58,17 @@ def test_a_lease_shows_what_it_protects_until_it_is_released(objects):
         assert (seen.holder.pid, seen.holder.operation) == (os.getpid(), "export")
 
     assert list_reader_leases(objects, store_clock=None) == ()
+
+
+def test_a_lease_names_versions_on_disk_by_location_ref_and_version(objects):
+    with put_reader_lease(objects, VERSIONS, operation="export", terms=TERMS):
+        (path,) = objects.list("__locks/readers")
+        document = json.loads(objects.read(path).content)
+
+    assert document["versions"] == [
+        {"location": "nodes/01-01", "ref": None, "version": 7},
+        {"location": "edges/02-01", "ref": "review.0123456789ab", "version": 3},
+    ]
 
 
 def test_readers_do_not_exclude_each_other(objects):

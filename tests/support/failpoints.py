@@ -1,7 +1,9 @@
 """Arming fail points inside this process; child processes get theirs from the environment."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+
+import pytest
 
 from omnigraph.base import faults
 
@@ -29,3 +31,19 @@ def armed(setting: str | None) -> Iterator[None]:
         yield
     finally:
         faults._armed, faults._act = was_armed, act
+
+
+@contextmanager
+def once_at(point: str, action: Callable[[], object]) -> Iterator[None]:
+    """Do something the first time the write protocol passes a point."""
+    passed: list[str] = []
+
+    def reach(name: str) -> None:
+        passed.append(name)
+        if name == point and passed.count(name) == 1:
+            action()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(faults, "reach", reach)
+        yield
+    assert point in passed

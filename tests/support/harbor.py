@@ -111,3 +111,13 @@ def files_of(graph: Graph) -> dict[str, float]:
         if stored is not None:
             found[path] = stored.last_modified
     return found
+
+
+def sailors(graph: Graph) -> set[str]:
+    """Return the names of all sailors."""
+    return set(graph.snapshot().table("Sailor").to_arrow(["name"])["name"].to_pylist())
+
+
+def sailor_ids(graph: Graph) -> list[str]:
+    """Return the ids of all sailors, in order; one that is there twice is listed twice."""
+    return sorted(graph.snapshot().table("Sailor").to_arrow(["id"])["id"].to_pylist())

@@ -1,11 +1,6 @@
 """Every crash point of the write protocol × every writer × every store: kill it there, look, recover, look again."""
 
-import json
-import os
 import signal
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -13,25 +8,7 @@ import omnigraph
 from support import harbor
 from support.crash_cases import RECOVERY_CASES, WRITER_CASES, Case
 from support.writer_child import KINDS
-
-TESTS = Path(__file__).parents[1]
-
-
-def run_child(uri: str, kind: str, failpoint: str | None) -> tuple[int, dict[str, object]]:
-    """Run a writer in a child process; return its exit status and what it said."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])}
-    if failpoint is not None:
-        environment["OMNIGRAPH_FAILPOINT"] = failpoint
-    done = subprocess.run(
-        [sys.executable, "-m", "support.writer_child", uri, kind],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    said = json.loads(done.stdout) if done.stdout.strip() else {"stderr": done.stderr}
-    return done.returncode, said
+from support.writers import run_child, sweep_until_free
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +63,7 @@ def _reader_sees_a_whole_state_and_writes_nothing(uri: str, possible: set[str]) 
 
 def _recovery_settles(uri: str, case: Case, wanted: str) -> None:
     graph = harbor.open_with_short_leases(uri)
-    swept = _sweep_until_free(graph)
+    swept = sweep_until_free(graph)
     assert [settled.outcome for settled in swept] == ([case.settled] if case.settled else [])
     assert harbor.content(graph) == wanted
     assert harbor.pins_equal_heads(graph)
@@ -97,22 +74,6 @@ def _recovery_settles(uri: str, case: Case, wanted: str) -> None:
     assert graph.snapshot().graph_version == version
     audited = {"rolled_back", "rolled_forward", "finished"}
     assert len(graph.recoveries()) >= len([settled for settled in swept if settled.outcome in audited])
-
-
-def _sweep_until_free(graph: omnigraph.Graph) -> list[object]:
-    """Recover; on S3 the dead writer's lease has to run out first."""
-    from omnigraph.base import clock
-
-    settled: list[object] = []
-
-    def nothing_in_use() -> bool:
-        swept = graph.recover()
-        settled.extend(swept.recovered)
-        assert swept.blocked == []
-        return not swept.in_use
-
-    assert clock.wait_until(nothing_in_use, timeout_seconds=30, pause_seconds=0.2)
-    return settled
 
 
 def _the_write_can_be_repeated(uri: str, kind: str, expected: str) -> None:
@@ -143,7 +104,7 @@ def test_a_recovery_that_dies_is_finished_by_the_next(
     else:
         assert (status, said["ok"]) == (0, case.succeeds), said
     graph = harbor.open_with_short_leases(store_root)
-    _sweep_until_free(graph)
+    sweep_until_free(graph)
     assert harbor.content(graph) == (before if case.outcome == "old" else expected_after[kind])
     assert harbor.pins_equal_heads(graph)
     assert harbor.pending(graph) == []

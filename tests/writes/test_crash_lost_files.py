@@ -6,9 +6,9 @@ import omnigraph
 from omnigraph.graph import Graph
 from omnigraph.storage.file_references import files_of_version, lost_files
 from omnigraph.storage.tables import TableAddress
-from recovery.test_crash_interference import paused_child, resume
 from support import harbor
 from support.writer_child import BRANCH_KINDS, EMBED_RECORDS, EMBED_SCHEMA
+from support.writers import paused_child, resume
 
 STRICT = {"mutation", "schema_apply", "load_overwrite", "branch_merge", "branch_merge_bulk"}
 """Writes that are decided on what was read: they are refused and repeated by whoever decides."""

@@ -12,8 +12,9 @@ from omnigraph.engine.local import LocalEngine, worker_engine
 from omnigraph.storage.cut_files import read_cuts, read_relation, write_cuts
 from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.store import GraphStore
+from omnigraph.storage.worker_files import ScratchPlace
 from omnigraph.writes.exchange.cutting import Buckets
-from omnigraph.writes.exchange.stages import Exchange, Kept, Query, Reading, ScratchPlace, Step
+from omnigraph.writes.exchange.stages import Exchange, Kept, Query, Reading, Step
 
 EDGES = pa.schema([("id", pa.string()), ("src", pa.string())])
 TEXTS = st.text(alphabet="abc", max_size=2)

@@ -60,7 +60,7 @@ def _fork_from_the_past(context: GraphContext, state: ManifestState, at: Commit,
     snapshot = state.snapshot_at(at.graph_version, at.graph_commit_id)
     with hold_versions(context, snapshot.pins.values(), operation=f"branch create {name}"):
         for pin in snapshot.pins.values():
-            context.store.tables.open(pin.address, pin.version)
+            pin.state.open(context.store.tables)
         _fork(context, _manifest_at(context, state, at), name)
 
 

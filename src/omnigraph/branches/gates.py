@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable
 
+from omnigraph.base import waits
 from omnigraph.base.events import Events, ignore_events
 from omnigraph.graphs.context import GraphContext
 from omnigraph.storage.locks import HeldLock, LockRequest, Reach
-
-_WAIT_SECONDS = 30.0
 
 
 def hold_branches(
@@ -15,4 +14,4 @@ def hold_branches(
     """Take the gates of several branches in the one order that all writers keep."""
     claims = [LockRequest(name="schema", reach=Reach.IN_PROCESS_SHARED)]
     claims += [LockRequest(name=f"branch/{name}") for name in sorted(set(names))]
-    return context.store.locks.acquire_all(claims, operation=operation, wait_seconds=_WAIT_SECONDS, events=events)
+    return context.store.locks.acquire_all(claims, operation=operation, wait_seconds=waits.GATE_SECONDS, events=events)

@@ -4,10 +4,10 @@ Every command and every Python call that takes a type resolves it here, so that 
 and answer a misspelled one alike.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from omnigraph.base.nearest import listed, nearest
-from omnigraph.catalog.model import TableKey
+from omnigraph.catalog.model import Catalog, EntityType, TableKey
 from omnigraph.errors import EntityNotFound, InvalidTarget
 
 _EDGE = "edge:"
@@ -35,12 +35,26 @@ def only_one(name: str, found: Sequence[TableKey], known: Iterable[TableKey], *,
     return found[0]
 
 
-def find_types(names: Iterable[str], known: Iterable[TableKey], *, what: str = "type") -> tuple[TableKey, ...]:
-    """Return all types that any of the names means, nodes first; a name that means none raises `EntityNotFound`."""
+def find_entity(catalog: Catalog, name: str) -> EntityType:
+    """Return the one type of a catalog that a name means, or raise as `find_type` does."""
+    return catalog.type_by_table_key[find_type(name, catalog.type_by_table_key)]
+
+
+def find_types(
+    names: Iterable[str],
+    known: Iterable[TableKey],
+    *,
+    what: str = "type",
+    look_up: Callable[[str], Collection[TableKey]] | None = None,
+) -> tuple[TableKey, ...]:
+    """Return all types that any of the names means, nodes first; a name that means none raises `EntityNotFound`.
+
+    `look_up` finds what a name means where more is known than the names of now.
+    """
     known = tuple(known)
     found: set[TableKey] = set()
     for name in each_name(names):
-        keys = keys_named(name, known)
+        keys = look_up(name) if look_up is not None else keys_named(name, known)
         if not keys:
             raise no_such_type(name, known, what=what)
         found.update(keys)

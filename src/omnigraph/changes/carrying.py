@@ -1,10 +1,12 @@
 """Carrying out a part of the changes: the images of what was inserted, updated and deleted, a chunk at a time."""
 
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.grouping import grouped
 from omnigraph.base.logs import logger_of
 from omnigraph.base.values import dataclass
 from omnigraph.changes.commit import gap_at
@@ -114,16 +116,6 @@ def _images(state: TableState | None, changed: pa.Table, row_column: str) -> pa.
 
 def _grouped(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     """Put small batches of a scan together: what follows costs something per chunk."""
-    group: list[pa.RecordBatch] = []
-    rows = size_bytes = 0
-    for batch in batches:
-        if not batch.num_rows:
-            continue
-        group.append(batch)
-        rows += batch.num_rows
-        size_bytes += batch.nbytes
-        if rows >= _CHUNK_ROWS_MAX or size_bytes >= _CHUNK_BYTES:
-            yield pa.Table.from_batches(group)
-            group, rows, size_bytes = [], 0, 0
-    if group:
-        yield pa.Table.from_batches(group)
+    with_rows = (batch for batch in batches if batch.num_rows)
+    measures = (attrgetter("num_rows"), _CHUNK_ROWS_MAX), (attrgetter("nbytes"), _CHUNK_BYTES)
+    return map(pa.Table.from_batches, grouped(with_rows, *measures))

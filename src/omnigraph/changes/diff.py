@@ -188,7 +188,7 @@ class Diff:
     def _state(self, pinned: PinnedType | None) -> TableState | None:
         if pinned is None:
             return None
-        table = self._context.store.tables.open(pinned.pin.address, pinned.pin.version)
+        table = pinned.pin.state.open(self._context.store.tables)
         return TableState(entity=pinned.entity, table=table, filled=pinned.filled)
 
 

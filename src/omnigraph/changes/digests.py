@@ -16,7 +16,7 @@ from omnigraph.changes.filled import with_filled
 from omnigraph.engine.interface import Produced
 from omnigraph.records.contents import row_digests
 from omnigraph.storage.row_changes import UnsharedRows
-from omnigraph.storage.tables import ROW_ID, Table, TableAddress
+from omnigraph.storage.tables import ROW_ID, StateAddress, Table
 from omnigraph.storage.worker_files import worker_store
 
 _TASK_ROWS = 1 << 20
@@ -35,8 +35,7 @@ class DigestTask:
     uri: str
     """The graph's; the store behind it is found by this and the operation."""
     operation_id: str
-    address: TableAddress
-    version: int
+    state: StateAddress
     columns: tuple[str, ...]
     filled: tuple[Property, ...] = ()
     fragment_ids: tuple[int, ...] = ()
@@ -56,12 +55,11 @@ def produced_digests(
     task = DigestTask(
         uri=uri,
         operation_id=operation_id,
-        address=table.address,
-        version=table.version,
+        state=table.state,
         columns=columns,
         filled=filled,
     )
-    groups = grouped(rows.fragment_ids, table.rows_by_fragment().__getitem__, enough=_TASK_ROWS)
+    groups = grouped(rows.fragment_ids, (table.rows_by_fragment().__getitem__, _TASK_ROWS))
     tasks = [
         *(replace(task, fragment_ids=group) for group in groups),
         *(replace(task, row_ids=tuple(row_ids.to_pylist())) for row_ids in _chunks(rows.row_ids)),
@@ -71,7 +69,7 @@ def produced_digests(
 
 def read_digests(task: DigestTask) -> Iterator[pa.RecordBatch]:
     """Carry out a task."""
-    table = worker_store(task.uri, task.operation_id).tables.open(task.address, task.version)
+    table = task.state.open(worker_store(task.uri, task.operation_id).tables)
     if task.fragment_ids:
         for batch in table.scan(["id", *task.columns], with_row_ids=True, fragment_ids=task.fragment_ids):
             yield from digested(batch, task.columns, task.filled).to_batches()

@@ -4,9 +4,11 @@ Small changes are one part, found as a diff finds them. Large ones are cut: by t
 where nothing went away, since then every row tells by itself whether it is new; and by the entities' ids otherwise.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from operator import attrgetter
 
+from omnigraph.base.grouping import fitted
 from omnigraph.base.values import dataclass
 from omnigraph.changes.commit import gap_at
 from omnigraph.changes.compare import TableState, change_bytes, is_told_by_history
@@ -94,23 +96,14 @@ def plan_parts(
 
 def batched(parts: Iterable[ChangePart]) -> Iterator[tuple[ChangePart, ...]]:
     """Put neighbours together until they are worth a task."""
-    batch: list[ChangePart] = []
-    size_bytes = 0
-    for part in parts:
-        if batch and (size_bytes + part.size_bytes > PART_BYTES or len(batch) == _BATCHED_PARTS):
-            yield tuple(batch)
-            batch, size_bytes = [], 0
-        batch.append(part)
-        size_bytes += part.size_bytes
-    if batch:
-        yield tuple(batch)
+    return fitted(parts, (attrgetter("size_bytes"), PART_BYTES), (lambda _: 1, _BATCHED_PARTS))
 
 
 def opened(context: GraphContext, pinned: PinnedType | None) -> TableState | None:
     """Open the state of a type."""
     if pinned is None:
         return None
-    table = context.store.tables.open(pinned.pin.address, pinned.pin.version)
+    table = pinned.pin.state.open(context.store.tables)
     return TableState(entity=pinned.entity, table=table, filled=pinned.filled)
 
 
@@ -135,20 +128,6 @@ def _cut(context: GraphContext, part: ChangePart) -> Iterator[ChangePart]:
 
 
 def _by_fragments(part: ChangePart, table: Table, fragment_ids: Iterable[int]) -> Iterator[ChangePart]:
-    size_by_fragment = table.bytes_by_fragment()
-    group: list[int] = []
-    for fragment_id in fragment_ids:
-        if group and _size(size_by_fragment, [*group, fragment_id]) > PART_BYTES:
-            yield _of_fragments(part, group, size_by_fragment)
-            group = []
-        group.append(fragment_id)
-    if group:
-        yield _of_fragments(part, group, size_by_fragment)
-
-
-def _of_fragments(part: ChangePart, group: Sequence[int], size_by_fragment: dict[int, int]) -> ChangePart:
-    return replace(part, share=Fragments(fragment_ids=tuple(group)), size_bytes=_size(size_by_fragment, group))
-
-
-def _size(size_by_fragment: dict[int, int], group: Sequence[int]) -> int:
-    return sum(size_by_fragment[fragment_id] for fragment_id in group)
+    bytes_of = table.bytes_by_fragment()
+    for group in fitted(fragment_ids, (bytes_of.__getitem__, PART_BYTES)):
+        yield replace(part, share=Fragments(fragment_ids=group), size_bytes=sum(map(bytes_of.__getitem__, group)))

@@ -8,12 +8,12 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from threading import Event as Signal
-from threading import RLock, Thread
+from threading import RLock
 from typing import Any, Protocol, TextIO
 
 from omnigraph.base import clock
 from omnigraph.base.events import Event, Events
+from omnigraph.base.ticking import ticking
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.notices import Notices
 from omnigraph.cli.progress_line import ProgressLine, clip
@@ -64,20 +64,9 @@ def follow_progress(
 
 @contextmanager
 def _ticking(display: Display) -> Iterator[None]:
-    ended = Signal()
-
-    def tick() -> None:
-        while not ended.wait(TICK_SECONDS):
-            display.tick()
-
     display.tick()
-    thread = Thread(target=tick, name="omnigraph-ticker", daemon=True)
-    thread.start()
-    try:
+    with ticking(display.tick, pause_seconds=TICK_SECONDS, name="omnigraph-ticker"):
         yield
-    finally:
-        ended.set()
-        thread.join()
 
 
 class PlainLines:

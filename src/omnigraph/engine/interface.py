@@ -28,14 +28,7 @@ class Produced:
     """How many rows the tasks yield together, where somebody counted: small work needs no cluster."""
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """The result of a statement that stays where its engine works; only that engine can read it."""
-
-    frame: Any
-
-
-Relation: TypeAlias = pa.Table | Produced | Kept
+Relation: TypeAlias = pa.Table | Produced
 Relations = Mapping[str, Relation]
 """Named relations that a statement may refer to, as often as it likes."""
 
@@ -64,10 +57,6 @@ class Engine(Protocol):
 
     def sql(self, relations: Relations, statement: str) -> pa.Table:
         """Run one statement; every relation it names must be given. Results are small: violations, counts, matches."""
-        ...
-
-    def keep(self, relations: Relations, statement: str) -> Relation:
-        """Run one statement with a large result and keep that for further statements, until `close`."""
         ...
 
     def map(

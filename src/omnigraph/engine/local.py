@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.base import ids
-from omnigraph.engine.interface import Outcome, Produced, Relation, Relations, Task, Watch
+from omnigraph.engine.interface import Outcome, Produced, Relations, Task, Watch
 from omnigraph.engine.meter import Meter
 from omnigraph.errors import QueryFailed
 
@@ -90,10 +90,6 @@ class LocalEngine:
             f"A snapshot answers one SELECT at a time, not {' and '.join(kinds) or 'nothing'}. "
             "Write with graph.load and graph.write."
         )
-
-    def keep(self, relations: Relations, statement: str) -> Relation:
-        """Run one statement; its result stays in memory for as long as somebody refers to it."""
-        return self.sql(relations, statement)
 
     def map(
         self,

@@ -1,6 +1,6 @@
 """Act: apply a schema as one commit, alone among schema changes and only while `main` is the only branch."""
 
-from omnigraph.base import ids
+from omnigraph.base import ids, waits
 from omnigraph.base.endings import tell
 from omnigraph.base.events import Events, Warned
 from omnigraph.base.showing import Shown
@@ -18,7 +18,6 @@ from omnigraph.writes.recovery.sweep import settle_all, tell_settled
 from omnigraph.writes.upgrading import bring_up_to_date
 
 _SCHEMA_LOCK = "schema"
-_WAIT_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -76,7 +75,7 @@ def _take_turn(context: GraphContext) -> HeldLock:
     claim = LockRequest(name=_SCHEMA_LOCK, waits_for_others=False)
     operation = f"schema apply {ids.new_ulid()}"
     try:
-        return context.store.locks.acquire_all([claim], operation=operation, wait_seconds=_WAIT_SECONDS)
+        return context.store.locks.acquire_all([claim], operation=operation, wait_seconds=waits.GATE_SECONDS)
     except BranchBusy as busy:
         holder = busy.details.get("holder")
         raise SchemaApplyLocked(
@@ -87,7 +86,7 @@ def _take_turn(context: GraphContext) -> HeldLock:
 
 
 def _settle_everything(context: GraphContext, events: Events) -> None:
-    swept = settle_all(context, wait_seconds=_WAIT_SECONDS, events=events)
+    swept = settle_all(context, wait_seconds=waits.GATE_SECONDS, events=events)
     tell_settled(swept, events)
     unsettled = [*(found.operation_id for found in swept.blocked), *swept.in_use]
     if unsettled:

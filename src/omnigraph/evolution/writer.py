@@ -13,9 +13,10 @@ from omnigraph.graphs.capture import Capture
 from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import MAIN_BRANCH, CommitKind
 from omnigraph.storage.columns import stage_reshape
-from omnigraph.storage.staging import stage_auto_cleanup_strip, stage_creation
+from omnigraph.storage.staging import stage_creation
+from omnigraph.writes.chains import prepare_staged
 from omnigraph.writes.creation import NewTable
-from omnigraph.writes.protocol import PreparedTable, PreparedWrite, WriteIdentity
+from omnigraph.writes.prepared import PreparedTable, PreparedWrite, WriteIdentity
 from omnigraph.writes.sidecar import SidecarKind
 
 
@@ -78,14 +79,11 @@ def refuse_other_branches(context: GraphContext) -> None:
 
 
 def _stage_tables(capture: Capture, change: SchemaChange, identity: WriteIdentity) -> list[PreparedTable]:
-    properties = identity.transaction_properties
     prepared = []
     for pin, entity, reshape in sorted(change.reshaped, key=lambda item: item[0].table_key):
         table = capture.table(pin.table_key)
-        reshaped = stage_reshape(capture.context.store.tables, table, reshape, properties=properties)
-        strip = stage_auto_cleanup_strip(table, properties=properties)
-        # The strip touches no data, so what was staged against the pin stays valid one version later.
-        chain = (reshaped,) if strip is None else (strip, reshaped.on_top_of(strip.read_version + 1))
+        properties = identity.transaction_properties
+        staged = stage_reshape(capture.context.store.tables, table, reshape, properties=properties)
         renamed_to = entity.table_key if entity.table_key != pin.table_key else None
-        prepared.append(PreparedTable(pin=pin, target=pin.address, chain=chain, renamed_to=renamed_to))
+        prepared.append(prepare_staged(capture, identity, pin.table_key, staged, renamed_to=renamed_to))
     return prepared

@@ -7,6 +7,7 @@ from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.publish import Preconditions
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
 from omnigraph.storage.tables import Table, TableAddress
+from omnigraph.storage.worker_files import TablePlace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,8 +20,7 @@ class Capture:
 
     def table(self, table_key: TableKey) -> Table:
         """Open a table at its captured pin."""
-        pin = self.snapshot.pins[table_key]
-        return self.context.store.tables.open(pin.address, pin.version)
+        return self.snapshot.pins[table_key].state.open(self.context.store.tables)
 
     def expect(self, *, ir_hash: str, head: str | None = None) -> None:
         """Raise `StaleView` when the schema, or the head if one is given, is not the one a caller started from."""
@@ -44,15 +44,14 @@ class Capture:
         """Return where this branch writes a table: its own ref, which does not exist before its first write."""
         return self.snapshot.pins[table_key].address_on(self.snapshot.own_ref)
 
+    def place(self, table_key: TableKey) -> TablePlace:
+        """Return what a worker needs to know to read a table and to write files of it."""
+        return TablePlace(state=self.snapshot.pins[table_key].state, target=self.target(table_key))
+
     def preconditions(self, touched: tuple[TableKey, ...]) -> Preconditions:
         """Return what an exact publish demands: the captured head, schema and the pins of the touched tables."""
         pins = [self.snapshot.pins[table_key] for table_key in touched]
-        return Preconditions(
-            incarnation=self.snapshot.incarnation,
-            exact_head=self.snapshot.commit_id,
-            ir_hash=self.snapshot.schema.ir_hash,
-            expected_pins={pin.identity: (pin.ref, pin.version) for pin in pins},
-        )
+        return Preconditions.of(self.snapshot, pins, is_exact=True)
 
 
 def capture_branch(context: GraphContext, branch: str) -> Capture:

@@ -7,21 +7,15 @@ So one of the two always sees the other.
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 
-from omnigraph.base import clock
+from omnigraph.base import clock, waits
 from omnigraph.errors import MaintenanceLocked, StorageError
 from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.snapshot import TablePin
-from omnigraph.storage.locks import PinnedVersion, StoreClock, put_reader_lease
+from omnigraph.storage.locks import StoreClock, put_reader_lease
 
 MAINTENANCE_LOCK = "maintenance"
 CLEANUP_OPERATION = "cleanup"
-_PATIENCE_SECONDS = 30.0
 _PAUSE_SECONDS = 0.2
-
-
-def pinned_versions(pins: Iterable[TablePin]) -> list[PinnedVersion]:
-    """Spell pins as a lease names them."""
-    return [PinnedVersion(location=pin.location, ref=pin.ref, version=pin.version) for pin in pins]
 
 
 @contextmanager
@@ -30,7 +24,7 @@ def hold_versions(context: GraphContext, pins: Iterable[TablePin], *, operation:
 
     Open the tables inside the block: what a cleanup removed before it began is gone.
     """
-    with put_reader_lease(context.store.objects, pinned_versions(pins), operation=operation):
+    with put_reader_lease(context.store.objects, [pin.state for pin in pins], operation=operation):
         if is_cleanup_running(context):
             _wait_for_cleanup(context, operation)
         yield
@@ -54,13 +48,13 @@ def _wait_for_cleanup(context: GraphContext, operation: str) -> None:
     store_clock = StoreClock.observe(context.store.objects)
     if not clock.wait_until(
         lambda: not is_cleanup_running(context, store_clock),
-        timeout_seconds=_PATIENCE_SECONDS,
+        timeout_seconds=waits.CLEANUP_SECONDS,
         pause_seconds=_PAUSE_SECONDS,
     ):
         holder = context.store.locks.holder(MAINTENANCE_LOCK, store_clock=store_clock)
         raise MaintenanceLocked(
             f"`{operation}` needs versions that a running cleanup might remove, and {holder or 'it'} did not end "
-            f"within {_PATIENCE_SECONDS:g} seconds. Nothing was changed; try again when it has finished.",
+            f"within {waits.CLEANUP_SECONDS:g} seconds. Nothing was changed; try again when it has finished.",
             holder=str(holder) if holder else None,
             since=holder.since if holder else None,
         )

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from omnigraph.base.showing import html_table
 from omnigraph.catalog.model import Catalog, TableKey
-from omnigraph.catalog.type_names import bare_name, each_name, keys_named, no_such_type, nodes_first, only_one
+from omnigraph.catalog.type_names import bare_name, find_types, keys_named, nodes_first, only_one
 from omnigraph.errors import Internal
 from omnigraph.graphs.conditions import Where
 from omnigraph.graphs.context import GraphContext
-from omnigraph.graphs.holding import pinned_versions
 from omnigraph.graphs.table import SnapshotTable
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
 from omnigraph.storage.locks import HeldVersions
@@ -90,7 +89,9 @@ class Snapshot:
         self._queries = queries
         self._pinned = pinned
         self._spark_frames = spark_frames
-        self._held = HeldVersions(context.store.objects, pinned_versions(pinned.pins.values())) if is_held else None
+        self._held = (
+            HeldVersions(context.store.objects, (pin.state for pin in pinned.pins.values())) if is_held else None
+        )
         self.catalog: Catalog = context.schemas.catalog(pinned.schema)
         pinned.check_against(self.catalog)
 
@@ -219,13 +220,7 @@ class Snapshot:
 
     def table_keys(self, names: Sequence[str]) -> tuple[TableKey, ...]:
         """Resolve type names and table keys, nodes before edges; an unknown name is an error that names it."""
-        found: list[TableKey] = []
-        for name in each_name(names):
-            keys = self._named(name)
-            if not keys:
-                raise no_such_type(name, self._pinned.pins)
-            found.extend(keys)
-        return nodes_first(found)
+        return find_types(names, self._pinned.pins, look_up=self._named)
 
     def _named(self, name: str) -> tuple[TableKey, ...]:
         """Find types by the name they have here, or by the one that their branch has for them now."""
@@ -239,8 +234,8 @@ class Snapshot:
 
 def stored_table(snapshot: Snapshot, table_key: TableKey) -> Table:
     """Open the pinned version of a type's table as storage has it, for what searches it."""
-    pin = snapshot._pinned.pins[table_key]  # noqa: SLF001  # its own module
-    return snapshot._context.store.tables.open(pin.address, pin.version)  # noqa: SLF001  # the same
+    state = snapshot._pinned.pins[table_key].state  # noqa: SLF001  # its own module
+    return state.open(snapshot._context.store.tables)  # noqa: SLF001  # the same
 
 
 def pinned_state(snapshot: Snapshot) -> tuple[GraphContext, GraphSnapshot]:

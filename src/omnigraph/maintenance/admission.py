@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from omnigraph.base import clock
+from omnigraph.base import clock, waits
 from omnigraph.base.events import Events, ignore_events
 from omnigraph.base.units import counted
 from omnigraph.errors import BranchBusy, MaintenanceLocked, RecoveryRequired
@@ -12,7 +12,6 @@ from omnigraph.graphs.holding import MAINTENANCE_LOCK
 from omnigraph.storage.locks import HeldLock
 from omnigraph.writes.sidecar import PendingOperation, SidecarKind, list_pending, sidecars_of
 
-_PATIENCE_SECONDS = 10.0
 _PAUSE_SECONDS = 0.1
 
 
@@ -42,7 +41,7 @@ def require_settled(context: GraphContext, verb: str) -> None:
     is still there on a second look, or when it stays for long. Only those of the first look are watched: a busy server
     has another one at each look, and what it begins from now on is for whoever takes the gates to judge.
     """
-    deadline = clock.monotonic_seconds() + _PATIENCE_SECONDS
+    deadline = clock.monotonic_seconds() + waits.WRITER_SECONDS
     watched = list_pending(sidecars_of(context))
     abandoned: set[str] = set()
     while watched:

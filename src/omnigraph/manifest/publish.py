@@ -5,7 +5,7 @@ from the same state therefore never both land, even when they touch different ta
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 
 from omnigraph.base import clock, ids
@@ -24,7 +24,7 @@ from omnigraph.manifest.rows import (
     schema_object_id,
     version_object_id,
 )
-from omnigraph.manifest.snapshot import GraphSnapshot, SchemaRef
+from omnigraph.manifest.snapshot import GraphSnapshot, SchemaRef, TablePin
 from omnigraph.manifest.state import ManifestReader, ManifestState
 from omnigraph.storage.keyed import SwapLost, swap_rows
 from omnigraph.storage.tables import Table, TableStore
@@ -105,6 +105,16 @@ class Preconditions:
     ir_hash: str | None
     expected_pins: Mapping[TableIdentity, tuple[str | None, int] | None] = field(default_factory=dict)
     """Per table the visible `(ref, version)`; None means that the table must not be visible."""
+
+    @classmethod
+    def of(cls, snapshot: GraphSnapshot, pins: Iterable[TablePin], *, is_exact: bool = False) -> "Preconditions":
+        """Demand the branch and schema of a snapshot and these pins; if it is to be exact, also its head."""
+        return cls(
+            incarnation=snapshot.incarnation,
+            exact_head=snapshot.commit_id if is_exact else None,
+            ir_hash=snapshot.schema.ir_hash,
+            expected_pins={pin.identity: (pin.ref, pin.version) for pin in pins},
+        )
 
 
 class Publisher:

@@ -20,7 +20,7 @@ from omnigraph.manifest.commits import MAIN_BRANCH, CommitId
 from omnigraph.manifest.pinned_state import pinned_state
 from omnigraph.manifest.rows import OBJECT_ID_BY_TYPE, ManifestRow, ObjectType, schema_object_id
 from omnigraph.storage.expected_tables import ExpectedTable
-from omnigraph.storage.tables import TableAddress
+from omnigraph.storage.tables import StateAddress, TableAddress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +42,11 @@ class TablePin:
     def address(self) -> TableAddress:
         """Where the pinned state lives, and which table has to be there."""
         return self.address_on(self.ref)
+
+    @property
+    def state(self) -> StateAddress:
+        """The pinned state."""
+        return StateAddress(address=self.address, version=self.version)
 
     def address_on(self, ref: str | None) -> TableAddress:
         """Return where the table lives on a ref."""

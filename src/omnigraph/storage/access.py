@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from omnigraph.base.values import dataclass
 from omnigraph.storage.store import GraphStore
-from omnigraph.storage.tables import Table, TableAddress
+from omnigraph.storage.tables import StateAddress, Table, TableAddress
 from omnigraph.storage.worker_files import worker_store
 
 ANY_OPERATION: Final = "table access"
@@ -14,19 +14,23 @@ ANY_OPERATION: Final = "table access"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableAccess:
-    """The address of one version of one ref, complete and without credentials.
+    """One state, and the graph it belongs to: complete, and without credentials.
 
     A handle's own URI would not do: on a ref it names the main line.
     """
 
     graph_uri: str
-    address: TableAddress
-    version: int
+    state: StateAddress
 
     @classmethod
     def to(cls, store: GraphStore, table: Table) -> "TableAccess":
         """Describe how to reach exactly this state."""
-        return cls(graph_uri=store.uri, address=table.address, version=table.version)
+        return cls(graph_uri=store.uri, state=table.state)
+
+    @property
+    def address(self) -> TableAddress:
+        """Where the table lives."""
+        return self.state.address
 
     @property
     def uri(self) -> str:
@@ -40,4 +44,4 @@ class TableAccess:
 
     def open(self) -> Any:
         """Open the dataset in this process, on a handle of its own: tasks run side by side."""
-        return worker_store(self.graph_uri, ANY_OPERATION).tables.fresh(self.address, self.version).dataset
+        return worker_store(self.graph_uri, ANY_OPERATION).tables.fresh(self.state.address, self.state.version).dataset

@@ -23,7 +23,7 @@ from omnigraph.storage.objects import ControlStore
 from omnigraph.storage.proto_messages import TYPES, declare_messages, field
 from omnigraph.storage.staging import commit_beside_the_line
 from omnigraph.storage.store import GraphStore
-from omnigraph.storage.tables import Table
+from omnigraph.storage.tables import StateAddress, Table
 from omnigraph.storage.version_files import detached_path
 
 FRAGMENTS_MEANWHILE: Final = 4_096
@@ -57,7 +57,7 @@ def foresee(store: GraphStore, pinned: Table, results: Sequence[str], *, meanwhi
     version = commit_beside_the_line(pinned, lambda: _with_new_fragments(made))
     faults.reach("optimize.after_foresight")
     return ForeseenState(
-        access=TableAccess(graph_uri=store.uri, address=pinned.address, version=version),
+        access=TableAccess(graph_uri=store.uri, state=StateAddress(address=pinned.address, version=version)),
         results=numbered,
         new_fragments=tuple(_layout(new) for result in made for new in result["new_fragments"]),
     )
@@ -65,7 +65,7 @@ def foresee(store: GraphStore, pinned: Table, results: Sequence[str], *, meanwhi
 
 def drop_foreseen(objects: ControlStore, state: ForeseenState) -> None:
     """Remove a foreseen state; the files of the rewrites and of what was built stay."""
-    objects.delete(detached_path(state.access.address.path, state.access.version))
+    objects.delete(detached_path(state.access.address.path, state.access.state.version))
 
 
 def highest_fragment_number(objects: ControlStore, table: Table) -> int:

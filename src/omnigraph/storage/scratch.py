@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 
 import pyarrow as pa
 
-from omnigraph.base import clock, ids
+from omnigraph.base import clock, ids, waits
 from omnigraph.base.endings import attempt
 from omnigraph.base.events import Events
 from omnigraph.base.values import dataclass
@@ -21,7 +21,6 @@ from omnigraph.storage.store import GraphStore
 SCRATCH_DIRECTORY = "__staging"
 _TABLE_NAME = b"omnigraph_table"
 _QUIET_SECONDS = 0.3
-_STRAGGLERS_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +107,7 @@ class Scratch:
             clock.sleep_seconds(_QUIET_SECONDS)
             return not self.store.objects.list(f"{SCRATCH_DIRECTORY}/{self.operation_id}/")
 
-        clock.wait_until(is_quiet, timeout_seconds=_STRAGGLERS_SECONDS)
+        clock.wait_until(is_quiet, timeout_seconds=waits.STRAGGLER_SECONDS)
 
     @contextmanager
     def sink(self, name: str) -> Iterator[pa.NativeFile]:

@@ -62,6 +62,18 @@ class TableAddress:
         return self.location if self.ref is None else f"{self.location}/tree/{self.ref}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateAddress:
+    """A table at a version: which state is meant, as a small value that travels and is opened where it is needed."""
+
+    address: TableAddress
+    version: int
+
+    def open(self, store: "TableStore") -> "Table":
+        """Open the state; raise `HistoricalVersionReclaimed` when that version is gone."""
+        return store.open(self.address, self.version)
+
+
 class Table:
     """One immutable state of one table."""
 
@@ -74,6 +86,11 @@ class Table:
     def version(self) -> TableVersion:
         """The Lance version of this state."""
         return TableVersion(self._dataset.version)
+
+    @property
+    def state(self) -> StateAddress:
+        """Which state of which table this is."""
+        return StateAddress(address=self.address, version=self.version)
 
     @property
     def schema(self) -> pa.Schema:
@@ -264,7 +281,7 @@ class Table:
         wanted = _one_zero(wanted)
         found = [pa.array([], pa.uint64())]
         scanned = self.scan([column], with_row_ids=True)
-        for batches in grouped(scanned, attrgetter("num_rows"), enough=_MATCHED_AT_ONCE_ROWS):
+        for batches in grouped(scanned, (attrgetter("num_rows"), _MATCHED_AT_ONCE_ROWS)):
             rows = pa.Table.from_batches(batches)
             values = _one_zero(rows[column].combine_chunks())
             found.append(rows[ROW_ID].combine_chunks().filter(pc.is_in(values, value_set=wanted)))

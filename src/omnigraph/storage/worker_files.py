@@ -14,9 +14,10 @@ import pyarrow as pa
 from omnigraph.base.values import dataclass
 from omnigraph.storage.kept_row_ids import with_row_ids
 from omnigraph.storage.layout import has_blobs
+from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.staging import described_fragment, write_data_files
 from omnigraph.storage.store import GraphStore
-from omnigraph.storage.tables import Table, TableAddress
+from omnigraph.storage.tables import StateAddress, Table, TableAddress
 
 _shared: dict[tuple[str, str], GraphStore] = {}
 _lock = Lock()
@@ -52,16 +53,27 @@ def _opened(uri: str, operation_id: str) -> GraphStore:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ScratchPlace:
+    """Where the workers of one operation keep their intermediate files: a value that travels."""
+
+    uri: str
+    operation_id: str
+
+    def open(self) -> Scratch:
+        """Open it, on whichever worker."""
+        return Scratch(worker_store(self.uri, self.operation_id), self.operation_id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TablePlace:
     """A table state, and where new files of it belong: all that a worker needs to know to read or extend it."""
 
-    address: TableAddress
-    version: int
+    state: StateAddress
     target: TableAddress
 
     def open(self, store: GraphStore) -> Table:
         """Open the state."""
-        return store.tables.open(self.address, self.version)
+        return self.state.open(store.tables)
 
     def write_rows(self, store: GraphStore, rows: pa.Table, *, row_ids: pa.Array | None = None) -> tuple[str, ...]:
         """Write rows as new data files that nothing refers to yet; return what a commit needs to know of them.

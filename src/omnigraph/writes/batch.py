@@ -14,7 +14,7 @@ from omnigraph.base.showing import Shown
 from omnigraph.base.units import shorten
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Catalog, EntityType, NodeType
-from omnigraph.catalog.type_names import find_type
+from omnigraph.catalog.type_names import find_entity
 from omnigraph.errors import Effect, InvalidTarget
 from omnigraph.graphs.capture import capture_branch
 from omnigraph.graphs.comparisons import comparison_with
@@ -94,7 +94,7 @@ class WriteBatch:
         self, type_name: str, values: Row, *, ids: Sequence[str] | None = None, where: Where | None = None
     ) -> Self:
         """Set properties of the selected entities and leave their other properties alone; keys cannot change."""
-        entity = self._entity(type_name)
+        entity = find_entity(self._catalog, type_name)
         assignments = dict(values)
         _refuse_identity(entity, assignments)
         self._statements.append(
@@ -108,7 +108,7 @@ class WriteBatch:
 
     def delete(self, type_name: str, *, ids: Sequence[str] | None = None, where: Where | None = None) -> Self:
         """Remove the selected entities; the edges of removed nodes go with them."""
-        entity = self._entity(type_name)
+        entity = find_entity(self._catalog, type_name)
         self._statements.append(Delete(entity=entity, selection=_selection(entity, ids, where)))
         return self
 
@@ -141,15 +141,11 @@ class WriteBatch:
             self.commit()
 
     def _upsert(self, type_name: str, rows: Rows, *, is_insert: bool) -> Self:
-        entity = self._entity(type_name)
+        entity = find_entity(self._catalog, type_name)
         read = read_rows(rows, entity, self._catalog)
         if read is not None:
             self._statements.append(Upsert(entity=entity, rows=_with_minted_ids(read), is_insert=is_insert))
         return self
-
-    def _entity(self, type_name: str) -> EntityType:
-        types = self._catalog.type_by_table_key
-        return types[find_type(type_name, types)]
 
 
 def _refuse_identity(entity: EntityType, assignments: Row) -> None:

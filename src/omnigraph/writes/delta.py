@@ -12,14 +12,10 @@ from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import EntityType, TableKey
 from omnigraph.graphs.capture import Capture
 from omnigraph.records.tables import FILE, LINE, POSITION, content_schema
-from omnigraph.storage.staging import (
-    StagedCommit,
-    stage_auto_cleanup_strip,
-    stage_change,
-    stage_replacement,
-)
-from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID, Table
-from omnigraph.writes.protocol import PreparedTable, WriteIdentity
+from omnigraph.storage.staging import StagedCommit, stage_change, stage_replacement
+from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID
+from omnigraph.writes.chains import prepare_staged
+from omnigraph.writes.prepared import PreparedTable, WriteIdentity
 
 PLACE_COLUMNS = (POSITION, FILE, LINE)
 """Where an incoming row stood in the input; null for rows that a statement derived from stored ones."""
@@ -95,32 +91,14 @@ def prepare_tables(
 ) -> tuple[PreparedTable, ...]:
     """Stage every delta that changes something, in table-key order."""
     return tuple(
-        PreparedTable(
-            pin=capture.snapshot.pins[table_key],
-            target=capture.target(table_key),
-            chain=_stage(capture, delta, identity),
-        )
+        prepare_staged(capture, identity, table_key, _stage(capture, delta, identity))
         for table_key, delta in sorted(deltas.items())
         if not delta.is_empty
     )
 
 
-def _stage(capture: Capture, delta: TableDelta, identity: WriteIdentity) -> tuple[StagedCommit, ...]:
-    table = capture.table(delta.entity.table_key)
-    return with_strip(table, _stage_change(capture, table, delta, identity), identity)
-
-
-def with_strip(table: Table, change: StagedCommit, identity: WriteIdentity) -> tuple[StagedCommit, ...]:
-    """Put the removal of stored auto-cleanup settings in front of a change, where there are any."""
-    strip = stage_auto_cleanup_strip(table, properties=identity.transaction_properties)
-    if strip is None:
-        return (change,)
-    # The strip touches no data, so what was staged against the pin stays valid one version later.
-    return (strip, change.on_top_of(strip.read_version + 1))
-
-
-def _stage_change(capture: Capture, table: Table, delta: TableDelta, identity: WriteIdentity) -> StagedCommit:
-    store = capture.context.store.tables
+def _stage(capture: Capture, delta: TableDelta, identity: WriteIdentity) -> StagedCommit:
+    store, table = capture.context.store.tables, capture.table(delta.entity.table_key)
     target = capture.target(delta.entity.table_key)
     properties = identity.transaction_properties
     rows = delta.upserts.drop_columns(list(PLACE_COLUMNS))

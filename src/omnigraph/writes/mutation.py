@@ -21,7 +21,7 @@ from omnigraph.writes.constraints import check_deltas
 from omnigraph.writes.constraints.values import check_values
 from omnigraph.writes.delta import TableDelta, delta_rows, prepare_tables
 from omnigraph.writes.equality import without_unchanged
-from omnigraph.writes.protocol import PreparedWrite, WriteIdentity
+from omnigraph.writes.prepared import PreparedWrite, WriteIdentity
 from omnigraph.writes.sidecar import SidecarKind
 from omnigraph.writes.working import EntityFilter, WorkingTables
 

@@ -11,7 +11,7 @@ def pointer_moves(store: TableStore, pins: Iterable[TablePin]) -> tuple[PinMove,
     """Return the moves of these pins; opens each state, so that one that cleanup has taken is refused by name."""
     moves = []
     for pin in pins:
-        table = store.open(pin.address, pin.version)
+        table = pin.state.open(store)
         moves.append(
             PinMove.to(table, table_key=pin.table_key, identity=pin.identity, transaction_uuid=table.transaction_uuid)
         )

@@ -19,7 +19,7 @@ from omnigraph.manifest.snapshot import TablePin
 from omnigraph.records.findings import FindingCollector
 from omnigraph.writes.constraints import check_deltas
 from omnigraph.writes.delta import TableDelta, prepare_tables
-from omnigraph.writes.protocol import PreparedTable, WriteIdentity
+from omnigraph.writes.prepared import PreparedTable, WriteIdentity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -55,7 +55,7 @@ class MergeSides:
 
     def _state(self, snapshot: GraphSnapshot, entity: EntityType) -> TableState:
         pin = snapshot.pins[entity.table_key]
-        return TableState(entity=entity, table=self.target.context.store.tables.open(pin.address, pin.version))
+        return TableState(entity=entity, table=pin.state.open(self.target.context.store.tables))
 
 
 def observe_sides(target: Capture, source: ManifestState) -> MergeSides:

@@ -24,8 +24,7 @@ from omnigraph.engine.opening import close_at_end, open_engine
 from omnigraph.graphs.holding import hold_if_possible, hold_versions
 from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.store import GraphStore
-from omnigraph.storage.worker_files import shared_with_workers
-from omnigraph.writes.exchange.stages import ScratchPlace
+from omnigraph.storage.worker_files import ScratchPlace, shared_with_workers
 
 
 @dataclass(kw_only=True)

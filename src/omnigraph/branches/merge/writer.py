@@ -11,7 +11,7 @@ from omnigraph.graphs.capture import Capture
 from omnigraph.manifest.bases import MERGE_OUTCOME, MERGED_PINS, spell_merged_pins
 from omnigraph.manifest.commits import CommitKind
 from omnigraph.manifest.state import ManifestState
-from omnigraph.writes.protocol import PreparedWrite, WriteIdentity
+from omnigraph.writes.prepared import PreparedWrite, WriteIdentity
 from omnigraph.writes.sidecar import SidecarKind
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from omnigraph import documents, errors
+from omnigraph.base import waits
 from omnigraph.base.units import counted
 from omnigraph.cli import recovery_view
 from omnigraph.cli.command import command
@@ -15,9 +16,6 @@ from omnigraph.cli.scope import echo_target, require_consent, resolve_storage
 
 if TYPE_CHECKING:
     from omnigraph.graph import Graph
-
-_WAIT_SECONDS = 30.0
-"""How long a live writer is waited for; one that died on an object store takes up to another 31 seconds."""
 
 
 @command(
@@ -53,7 +51,7 @@ def recover(invocation: Invocation, *, lists: bool, show: str | None, abandon: s
         swept = (
             graph.abandon(abandon, events=events)
             if abandon
-            else graph.recover(wait_seconds=_WAIT_SECONDS, events=events)
+            else graph.recover(wait_seconds=waits.GATE_SECONDS, events=events)
         )
     if swept.recovered:
         invocation.notices.done(f"the end of {', '.join(settled.operation_id for settled in swept.recovered)}")

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from omnigraph.catalog.model import EntityType
 from omnigraph.changes.carrying import ChangeChunk
 from omnigraph.changes.parts import ChangePart
-from omnigraph.connectors.spark.type_read import spark_type
+from omnigraph.engine.spark.types import spark_type
 from omnigraph.errors import Usage
 from omnigraph.records.rendering import render_lines
 from omnigraph.records.tables import content_schema

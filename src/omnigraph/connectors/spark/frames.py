@@ -14,7 +14,6 @@ from omnigraph.connectors.spark.holding import hold_with_frame, is_connect
 from omnigraph.connectors.spark.registration import register
 from omnigraph.connectors.spark.type_read import TypeRead
 from omnigraph.graphs.conditions import Where
-from omnigraph.graphs.holding import pinned_versions
 from omnigraph.graphs.snapshot import Snapshot
 from omnigraph.storage.locks import HeldVersions
 from omnigraph.storage.store import GraphStore
@@ -55,7 +54,7 @@ def type_frame(
         storage=store.settings.storage_options(with_credentials=not is_connect(spark)),
     )
     frame = spark.read.format("omnigraph").options(**selection.options()).load()
-    hold_with_frame(frame, HeldVersions(store.objects, pinned_versions([table.pin])))
+    hold_with_frame(frame, HeldVersions(store.objects, [table.pin.state]))
     return frame
 
 

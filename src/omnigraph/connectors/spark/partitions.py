@@ -3,10 +3,12 @@
 Worked out from metadata alone.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import attrgetter
 
+from omnigraph.base.grouping import fitted
 from omnigraph.storage.layout import FragmentLayout
 
 PARTITIONS_WANTED = 64
@@ -35,27 +37,21 @@ def divide(fragments: Iterable[FragmentLayout], *, partition_bytes: int | None, 
     """
     known = [fragment for fragment in fragments if fragment.live_rows]
     wanted = partition_bytes or _useful_bytes(sum(fragment.bytes for fragment in known))
+    cuts = {each.fragment_id: min(-(-each.bytes // wanted), each.live_rows) for each in known} if may_cut else {}
     parts: list[FragmentPart] = []
-    together: list[FragmentLayout] = []
-    size = 0
-    for fragment in known:
-        pieces = min(-(-fragment.bytes // wanted), fragment.live_rows) if may_cut else 1
-        if together and (pieces > 1 or size + fragment.bytes > wanted):
-            parts.append(_whole(together))
-            together, size = [], 0
-        if pieces > 1:
-            parts.extend(_cut(fragment, pieces))
+    for is_cut, run in groupby(known, lambda fragment: cuts.get(fragment.fragment_id, 1) > 1):
+        if is_cut:
+            parts += [part for fragment in run for part in _cut(fragment, cuts[fragment.fragment_id])]
         else:
-            together.append(fragment)
-            size += fragment.bytes
-    return [*parts, _whole(together)] if together else parts
+            parts += map(_whole, fitted(run, (attrgetter("bytes"), wanted)))
+    return parts
 
 
 def _useful_bytes(total: int) -> int:
     return min(max(total // PARTITIONS_WANTED, PARTITION_BYTES_MIN), PARTITION_BYTES_MAX)
 
 
-def _whole(fragments: list[FragmentLayout]) -> FragmentPart:
+def _whole(fragments: Sequence[FragmentLayout]) -> FragmentPart:
     return FragmentPart(
         fragment_ids=tuple(fragment.fragment_id for fragment in fragments),
         rows=sum(fragment.live_rows for fragment in fragments),

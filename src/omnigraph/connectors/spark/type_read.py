@@ -15,6 +15,7 @@ from omnigraph.catalog.type_names import each_name
 from omnigraph.connectors.spark.options import PINNED, READ, STATE, Options
 from omnigraph.connectors.spark.partitions import FragmentPart, divide
 from omnigraph.engine.local import LocalEngine
+from omnigraph.engine.spark.types import spark_schema
 from omnigraph.errors import InvalidTarget, Usage
 from omnigraph.graphs.comparisons import no_such_property
 from omnigraph.graphs.conditions import Where, filter_of
@@ -128,7 +129,7 @@ class TypeRead:
 
     def spark_schema(self) -> pa.Schema:
         """Return the columns in types that Spark has."""
-        return _spark_schema(self._open().scan(self.columns).schema) if self.columns else pa.schema([])
+        return spark_schema(self._open().scan(self.columns).schema) if self.columns else pa.schema([])
 
     def parts(self) -> list[FragmentPart]:
         """Divide the table among tasks.
@@ -152,7 +153,7 @@ class TypeRead:
                 limit=part.rows if part.first_row is not None else None,
                 with_row_ids=not self.columns,
             )
-            schema = _spark_schema(pa.schema([rows.schema.field(name) for name in self.columns]))
+            schema = spark_schema(pa.schema([rows.schema.field(name) for name in self.columns]))
             for batch in rows:
                 if self.columns:
                     yield batch.cast(schema)
@@ -161,32 +162,13 @@ class TypeRead:
 
     def _open(self) -> Table:
         """Open the table state in this process."""
-        return GraphStore.open(self.uri, self.storage).tables.open(self.pin.address, self.pin.version)
+        return self.pin.state.open(GraphStore.open(self.uri, self.storage).tables)
 
     @contextmanager
     def _telling_reclaimed(self) -> Iterator[None]:
         context = GraphContext.over(GraphStore.open(self.uri, self.storage), LocalEngine())
         with telling_reclaimed(context, [self.pin]):
             yield
-
-
-def spark_type(kind: pa.DataType) -> pa.DataType:
-    """Return the nearest type that Spark has: no unsigned numbers, no fixed lists, microseconds."""
-    if pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
-        return pa.list_(spark_type(kind.value_type))
-    if pa.types.is_uint64(kind):
-        return pa.decimal128(20, 0)
-    if pa.types.is_unsigned_integer(kind):
-        return pa.int64()
-    if pa.types.is_timestamp(kind):
-        return pa.timestamp("us", kind.tz)
-    if pa.types.is_large_binary(kind):
-        return pa.binary()
-    return kind
-
-
-def _spark_schema(schema: pa.Schema) -> pa.Schema:
-    return pa.schema([pa.field(field.name, spark_type(field.type), field.nullable) for field in schema])
 
 
 def _rows_without_columns(rows: int) -> Iterator[pa.RecordBatch]:

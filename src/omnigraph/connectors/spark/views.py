@@ -11,7 +11,6 @@ from omnigraph.connectors.spark.frames import type_frame
 from omnigraph.connectors.spark.holding import hold_with_view, is_connect
 from omnigraph.connectors.spark.registration import register
 from omnigraph.errors import InvalidTarget
-from omnigraph.graphs.holding import pinned_versions
 from omnigraph.graphs.snapshot import Snapshot
 from omnigraph.storage.locks import HeldVersions
 from omnigraph.storage.store import GraphStore
@@ -42,7 +41,7 @@ def register_views(spark: Any, store: GraphStore, snapshot: Snapshot, *, prefix:
         # A view takes one name, whatever is in it; the quotes are not part of it.
         frames[key].createOrReplaceTempView(f"`{name}`")
         if is_connect(spark):
-            hold_with_view(spark, name, HeldVersions(store.objects, pinned_versions([pins[key]])))
+            hold_with_view(spark, name, HeldVersions(store.objects, [pins[key].state]))
     return RegisteredViews(branch=snapshot.branch, commit_id=snapshot.commit_id, name_by_table=names)
 
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pyarrow as pa
 
 from omnigraph.base import ids
-from omnigraph.engine.interface import Kept, Outcome, Produced, Relation, Relations, Task, Watch
+from omnigraph.engine.interface import Outcome, Produced, Relation, Relations, Task, Watch
 from omnigraph.engine.local import worker_engine
 from omnigraph.engine.meter import Meter
 from omnigraph.engine.spark.baggage import Baggage
@@ -18,6 +18,7 @@ from omnigraph.engine.spark.failures import job_cause
 from omnigraph.engine.spark.interrupts import JobGroup, plain_interrupts
 from omnigraph.engine.spark.progress import watching
 from omnigraph.engine.spark.session import OpenSession
+from omnigraph.engine.spark.types import spark_schema
 from omnigraph.engine.spark.worker import (
     OUTCOME,
     OUTCOME_TYPE,
@@ -27,11 +28,9 @@ from omnigraph.engine.spark.worker import (
     LoneStatement,
     PartitionRunner,
     RelationReader,
-    SmallRelations,
     TaskRunner,
     group_runner,
     run_lone,
-    signed_schema,
     unpack,
 )
 from omnigraph.errors import SparkJobFailed
@@ -60,8 +59,6 @@ class SparkEngine:
         self._session = opened.session
         self._baggage = Baggage.of(self._session, worker_environment, os.environ)
         self._read: list[tuple[Produced, Any]] = []
-        self._kept: list[Any] = []
-        self._views: list[str] = []
 
     @property
     def slots(self) -> int:
@@ -95,23 +92,6 @@ class SparkEngine:
                 return frame.toArrow()
 
         return cast("pa.Table", self._run(run))
-
-    def keep(self, relations: Relations, statement: str) -> Relation:
-        """Give a statement's result a place on the cluster; most of it is worked out when something first asks for it.
-
-        The views of its relations stay as long: a Connect session looks them up only then.
-        """
-
-        def run() -> Any:
-            frame = self._frame_of(relations, statement, self._views)
-            if self._is_one_process:
-                # Nothing gets lost here that Spark would have to work out anew, so it need not carry along how, which
-                # every later statement would be planned with (measured: 8 instead of 49 seconds for a small merge).
-                return frame.localCheckpoint(eager=False)
-            self._kept.append(frame.persist())
-            return frame
-
-        return Kept(self._run(run))
 
     def map(
         self,
@@ -180,13 +160,11 @@ class SparkEngine:
     def close(self) -> None:
         """Let go of the relations that the cluster keeps for this engine."""
         with self._opened.in_use():
-            for frame in (*self._kept, *(frame for _, frame in self._read)):
+            for _, frame in self._read:
                 frame.unpersist()
-            self._kept.clear()
             self._read.clear()
-            self._drop(self._views)
 
-    def _lone(self, relations: SmallRelations, statement: str) -> LoneStatement:
+    def _lone(self, relations: Relations, statement: str) -> LoneStatement:
         return LoneStatement(relations=relations, text=statement, threads=self.threads_each(1))
 
     @contextmanager
@@ -194,7 +172,7 @@ class SparkEngine:
         """Return the result of a statement as a frame."""
         if (small := _small(relations)) is not None:
             nothing = {name: relation.schema.empty_table() for name, relation in small.items()}
-            schema = signed_schema(worker_engine(1).sql(nothing, statement).schema)
+            schema = spark_schema(worker_engine(1).sql(nothing, statement).schema)
             reader = LoneReader(statement=self._lone(small, statement), schema=schema)
             yield self._places(1).mapInArrow(self._baggage.over_batches(reader), _struct(schema))
             return
@@ -218,9 +196,7 @@ class SparkEngine:
             self._session.catalog.dropTempView(views.pop())
 
     def _frame(self, relation: Relation) -> Any:
-        if isinstance(relation, Kept):
-            return relation.frame
-        schema = signed_schema(relation.schema)
+        schema = spark_schema(relation.schema)
         if isinstance(relation, pa.Table):
             return self._session.createDataFrame(relation.cast(schema))
         if not relation.tasks:
@@ -294,12 +270,11 @@ def _carried(packed: tuple[bytes, ...]) -> tuple[bytes, ...] | None:
     return packed if sum(map(len, packed)) <= CARRIED_BYTES_MAX else None
 
 
-def _small(relations: Relations) -> SmallRelations | None:
-    """Return the relations if one worker can hold them all; what the cluster keeps is there because it is large."""
-    here = {name: relation for name, relation in relations.items() if not isinstance(relation, Kept)}
-    rows = [relation.num_rows if isinstance(relation, pa.Table) else relation.rows for relation in here.values()]
+def _small(relations: Relations) -> Relations | None:
+    """Return the relations if one worker can hold them all."""
+    rows = [relation.num_rows if isinstance(relation, pa.Table) else relation.rows for relation in relations.values()]
     known = [count for count in rows if count is not None]
-    return here if len(known) == len(relations) and sum(known) <= LONE_ROWS_MAX else None
+    return relations if len(known) == len(relations) and sum(known) <= LONE_ROWS_MAX else None
 
 
 def _struct(schema: pa.Schema) -> Any:

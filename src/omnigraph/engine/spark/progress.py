@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Event, Thread
 from typing import Any
 
+from omnigraph.base.ticking import ticking
 from omnigraph.engine.meter import Meter
 from omnigraph.engine.spark.interrupts import JobGroup
 from omnigraph.engine.spark.reports import ReportAddress, listening
@@ -33,22 +33,14 @@ def watching(
 
 @contextmanager
 def _polling(context: Any, group: JobGroup, meter: Meter) -> Iterator[None]:
-    ended = Event()
-
     def poll() -> None:
         tracker = context.statusTracker()
-        while not ended.wait(_PAUSE_SECONDS):
-            jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group.name)]
-            stages = [tracker.getStageInfo(stage) for job in jobs if job is not None for stage in job.stageIds]
-            meter.finish_some(sum(stage.numCompletedTasks for stage in stages if stage is not None))
+        jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group.name)]
+        stages = [tracker.getStageInfo(stage) for job in jobs if job is not None for stage in job.stageIds]
+        meter.finish_some(sum(stage.numCompletedTasks for stage in stages if stage is not None))
 
-    thread = Thread(target=poll, name="omnigraph-progress", daemon=True)
-    thread.start()
-    try:
+    with ticking(poll, pause_seconds=_PAUSE_SECONDS, name="omnigraph-progress"):
         yield
-    finally:
-        ended.set()
-        thread.join()
 
 
 @contextmanager

@@ -5,15 +5,15 @@ imports it, in the worker.
 """
 
 import pickle
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import pyarrow as pa
 
 from omnigraph.base import work
-from omnigraph.engine.interface import Produced
+from omnigraph.engine.interface import Relations
 from omnigraph.engine.local import worker_engine
 from omnigraph.engine.spark.reports import ALL, ReportAddress
 from omnigraph.errors import OmniError
@@ -22,7 +22,6 @@ OUTCOME = "outcome"
 OUTCOME_TYPE = f"{OUTCOME} binary"
 PLACE, TASK = "place", "task"
 _BATCH_ROWS = 1 << 16
-_SIGNED = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.int64()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,15 +57,11 @@ class RelationReader:
                 yield batch.cast(self.schema)
 
 
-SmallRelations: TypeAlias = Mapping[str, pa.Table | Produced]
-"""Named relations that a worker can read by itself."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoneStatement:
     """A statement over relations that one worker can hold: its own DuckDB is done before a shuffle has begun."""
 
-    relations: SmallRelations
+    relations: Relations
     text: str
     threads: int
 
@@ -115,7 +110,7 @@ def group_runner(
     """Return what Spark calls for a group; it counts the parameters, so this is no object with a call."""
 
     def run(key: tuple[pa.Scalar, ...], rows: pa.Table) -> pa.Table:
-        place = key[0].as_py()
+        place = int(key[0].as_py())
         with reports.reporting(place) if reports is not None else nullcontext():
             packed = _packed(lambda _: function(place, rows), pickle.dumps(None))
             work.did(rows.num_rows)
@@ -130,11 +125,6 @@ def unpack(outcome: bytes) -> Any:
     if error is not None:
         raise error
     return value
-
-
-def signed_schema(schema: pa.Schema) -> pa.Schema:
-    """Return the schema in types that Spark can exchange: it has no unsigned numbers."""
-    return pa.schema([field.with_type(_SIGNED.get(field.type, field.type)) for field in schema])
 
 
 def _packed(function: Callable[[Any], Any], task: bytes) -> bytes:

@@ -69,8 +69,8 @@ def gather_protections(context: GraphContext, leases: Iterable[Lease]) -> Protec
     for branch, pin in merge_base_pins(context, states):
         protect(pin.address, pin.version, f"branch:{branch} merges from v{pin.version}")
     for lease in leases:
-        for pinned in lease.versions:
-            protect(TableAddress(pinned.location, pinned.ref), pinned.version, f"reader:{lease.holder}")
+        for leased in lease.versions:
+            protect(leased.address, leased.version, f"reader:{lease.holder}")
     for operation in list_pending(sidecars_of(context)):
         for address, version in _needed_by(operation):
             protect(address, version, f"recovery:{operation.operation_id}")

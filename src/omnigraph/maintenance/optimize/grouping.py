@@ -9,6 +9,7 @@ rewritten: without it, wide tables would be rewritten whole by every run.
 from collections.abc import Callable, Hashable, Iterable
 from itertools import groupby
 
+from omnigraph.base.grouping import grouped
 from omnigraph.base.values import dataclass
 from omnigraph.maintenance.optimize.request import OptimizeRequest
 from omnigraph.storage.layout import FragmentLayout
@@ -85,9 +86,8 @@ def group_fragments(
 
 
 def _group_alike(fragments: list[FragmentLayout], options: OptimizeRequest, overhead: int) -> list[RewriteGroup]:
-    groups: list[RewriteGroup] = []
+    alone: list[FragmentLayout] = []
     collected: list[FragmentLayout] = []
-    rows = content = 0.0
     for fragment in fragments:
         live_bytes = _live_bytes(fragment, overhead)
         is_small = fragment.live_rows < options.target_rows and live_bytes < options.max_bytes_per_file * _SMALL_SHARE
@@ -95,18 +95,13 @@ def _group_alike(fragments: list[FragmentLayout], options: OptimizeRequest, over
         if not is_small and not has_dead:
             continue
         is_full = fragment.live_rows >= options.target_rows or live_bytes >= options.max_bytes_per_file * _ALONE_SHARE
-        if not is_small and is_full:
-            groups.append(RewriteGroup(fragments=(fragment,)))
-            continue
-        collected.append(fragment)
-        rows += fragment.live_rows
-        content += live_bytes
-        if rows >= options.target_rows or content >= options.max_bytes_per_file:
-            groups.append(RewriteGroup(fragments=tuple(collected)))
-            collected, rows, content = [], 0.0, 0.0
-    if collected:
-        groups.append(RewriteGroup(fragments=tuple(collected)))
-    return groups
+        (alone if not is_small and is_full else collected).append(fragment)
+    together = grouped(
+        collected,
+        (lambda fragment: fragment.live_rows, options.target_rows),
+        (lambda fragment: _live_bytes(fragment, overhead), options.max_bytes_per_file),
+    )
+    return [RewriteGroup(fragments=group) for group in (*((fragment,) for fragment in alone), *together)]
 
 
 def _live_bytes(fragment: FragmentLayout, overhead: int) -> float:

@@ -29,7 +29,8 @@ from omnigraph.storage.file_references import missing_or_short
 from omnigraph.storage.foreseen import highest_fragment_number
 from omnigraph.storage.locks import HeldLock
 from omnigraph.storage.tables import Table
-from omnigraph.writes.protocol import Achieved, WriteIdentity, carry_out, describe_operation
+from omnigraph.writes.prepared import WriteIdentity
+from omnigraph.writes.publishing import Achieved, carry_out, describe_operation
 from omnigraph.writes.sidecar import EffectKind, SidecarEffect, SidecarKind
 
 MAINTENANCE_ACTOR = "omnigraph:maintenance"
@@ -95,12 +96,7 @@ def run_tail(
         sidecar = describe_operation(
             snapshot, identity, effects, {"tables": {found.pin.table_key: {} for found in ready}, **said}
         )
-        preconditions = Preconditions(
-            incarnation=snapshot.incarnation,
-            exact_head=None,
-            ir_hash=snapshot.schema.ir_hash,
-            expected_pins={found.pin.identity: (found.pin.ref, found.pin.version) for found in ready},
-        )
+        preconditions = Preconditions.of(snapshot, [found.pin for found in ready])
         with phase(events, "publishing", total=len(ready), unit="tables") as publishing:
             commit_ready = partial(
                 _commit_tables, context, ready, lock, identity.transaction_properties, concurrency, started, publishing

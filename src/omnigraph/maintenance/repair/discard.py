@@ -11,7 +11,8 @@ from omnigraph.manifest.commits import MESSAGE, Commit, CommitKind
 from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions
 from omnigraph.manifest.snapshot import GraphSnapshot
 from omnigraph.storage.locks import HeldLock
-from omnigraph.writes.protocol import Achieved, WriteIdentity, carry_out, describe_operation
+from omnigraph.writes.prepared import WriteIdentity
+from omnigraph.writes.publishing import Achieved, carry_out, describe_operation
 from omnigraph.writes.recovery.act import discard_drift
 from omnigraph.writes.recovery.forks import branch_that_pins, remove_ref
 from omnigraph.writes.sidecar import EffectKind, PlannedCommit, SidecarEffect, SidecarKind
@@ -67,12 +68,7 @@ def discard(
         describe_operation(snapshot, identity, tuple(effects.values()), {"discarded": described, **said}),
         lock,
         restore,
-        Preconditions(
-            incarnation=snapshot.incarnation,
-            exact_head=None,
-            ir_hash=snapshot.schema.ir_hash,
-            expected_pins={drift.pin.identity: (drift.pin.ref, drift.pin.version) for drift in drifted},
-        ),
+        Preconditions.of(snapshot, [drift.pin for drift in drifted]),
         events,
     )
 

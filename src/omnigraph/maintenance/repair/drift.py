@@ -5,7 +5,7 @@ from enum import StrEnum
 
 import pyarrow as pa
 
-from omnigraph.base import clock
+from omnigraph.base import clock, waits
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.arrow import PRIMARY_KEY_METADATA, PROPERTY_ID_METADATA, table_schema
 from omnigraph.catalog.model import Catalog, TableKey
@@ -20,7 +20,6 @@ from omnigraph.storage.refs import has_ref, list_refs
 from omnigraph.storage.table_files import TableDirectory
 from omnigraph.storage.tables import Table, TableAddress
 
-_PATIENCE_SECONDS = 10.0
 _PAUSE_SECONDS = 0.1
 
 # An index build or a changed setting is harmless most of the time, which is not the same as proven.
@@ -117,7 +116,7 @@ def find_lasting_drift(
     Between its table commits and its publish a live writer's tables are ahead of their pins. Drift counts when two
     looks show the same and nobody was writing to the branch in between.
     """
-    deadline = clock.monotonic_seconds() + _PATIENCE_SECONDS
+    deadline = clock.monotonic_seconds() + waits.WRITER_SECONDS
     former: set[tuple[TableKey, int, int | None]] = set()
     while True:
         found = find_drift(context, branch, table_keys, with_strays=with_strays)
@@ -211,7 +210,7 @@ def _stray(context: GraphContext, branch: str, pin: TablePin, own_ref: str, cata
 def _pinned(context: GraphContext, pin: TablePin) -> tuple[Table | None, str | None]:
     """Open the pinned state, or say why there is none."""
     try:
-        return context.store.tables.open(pin.address, pin.version), None
+        return pin.state.open(context.store.tables), None
     except HistoricalVersionReclaimed:
         return None, f"version {pin.version}, which the graph pins, is gone"
     except UNREADABLE as error:

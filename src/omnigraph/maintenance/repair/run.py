@@ -34,8 +34,8 @@ from omnigraph.maintenance.unreadable import UNREADABLE, problem_of, refuse_unre
 from omnigraph.manifest.commits import MAIN_BRANCH, MESSAGE, Commit, CommitId, CommitKind, check_message
 from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions
 from omnigraph.manifest.rows import MANIFEST
-from omnigraph.manifest.snapshot import GraphSnapshot
-from omnigraph.writes.aftermath import finish_published, says_what_is_published
+from omnigraph.writes.aftermath import says_what_is_published
+from omnigraph.writes.publishing import publish_unarmed
 from omnigraph.writes.upgrading import bring_up_to_date
 
 _log = logger_of(__name__)
@@ -222,15 +222,10 @@ def _repair_branch(
         if consent is Consent.DISCARD:
             return rows, discard(context, snapshot, chosen, lock, actor=REPAIR_ACTOR, message=message, events=events)
         faults.reach("repair.before_publish")
-        lock.ensure_seconds_left()
-        commit = context.publisher.publish(
-            branch,
-            ManifestChanges(pins=tuple(_pin_move(drift) for drift in chosen)),
-            _commit(branch, chosen, rows, message),
-            _preconditions(snapshot, chosen),
-        )
-        finish_published(context, commit, events)
-        return rows, commit
+        changes = ManifestChanges(pins=tuple(_pin_move(drift) for drift in chosen))
+        draft = _commit(branch, chosen, rows, message)
+        preconditions = Preconditions.of(snapshot, [drift.pin for drift in chosen])
+        return rows, publish_unarmed(context, draft, lock, changes, preconditions, events)
 
 
 _ACTED_ON = frozenset({RepairAction.HEALED, RepairAction.FORCED, RepairAction.DISCARDED})
@@ -356,13 +351,4 @@ def _commit(branch: str, chosen: Sequence[TableDrift], rows: Sequence[RepairRow]
         actor_id=REPAIR_ACTOR,
         created_at_us=clock.now_us(),
         metadata={"repaired": repaired, **({} if message is None else {MESSAGE: message})},
-    )
-
-
-def _preconditions(snapshot: GraphSnapshot, chosen: Sequence[TableDrift]) -> Preconditions:
-    return Preconditions(
-        incarnation=snapshot.incarnation,
-        exact_head=None,
-        ir_hash=snapshot.schema.ir_hash,
-        expected_pins={drift.pin.identity: (drift.pin.ref, drift.pin.version) for drift in chosen},
     )

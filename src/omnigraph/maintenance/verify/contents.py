@@ -19,7 +19,7 @@ from omnigraph.storage.checksums import FileSum, blob_directory, short_name, sum
 from omnigraph.storage.file_references import FileKind
 from omnigraph.storage.index_check import disagreement
 from omnigraph.storage.layout import read_layout
-from omnigraph.storage.tables import Table, TableAddress
+from omnigraph.storage.tables import StateAddress, Table
 from omnigraph.storage.worker_files import worker_store
 
 _TASK_BYTES = 256 << 20
@@ -61,8 +61,7 @@ class ReadRows:
     uri: str
     operation_id: str
     key: int
-    address: TableAddress
-    version: int
+    state: StateAddress
     fragment_ids: tuple[int, ...]
     index: str | None = None
 
@@ -123,7 +122,7 @@ def compare_bytes(
     files = [file for file, _ in found]
     tasks = [
         ReadFiles(uri=uri, operation_id=operation_id, files=group)
-        for group in grouped(files, lambda file: file.size, enough=_TASK_BYTES)
+        for group in grouped(files, (lambda file: file.size, _TASK_BYTES))
     ]
     done = 0
     with phase(events, "reading files", total=sum(file.size for file in files), unit="bytes") as watch:
@@ -142,7 +141,7 @@ def read_rows(task: ReadRows) -> RowsRead:
     """Decode rows, or compare an index with a scan, on a worker."""
     rows = 0
     try:
-        table = worker_store(task.uri, task.operation_id).tables.open(task.address, task.version)
+        table = task.state.open(worker_store(task.uri, task.operation_id).tables)
         if task.index is not None:
             problem = disagreement(table, read_layout(table).index_by_name[task.index])
             return RowsRead(key=task.key, rows=0, index=task.index, problem=problem)
@@ -175,7 +174,7 @@ def read_contents(
     tasks: list[ReadRows] = []
     for key, (pin, table) in enumerate(states):
         sizes = sorted(table.rows_by_fragment().items())
-        groups = grouped(sizes, lambda fragment: fragment[1], enough=_TASK_ROWS)
+        groups = grouped(sizes, (lambda fragment: fragment[1], _TASK_ROWS))
         for group in groups:
             fragments = tuple(number for number, _ in group)
             tasks.append(_task(uri, operation_id, key, pin, fragments))
@@ -203,8 +202,7 @@ def _task(
         uri=uri,
         operation_id=operation_id,
         key=key,
-        address=pin.address,
-        version=pin.version,
+        state=pin.state,
         fragment_ids=fragment_ids,
         index=index,
     )

@@ -12,7 +12,7 @@ from dataclasses import field, replace
 from omnigraph.base.events import Phase
 from omnigraph.base.units import counted
 from omnigraph.base.values import dataclass
-from omnigraph.maintenance.verify.pins import PinnedVersion, spell_shown
+from omnigraph.maintenance.verify.pins import ShownVersion, spell_shown
 from omnigraph.maintenance.verify.report import Problem, ProblemKind
 from omnigraph.manifest.snapshot import branch_of
 from omnigraph.storage.checksums import FileSum, blob_directory, short_name
@@ -33,7 +33,7 @@ class FilesToVerify:
     checksums: Mapping[str, str]
     facts: dict[int, VersionFacts] = field(default_factory=dict)
     """By the place of a version in `versions`."""
-    versions: list[PinnedVersion] = field(default_factory=list)
+    versions: list[ShownVersion] = field(default_factory=list)
     """Those that are there."""
     reclaimed: int = 0
     problems: list[Problem] = field(default_factory=list)
@@ -91,7 +91,7 @@ class FilesToVerify:
 
 
 def look_at_table(
-    objects: ControlStore, pinned: Sequence[PinnedVersion], checksums: Mapping[str, str], uri: str, watch: Phase | None
+    objects: ControlStore, pinned: Sequence[ShownVersion], checksums: Mapping[str, str], uri: str, watch: Phase | None
 ) -> FilesToVerify:
     """Look at every pinned version of one table directory."""
     location = pinned[0].pin.location
@@ -127,8 +127,8 @@ def told_with_what_is_left(seen: FilesToVerify) -> Iterator[Problem]:
         yield replace(problem, lost=f"{problem.lost}; the table is whole in {readable}") if is_harm else problem
 
 
-def _read_all(objects: ControlStore, versions: Sequence[PinnedVersion]) -> Iterator[VersionFacts | ManifestUnreadable]:
-    def read(one: PinnedVersion) -> VersionFacts | ManifestUnreadable:
+def _read_all(objects: ControlStore, versions: Sequence[ShownVersion]) -> Iterator[VersionFacts | ManifestUnreadable]:
+    def read(one: ShownVersion) -> VersionFacts | ManifestUnreadable:
         try:
             return read_version_facts(objects, one.address, one.pin.version)
         except ManifestUnreadable as unreadable:

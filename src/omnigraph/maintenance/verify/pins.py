@@ -14,14 +14,14 @@ from omnigraph.manifest.pinned_state import PinnedState, pinned_state
 from omnigraph.manifest.rows import ManifestRow, ObjectType
 from omnigraph.manifest.snapshot import TablePin
 from omnigraph.manifest.state import ManifestState
-from omnigraph.storage.tables import TableAddress
+from omnigraph.storage.tables import StateAddress, TableAddress
 
 Ranges = dict[str, list[range]]
 """Graph versions by branch."""
 
 
 @dataclass(slots=True, kw_only=True)
-class PinnedVersion:
+class ShownVersion:
     """One version of one table, and the graph versions that show it."""
 
     pin: TablePin
@@ -40,15 +40,15 @@ class PinnedVersion:
 class PinnedVersions:
     """All of them, and the checksums that were recorded with them."""
 
-    versions: tuple[PinnedVersion, ...]
+    versions: tuple[ShownVersion, ...]
     checksums: Mapping[str, Mapping[str, str]]
     """By the location of a table."""
     graph_versions: Mapping[str, int]
     """How many graph versions each branch has."""
 
-    def by_location(self) -> dict[str, list[PinnedVersion]]:
+    def by_location(self) -> dict[str, list[ShownVersion]]:
         """Group by table directory, in the order of table keys."""
-        grouped: defaultdict[str, list[PinnedVersion]] = defaultdict(list)
+        grouped: defaultdict[str, list[ShownVersion]] = defaultdict(list)
         for found in sorted(self.versions, key=lambda one: (one.pin.table_key, one.pin.ref or "", one.pin.version)):
             grouped[found.pin.location].append(found)
         return dict(grouped)
@@ -56,7 +56,7 @@ class PinnedVersions:
 
 def gather_pins(states: Iterable[ManifestState]) -> PinnedVersions:
     """Fold the manifests of some branches."""
-    found: dict[tuple[TableAddress, int], PinnedVersion] = {}
+    found: dict[StateAddress, ShownVersion] = {}
     checksums: defaultdict[str, dict[str, str]] = defaultdict(dict)
     graph_versions = {}
     for state in states:
@@ -64,7 +64,7 @@ def gather_pins(states: Iterable[ManifestState]) -> PinnedVersions:
         graph_versions[branch] = state.head.graph_version
         for pin, pinned, shown in _pins_of(state):
             checksums[pin.location].update(pinned.checksums)
-            one = found.setdefault((pin.address, pin.version), PinnedVersion(pin=pin, state=pinned))
+            one = found.setdefault(pin.state, ShownVersion(pin=pin, state=pinned))
             one.shown_in[branch].append(shown)
             if shown.stop == state.head.graph_version + 1:
                 one.is_current = True
@@ -102,7 +102,7 @@ def _pins_of(state: ManifestState) -> Iterator[tuple[TablePin, PinnedState, rang
             yield pin, pinned, range(row.graph_version, max(after, row.graph_version))
 
 
-def spell_shown(versions: Iterable[PinnedVersion]) -> str:
+def spell_shown(versions: Iterable[ShownVersion]) -> str:
     """Say in which graph versions some table versions are shown: `graph versions 3-5 of main, 4 of review`."""
     numbers: defaultdict[str, set[int]] = defaultdict(set)
     for version in versions:

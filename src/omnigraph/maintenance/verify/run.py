@@ -207,7 +207,7 @@ class _Run:
             if (pin.address, pin.version) in harmed:
                 continue
             try:
-                opened[key] = (pin, self._context.store.tables.open(pin.address, pin.version))
+                opened[key] = (pin, pin.state.open(self._context.store.tables))
             except OmniError as error:
                 _refuse_transient(error)
                 self._note(ProblemKind.TABLE_UNREADABLE, f"{key} cannot be opened: {error.message}", pin.address)

@@ -5,7 +5,7 @@ first commit on older programs refuse the graph; while the marker stands, reader
 next writer goes on where this one stopped. Every commit may be repeated, so a crash needs no sidecar.
 """
 
-from omnigraph.base import clock, faults, ids
+from omnigraph.base import clock, faults, ids, waits
 from omnigraph.errors import PublishContended
 from omnigraph.manifest.migrations.migration import Site
 from omnigraph.manifest.migrations.registry import MIGRATIONS
@@ -19,7 +19,6 @@ from omnigraph.storage.store import GraphStore
 from omnigraph.storage.tables import Table
 
 MIGRATION_RETRY_BUDGET = 5
-GATE_WAIT_SECONDS = 30.0
 _PAUSE_SECONDS = 0.02
 _PROPERTIES = {"omnigraph.kind": "migrate"}
 
@@ -29,7 +28,7 @@ def migrate_branch(store: GraphStore, schemas: SchemaStore, state: ManifestState
     if state.stamp.is_current:
         return
     branch = state.branch
-    with store.locks.acquire(f"branch/{branch.name}", operation="migrate", wait_seconds=GATE_WAIT_SECONDS) as lock:
+    with store.locks.acquire(f"branch/{branch.name}", operation="migrate", wait_seconds=waits.GATE_SECONDS) as lock:
         carry_out(Site(store=store, schemas=schemas, branch=branch.name, address=branch.manifest, lock=lock))
 
 

@@ -5,6 +5,7 @@ Fragments would be too large for that: a table that was compacted may be a singl
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -66,14 +67,7 @@ def rows_in(blocks: Sequence[int]) -> str:
 
 def by_block(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     """Put rows together block by block: the same texts are then asked for together, whoever has the blocks."""
-    group: list[pa.RecordBatch] = []
-    for batch in batches:
-        for part in _cut(batch):
-            if group and _block_of(part) != _block_of(group[0]):
-                yield pa.Table.from_batches(group)
-                group = []
-            group.append(part)
-    if group:
+    for _, group in groupby((part for batch in batches for part in _cut(batch)), _block_of):
         yield pa.Table.from_batches(group)
 
 

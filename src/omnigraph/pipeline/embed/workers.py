@@ -30,11 +30,11 @@ from omnigraph.providers.embedder import embed_texts
 from omnigraph.records.contents import equal_ids
 from omnigraph.records.tables import content_schema
 from omnigraph.storage.scratch import Scratch
-from omnigraph.storage.staging import stage_written
 from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID, Table
 from omnigraph.storage.worker_files import TablePlace, worker_store
-from omnigraph.writes.delta import rows_without, with_strip
-from omnigraph.writes.protocol import PreparedTable, PreparedWrite, WriteIdentity
+from omnigraph.writes.chains import prepare_written
+from omnigraph.writes.delta import rows_without
+from omnigraph.writes.prepared import PreparedTable, PreparedWrite, WriteIdentity
 from omnigraph.writes.sidecar import SidecarKind
 
 EMBEDDING = "embedding"
@@ -106,7 +106,7 @@ def _changed_rows(table: Table, task: EmbedTask, provider: "_KeptVectors") -> It
 def _portions(parts: Iterator[pa.Table]) -> Iterator[pa.Table]:
     """Put rows together until they are worth a data file."""
     with_rows = (part for part in parts if part.num_rows)
-    return map(pa.concat_tables, grouped(with_rows, attrgetter("nbytes"), enough=_WRITE_BYTES))
+    return map(pa.concat_tables, grouped(with_rows, (attrgetter("nbytes"), _WRITE_BYTES)))
 
 
 @dataclass(kw_only=True)
@@ -219,30 +219,20 @@ class WorkersEmbedWriter:
             operation_id=self.operation_id,
             node=targets[0].node,
             targets=targets,
-            place=self._place(capture, key),
+            place=capture.place(key),
             blocks=tuple(blocks),
             reembed_all=self.reembed_all,
             config=config,
         )
 
-    def _place(self, capture: Capture, key: TableKey) -> TablePlace:
-        pin = capture.snapshot.pins[key]
-        return TablePlace(address=pin.address, version=pin.version, target=capture.target(key))
-
     def _prepared(
         self, capture: Capture, identity: WriteIdentity, key: TableKey, changed: Sequence[Rewritten]
     ) -> PreparedTable:
         parts = [part for part in changed if part.table_key == key]
-        staged = stage_written(
-            capture.context.store.tables,
-            capture.table(key),
-            capture.target(key),
+        return prepare_written(
+            capture,
+            identity,
+            key,
             [fragment for part in parts for fragment in part.fragments],
             removed_addresses=pa.concat_arrays([part.addresses() for part in parts]),
-            properties=identity.transaction_properties,
-        )
-        return PreparedTable(
-            pin=capture.snapshot.pins[key],
-            target=capture.target(key),
-            chain=with_strip(capture.table(key), staged, identity),
         )

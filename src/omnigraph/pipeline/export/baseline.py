@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from omnigraph.base import waits
 from omnigraph.base.events import Events
 from omnigraph.base.showing import Shown
 from omnigraph.base.values import dataclass
@@ -22,8 +23,6 @@ from omnigraph.graphs.snapshot import Snapshot
 from omnigraph.pipeline.export.run import write_snapshot
 from omnigraph.pipeline.outputs import appearing_file, given_path
 from omnigraph.storage.flock import flock_within
-
-_TURN_SECONDS = 600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -80,8 +79,10 @@ def _turn(path: Path) -> Iterator[None]:
     with _complaining(lock):
         held = lock.open("ab")
     with held:
-        if not flock_within(held.fileno(), wait_seconds=_TURN_SECONDS):
-            raise Io(f"Another baseline has been writing {path} for {_TURN_SECONDS:g} seconds.", path=str(path))
+        if not flock_within(held.fileno(), wait_seconds=waits.BASELINE_SECONDS):
+            raise Io(
+                f"Another baseline has been writing {path} for {waits.BASELINE_SECONDS:g} seconds.", path=str(path)
+            )
         yield
 
 

@@ -21,7 +21,7 @@ from omnigraph.errors import Internal
 from omnigraph.pipeline.outputs import appearing_file
 from omnigraph.records.rendering import render_lines
 from omnigraph.records.tables import content_schema
-from omnigraph.storage.tables import Table, TableAddress
+from omnigraph.storage.tables import StateAddress, Table
 from omnigraph.storage.uris import is_bucket_uri
 from omnigraph.storage.worker_files import worker_store
 
@@ -40,8 +40,7 @@ class PartTask:
 
     uri: str
     operation_id: str
-    address: TableAddress
-    version: int
+    state: StateAddress
     fragments: tuple[int, ...]
     rows: int
     """How many rows the part holds, for whoever follows the progress."""
@@ -88,7 +87,7 @@ def export_traits(form: ExportFormat) -> ExportTraits:
 
 def write_part(task: PartTask) -> PartWritten:
     """Write one part; the directory of a local file exists already."""
-    table = worker_store(task.uri, task.operation_id).tables.open(task.address, task.version)
+    table = task.state.open(worker_store(task.uri, task.operation_id).tables)
     rows, files = export_traits(task.format).write(table, task)
     return PartWritten(table_key=task.entity.table_key, rows=rows, number=task.number, files=files)
 

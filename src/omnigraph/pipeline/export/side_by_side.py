@@ -4,13 +4,16 @@ Which files there are and what is in them depends on the snapshot alone, so ever
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import field
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 
 from omnigraph.base import ids
 from omnigraph.base.events import Events, phase
+from omnigraph.base.grouping import fitted
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import TableKey
 from omnigraph.engine.choice import EngineChoice, Work
@@ -79,8 +82,7 @@ class PartsExport:
             PartTask(
                 uri=self.context.store.uri,
                 operation_id=self._operation_id,
-                address=table.pin.address,
-                version=table.pin.version,
+                state=table.pin.state,
                 fragments=part.fragment_ids,
                 rows=part.rows,
                 entity=table.entity,
@@ -96,8 +98,7 @@ class PartsExport:
         ]
 
     def _layout(self, table_key: TableKey) -> TableLayout:
-        pin = self.snapshot.table(table_key).pin
-        return read_layout(self.context.store.tables.open(pin.address, pin.version))
+        return read_layout(self.snapshot.table(table_key).pin.state.open(self.context.store.tables))
 
     def _run(self, tasks: Sequence[PartTask]) -> tuple[TableExported, ...]:
         store = self.context.store
@@ -157,6 +158,9 @@ class _Part:
     offset: int | None = None
 
 
+_NOTHING = _Part()
+
+
 def _parts(layout: TableLayout, table_key: TableKey, form: ExportFormat) -> Iterator[tuple[str, _Part]]:
     """Yield the parts of a table, each with the file that it becomes or the dataset that it belongs to."""
     kind, _, name = table_key.partition(":")
@@ -169,33 +173,25 @@ def _parts(layout: TableLayout, table_key: TableKey, form: ExportFormat) -> Iter
 def _even_parts(layout: TableLayout) -> list[_Part]:
     """Put small fragments together and cut large ones, so that also a table of one fragment keeps several workers."""
     parts: list[_Part] = []
-    small: list[FragmentLayout] = []
-    for fragment in layout.fragments:
-        if fragment.live_rows <= DATASET_PART_ROWS_MAX:
-            small.append(fragment)
+    for is_large, run in groupby(layout.fragments, lambda fragment: fragment.live_rows > DATASET_PART_ROWS_MAX):
+        if not is_large:
+            parts += _grouped(run, DATASET_PART_ROWS_MAX)
             continue
-        parts += _grouped(small, DATASET_PART_ROWS_MAX) if small else []
-        small = []
-        for offset in range(0, fragment.live_rows, DATASET_PART_ROWS_MAX):
-            rows = min(DATASET_PART_ROWS_MAX, fragment.live_rows - offset)
-            parts.append(_Part(fragment_ids=(fragment.fragment_id,), rows=rows, offset=offset))
-    return [*parts, *_grouped(small, DATASET_PART_ROWS_MAX)] if small or not parts else parts
+        for fragment in run:
+            for offset in range(0, fragment.live_rows, DATASET_PART_ROWS_MAX):
+                rows = min(DATASET_PART_ROWS_MAX, fragment.live_rows - offset)
+                parts.append(_Part(fragment_ids=(fragment.fragment_id,), rows=rows, offset=offset))
+    return parts or [_NOTHING]
 
 
-def _grouped(fragments: Sequence[FragmentLayout], rows_max: int) -> list[_Part]:
+def _grouped(fragments: Iterable[FragmentLayout], rows_max: int) -> list[_Part]:
     """Put fragments together until they are worth a file; there is always one, if only an empty one."""
-    groups: list[list[FragmentLayout]] = [[]]
-    rows = 0
-    for fragment in fragments:
-        if groups[-1] and rows + fragment.live_rows > rows_max:
-            groups.append([])
-            rows = 0
-        groups[-1].append(fragment)
-        rows += fragment.live_rows
-    return [
+    groups = fitted(fragments, (attrgetter("live_rows"), rows_max))
+    parts = [
         _Part(
             fragment_ids=tuple(fragment.fragment_id for fragment in group),
             rows=sum(fragment.live_rows for fragment in group),
         )
         for group in groups
     ]
+    return parts or [_NOTHING]

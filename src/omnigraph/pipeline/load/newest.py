@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 
 from omnigraph.catalog.arrow import arrow_form
 from omnigraph.catalog.model import Catalog, EntityType
+from omnigraph.catalog.type_names import find_entity
 from omnigraph.errors import Usage
-from omnigraph.pipeline.load.tables import find_entity
 from omnigraph.records.tables import POSITION
 
 

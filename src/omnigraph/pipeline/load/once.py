@@ -14,7 +14,7 @@ from omnigraph.errors import StreamDiverged
 from omnigraph.graphs.capture import Capture
 from omnigraph.manifest.commits import Commit, CommitKind
 from omnigraph.manifest.log import CommitLog
-from omnigraph.writes.protocol import PreparedWrite, WriteIdentity, Writer
+from omnigraph.writes.prepared import PreparedWrite, WriteIdentity, Writer
 from omnigraph.writes.sidecar import SidecarKind
 
 METADATA_NAME = "stream"

@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol
 
 import pyarrow as pa
 
+from omnigraph.base.grouping import fitted
 from omnigraph.base.values import dataclass
 from omnigraph.errors import Internal, OmniError
 from omnigraph.pipeline.load.csv_text import CheckedCsv, CsvProblem, header_problem, ragged
@@ -222,15 +223,8 @@ def _open_csv(stream: Any, *, names: Sequence[str], refuse: Callable[[Any], str]
 
 def _grouped(bytes_by_unit: Mapping[int, int], part_bytes: int, *, version: int | None = None) -> tuple[TablePart, ...]:
     """Put neighbouring units together until they have the size of a part."""
-    groups: list[list[int]] = []
-    size = part_bytes
-    for unit, unit_bytes in bytes_by_unit.items():
-        if size + unit_bytes > part_bytes:
-            groups.append([])
-            size = 0
-        groups[-1].append(unit)
-        size += unit_bytes
-    return tuple(TablePart(units=tuple(group), version=version) for group in groups)
+    groups = fitted(bytes_by_unit, (bytes_by_unit.__getitem__, part_bytes))
+    return tuple(TablePart(units=group, version=version) for group in groups)
 
 
 FORMATS: Final[Mapping[str, TableFormat]] = {

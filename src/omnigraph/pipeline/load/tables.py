@@ -13,7 +13,7 @@ import pyarrow as pa
 from omnigraph.base.events import Events, phase
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Catalog, EntityType, TableKey
-from omnigraph.catalog.type_names import find_type
+from omnigraph.catalog.type_names import find_entity
 from omnigraph.errors import Usage
 from omnigraph.pipeline.load.parse import ParsedInput
 from omnigraph.pipeline.load.sources import READING_INPUT
@@ -101,11 +101,6 @@ def parse_tables(
         findings=findings.result(),
         files=tuple(file.name for file in files),
     )
-
-
-def find_entity(catalog: Catalog, name: str) -> EntityType:
-    """Find a type by its name or table key."""
-    return catalog.type_by_table_key[find_type(name, catalog.type_by_table_key)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ mapped from a file. New ids go to a small dictionary until there are enough of t
 """
 
 from bisect import bisect_left
+from itertools import count
 from threading import Lock
 from typing import NamedTuple
 
@@ -23,6 +24,9 @@ from omnigraph.query.image.hashing import hash_text, hash_texts
 _TAIL_MIN = 4_096
 _TAIL_SHARE = 50
 """Sealed again when one id in so many is in the dictionary: sealing costs a sort of all hashes."""
+
+
+_serials = count()
 
 
 class KeyIndex(NamedTuple):
@@ -91,6 +95,7 @@ class Book:
     """Gives ordinals to ids; several threads may share it."""
 
     def __init__(self, sealed: SealedIds | None = None) -> None:
+        self.serial = next(_serials)
         self._sealed = sealed or SealedIds(pa.array([], pa.string()))
         self._tail: dict[bytes, int] = {}
         self._tail_ids: list[str] = []

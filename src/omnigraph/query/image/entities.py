@@ -1,7 +1,6 @@
 """The image of one snapshot, as executors read it (`query/access.py`)."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -56,17 +55,17 @@ class EntityImage:
     def __init__(self, images: Images, context: GraphContext, state: State) -> None:
         self._images = images
         self._context = context
-        self._state = state
+        self.state = state
         self.count = state.rows.count
         self.size = state.rows.size
 
     def ordinals(self) -> Ordinals:
         """Return all that exist, ascending."""
-        return self._state.rows.ordinals
+        return self.state.rows.ordinals
 
     def column(self, name: str) -> ColumnAccess:
         """Return a property by its name."""
-        return self._images.column(self._context, self._state, name)
+        return self._images.column(self._context, self.state, name)
 
     def select(self, tests: Sequence[PropertyTest]) -> Ordinals | None:  # noqa: ARG002 — as every access has it
         """Leave tests to the columns: they are in memory."""
@@ -74,30 +73,30 @@ class EntityImage:
 
     def row_ids(self, ordinals: Ordinals) -> NDArray[np.int64]:
         """Return the row ids by which the table of the snapshot knows entities."""
-        return self._state.rows.row_ids_of(ordinals)
+        return self.state.rows.row_ids_of(ordinals)
 
     def of_row_ids(self, row_ids: NDArray[np.int64]) -> Ordinals:
         """Return the entities that the table of the snapshot knows by row ids."""
-        return self._state.rows.ordinals_of(row_ids)
+        return self.state.rows.ordinals_of(row_ids)
 
 
 class NodeImage(EntityImage):
     """The nodes of one type in one snapshot."""
 
-    def __init__(self, images: Images, context: GraphContext, state: State, book: Book) -> None:
+    def __init__(self, images: Images, context: GraphContext, state: State) -> None:
         super().__init__(images, context, state)
-        self._book = book
-        self._ids = IdColumn(book)
+        (self._book,) = state.books
+        self._ids = IdColumn(self._book)
 
     def find(self, node_id: str) -> int:
         """Return the ordinal of an id, or `MISSING`."""
         ordinal = self._book.find(node_id)
-        return ordinal if ordinal != MISSING and self._state.rows.has(ordinal) else MISSING
+        return ordinal if ordinal != MISSING and self.state.rows.has(ordinal) else MISSING
 
     def find_many(self, node_ids: Sequence[str]) -> Ordinals:
         """Return the ordinals of ids, `MISSING` where there is none."""
         found = np.fromiter(map(self._book.find, node_ids), np.int32, len(node_ids))
-        return np.where(self._state.rows.is_there(found), found, np.int32(MISSING))
+        return np.where(self.state.rows.is_there(found), found, np.int32(MISSING))
 
     def column(self, name: str) -> ColumnAccess:
         """Return a property by its name, or `id`."""
@@ -121,7 +120,7 @@ class EdgeImage(EntityImage):
 
     def id_ranks(self, ordinals: Ordinals | None = None) -> NDArray[np.int64]:
         """Return numbers that compare as the ids do by their UTF-8 bytes."""
-        ranks = self._images.edge_ranks(self._context, self._state).by_ordinal
+        ranks = self._images.edge_ranks(self._context, self.state).by_ordinal
         return ranks if ordinals is None else ranks[ordinals]
 
     def neighbours(self, node: int, direction: Direction) -> Ordinals:
@@ -162,7 +161,7 @@ class EdgeImage(EntityImage):
     def adjacency(self, direction: Direction, *, distinct: bool) -> Adjacency | None:
         """Return the whole adjacency."""
         size = self._near(direction).size
-        csr = self._images.whole_adjacency(self._context, self._state, direction, **self._books)
+        csr = self._images.whole_adjacency(self._context, self.state, direction)
         offsets, targets = csr.distinct if distinct else csr.all
         if len(offsets) < size + 1:
             offsets = np.concatenate([offsets, np.full(size + 1 - len(offsets), offsets[-1])])
@@ -171,9 +170,5 @@ class EdgeImage(EntityImage):
     def _near(self, direction: Direction) -> NodeImage:
         return self._from_nodes if direction is Direction.OUT else self._to_nodes
 
-    @property
-    def _books(self) -> Any:
-        return {"from_book": self._from_nodes._book, "to_book": self._to_nodes._book}  # noqa: SLF001 — its own parts
-
     def _lists(self, direction: Direction) -> AnyCsr:
-        return self._images.adjacency(self._context, self._state, direction, **self._books)
+        return self._images.adjacency(self._context, self.state, direction)

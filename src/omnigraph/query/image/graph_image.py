@@ -30,7 +30,7 @@ class GraphImage:
             return found
         pin = self._snapshot.pins[entity.table_key]
         state = self._images.nodes(self._context, pin)
-        new = NodeImage(self._images, self._context, state, self._images.book(pin))
+        new = NodeImage(self._images, self._context, state)
         with self._lock:
             return self._nodes.setdefault(entity.table_key, new)
 
@@ -41,10 +41,8 @@ class GraphImage:
             return found
         types = self._catalog.type_by_table_key
         ends = [self.nodes(_node_type(types[TableKey(f"node:{name}")])) for name in (entity.from_type, entity.to_type)]
-        pins = [self._snapshot.pins[TableKey(f"node:{name}")] for name in (entity.from_type, entity.to_type)]
-        from_book, to_book = map(self._images.book, pins)
         pin = self._snapshot.pins[entity.table_key]
-        state = self._images.edges(self._context, pin, from_book=from_book, to_book=to_book)
+        state = self._images.edges(self._context, pin, ends[0].state, ends[1].state)
         new = EdgeImage(self._images, self._context, state, from_nodes=ends[0], to_nodes=ends[1])
         with self._lock:
             return self._edges.setdefault(entity.table_key, new)

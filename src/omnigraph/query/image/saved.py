@@ -38,22 +38,26 @@ class SavedImages:
     def __init__(self, cache: DiskCache | None) -> None:
         self._cache = cache
         self._books: dict[int, tuple[str, int]] = {}
-        """By the object of each book that is on disk, its name and how many ids are in the file."""
+        """By the serial of each book that is on disk, its name and how many ids are in the file."""
         self._pins: dict[int, TablePin] = {}
-        """By the object of each book, of which nodes it is."""
+        """By the serial of each book, of which nodes it is."""
         self._lock = Lock()
 
     def load_book(self, pin: TablePin) -> Book:
         """Return the book of a node type as it was saved last, or an empty one."""
         stored = self._cache.read(_book_key(pin)) if self._cache is not None else None
         if stored is None:
-            book = Book()
-            self._pins[id(book)] = pin
-            return book
+            return self.new_book(pin)
         texts = _texts(stored.arrays["begins"], stored.arrays["data"])
         book = Book(SealedIds(texts, KeyIndex(stored.arrays["hashes"], stored.arrays["ordinals"])))
-        self._books[id(book)] = (str(stored.facts["book"]), len(texts))
-        self._pins[id(book)] = pin
+        self._books[book.serial] = (str(stored.facts["book"]), len(texts))
+        self._pins[book.serial] = pin
+        return book
+
+    def new_book(self, pin: TablePin) -> Book:
+        """Return an empty book of a node type, which takes the place of the one on disk when it is saved."""
+        book = Book()
+        self._pins[book.serial] = pin
         return book
 
     def last_pin(self, pin: TablePin) -> TablePin | None:
@@ -79,7 +83,7 @@ class SavedImages:
         self._write(pin, self._state_key("rows", pin, table, book), facts, {"row_ids": row_ids})
         self._write(pin, _last_key(pin), {"ref": pin.ref, "version": pin.version, "row_count": pin.row_count}, {})
 
-    def load_csr(self, pin: TablePin, table: Table, direction: Direction, books: tuple[Book, Book]) -> Csr | None:
+    def load_csr(self, pin: TablePin, table: Table, direction: Direction, books: tuple[Book, ...]) -> Csr | None:
         """Return the lists of a state in one direction."""
         stored = self._read(pin, self._state_key(f"adjacency {direction}", pin, table, *books))
         if stored is None:
@@ -88,7 +92,7 @@ class SavedImages:
         distinct = Lists(arrays["offsets once"], arrays["targets once"]) if "offsets once" in arrays else None
         return Csr(arrays["offsets"], arrays["targets"], arrays["edges"], distinct)
 
-    def save_csr(self, pin: TablePin, table: Table, direction: Direction, books: tuple[Book, Book], csr: Csr) -> None:
+    def save_csr(self, pin: TablePin, table: Table, direction: Direction, books: tuple[Book, ...], csr: Csr) -> None:
         """Keep the lists of a state, and before them the books that they count by."""
         far_size = int(csr.all.targets.max(initial=-1)) + 1
         near_size = int(np.flatnonzero(np.diff(csr.all.offsets)).max(initial=-1)) + 1
@@ -137,22 +141,22 @@ class SavedImages:
         if self._cache is None:
             return False
         with self._lock:
-            _, count = self._books.get(id(book), ("", -1))
+            _, count = self._books.get(book.serial, ("", -1))
             if count >= size:
                 return True
             sealed, name = book.sealed(), ids.new_ulid()
             begins, data = text_parts(sealed.ids)
             arrays: dict[str, NDArray[Any]] = {"begins": begins, "data": data, **sealed.index._asdict()}
-            if not self._cache.write(_book_key(self._pins[id(book)]), {"book": name}, arrays):
+            if not self._cache.write(_book_key(self._pins[book.serial]), {"book": name}, arrays):
                 return False
-            self._books[id(book)] = (name, len(sealed))
+            self._books[book.serial] = (name, len(sealed))
             return True
 
     def _state_key(self, kind: str, pin: TablePin, table: Table, *books: Book | None) -> Key | None:
         """Spell what a structure is of; None where a book is not on disk."""
         if self._cache is None:
             return None
-        names = [self._books.get(id(book), (None, 0))[0] for book in books if book is not None]
+        names = [self._books.get(book.serial, (None, 0))[0] for book in books if book is not None]
         if None in names:
             return None
         return [kind, _mark(pin), pin.location, pin.ref, pin.version, _digest(table), *names]
@@ -163,7 +167,7 @@ class SavedImages:
         return None if key is None else [*key, name, str(field.type), str(field.metadata)]
 
     def _ranks_key(self, book: Book, sealed: SealedIds) -> Key | None:
-        name, count = self._books.get(id(book), (None, 0))
+        name, count = self._books.get(book.serial, (None, 0))
         return None if name is None or count != len(sealed) else ["ranks", name]
 
     def _read(self, pin: TablePin, key: Key | None) -> Any:

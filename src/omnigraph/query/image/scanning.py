@@ -152,5 +152,5 @@ def _row_id_array(row_ids: RowIds) -> pa.Array:
 
 def _chunks(table: Table, columns: list[str]) -> Iterator[pa.Table]:
     scanned = table.scan(columns, with_row_ids=True)
-    for batches in grouped(scanned, lambda batch: batch.num_rows, enough=_CHUNK_ROWS):
+    for batches in grouped(scanned, (lambda batch: batch.num_rows, _CHUNK_ROWS)):
         yield pa.Table.from_batches(batches)

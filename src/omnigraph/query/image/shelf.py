@@ -40,6 +40,7 @@ class Shelf:
         self.bytes_max = bytes_max
         self._entries: OrderedDict[Hashable, Entry] = OrderedDict()
         self._sizes: dict[Hashable, int] = {}
+        self._held: dict[Hashable, int] = {}
         self._used = 0
         self._reserved = 0
         self._building: set[Hashable] = set()
@@ -85,6 +86,15 @@ class Shelf:
                     self._put(key, built)
                 self._changed.notify_all()
         return built
+
+    def hold(self, key: Hashable, size_bytes: int) -> None:
+        """Set memory aside, or another amount than before, for something that is not on the shelf."""
+        if self._held.get(key) == size_bytes:
+            return
+        with self._changed:
+            self._reserved += size_bytes - self._held.get(key, 0)
+            self._held[key] = size_bytes
+            self._make_room()
 
     def remove(self, key: Hashable) -> None:
         """Take an entry off."""

@@ -30,8 +30,9 @@ from omnigraph.storage.tables import Table
 _TOUCHED_SHARE = 10
 """Rows that are not known to be shared with an earlier state are compared up to one in so many."""
 _TOUCHED_MIN = 1_000
-_DEAD_MAX = 2
-"""A base with so many times more ordinals than entities is read anew."""
+_DEAD_SHARE = 4
+_DEAD_MIN = 100_000
+"""A state with so many more ordinals than entities is read anew, and its ordinals begin again."""
 
 _serials = count()
 
@@ -45,6 +46,8 @@ class State:
     pin: TablePin
     table: Table
     rows: Rows
+    books: tuple[Book, ...]
+    """Whose ordinals it has: the book of the nodes, or of both ends of the edges."""
     base: "State | None" = None
     """Whose columns and lists this state shares, except for what has changed; None for a base."""
     previous: int | None = None
@@ -63,16 +66,22 @@ class State:
     @property
     def is_sparse(self) -> bool:
         """Whether most ordinals mean nobody any more."""
-        return self.rows.size > _DEAD_MAX * self.rows.count + _TOUCHED_MIN
+        return self.rows.size > _DEAD_SHARE * self.rows.count + _DEAD_MIN
 
 
-def fresh_state(pin: TablePin, table: Table, rows: BaseRows) -> State:
+def fresh_state(pin: TablePin, table: Table, rows: BaseRows, books: tuple[Book, ...]) -> State:
     """Return a base whose rows were read from its table."""
-    return State(serial=next(_serials), pin=pin, table=table, rows=Rows(rows), is_fresh=True)
+    return State(serial=next(_serials), pin=pin, table=table, rows=Rows(rows), books=books, is_fresh=True)
 
 
-def nodes_after(context: GraphContext, earlier: State, pin: TablePin, table: Table, book: Book) -> State | None:
-    """Return the nodes of another state of the same table by what was done to them; None where that does not tell."""
+def state_after(context: GraphContext, earlier: State, pin: TablePin, table: Table) -> State | None:
+    """Return another state of the same table by what was done to its rows; None where that does not tell."""
+    return (nodes_after if len(earlier.books) == 1 else edges_after)(context, earlier, pin, table)
+
+
+def nodes_after(context: GraphContext, earlier: State, pin: TablePin, table: Table) -> State | None:
+    """Return the nodes of another state."""
+    (book,) = earlier.books
     touched = _touched(context, earlier, table, ("id",))
     if touched is None:
         return None
@@ -81,10 +90,8 @@ def nodes_after(context: GraphContext, earlier: State, pin: TablePin, table: Tab
     return _following(earlier, pin, table, rows=earlier.rows.with_changes(_changes(gone, written, touched)))
 
 
-def edges_after(
-    context: GraphContext, earlier: State, pin: TablePin, table: Table, *, from_book: Book, to_book: Book
-) -> State | None:
-    """Return the edges of another state of the same table; None where what was done to them does not tell."""
+def edges_after(context: GraphContext, earlier: State, pin: TablePin, table: Table) -> State | None:
+    """Return the edges of another state."""
     touched = _touched(context, earlier, table, ("src", "dst"))
     if touched is None:
         return None
@@ -97,11 +104,11 @@ def edges_after(
     gone = gone[gone != MISSING]
     after = tuple(
         np.concatenate([np.full(len(gone), MISSING, np.int32), ordinals_of_ids(touched.written[name], book)])
-        for name, book in (("src", from_book), ("dst", to_book))
+        for name, book in zip(("src", "dst"), earlier.books, strict=True)
     )
     delta = EdgeDelta(
         edges=np.concatenate([gone, written]),
-        before=_ends_before(earlier, np.concatenate([gone, known]), from_book, to_book),
+        before=_ends_before(earlier, np.concatenate([gone, known])),
         after=(after[0], after[1]),
     )
     return _following(
@@ -131,16 +138,23 @@ def _changes(gone: Ordinals, written: Ordinals, touched: TouchedRows) -> Iterato
 def _following(earlier: State, pin: TablePin, table: Table, *, rows: Rows, deltas: tuple[EdgeDelta, ...] = ()) -> State:
     base = earlier.base or earlier
     return State(
-        serial=next(_serials), pin=pin, table=table, rows=rows, base=base, previous=earlier.serial, deltas=deltas
+        serial=next(_serials),
+        pin=pin,
+        table=table,
+        rows=rows,
+        books=earlier.books,
+        base=base,
+        previous=earlier.serial,
+        deltas=deltas,
     )
 
 
 def folded(state: State) -> State:
     """Return the same state as a base of its own; ordinals stay."""
-    return State(serial=next(_serials), pin=state.pin, table=state.table, rows=state.rows.folded())
+    return State(serial=next(_serials), pin=state.pin, table=state.table, rows=state.rows.folded(), books=state.books)
 
 
-def _ends_before(state: State, edges: Ordinals, from_book: Book, to_book: Book) -> tuple[Ordinals, Ordinals]:
+def _ends_before(state: State, edges: Ordinals) -> tuple[Ordinals, Ordinals]:
     """Read the ends that edges have in a state; `MISSING` for what is no edge there."""
     near, far = np.full(len(edges), MISSING, np.int32), np.full(len(edges), MISSING, np.int32)
     is_known = edges != MISSING
@@ -150,6 +164,6 @@ def _ends_before(state: State, edges: Ordinals, from_book: Book, to_book: Book) 
         found_ids = row_ids_in(found)
         order = np.argsort(found_ids)
         places = order[np.searchsorted(found_ids[order], row_ids)]
-        near[is_known] = ordinals_of_ids(found["src"], from_book)[places]
-        far[is_known] = ordinals_of_ids(found["dst"], to_book)[places]
+        near[is_known] = ordinals_of_ids(found["src"], state.books[0])[places]
+        far[is_known] = ordinals_of_ids(found["dst"], state.books[1])[places]
     return near, far

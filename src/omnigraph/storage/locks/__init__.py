@@ -5,7 +5,7 @@ from omnigraph.storage.locks.flock_locks import FlockLocks
 from omnigraph.storage.locks.held_versions import HeldVersions, settle_holds
 from omnigraph.storage.locks.holder import Holder
 from omnigraph.storage.locks.keeper import LeaseKeeper
-from omnigraph.storage.locks.lease import Lease, LeaseTerms, PinnedVersion
+from omnigraph.storage.locks.lease import Lease, LeaseTerms
 from omnigraph.storage.locks.lease_locks import LeaseLocks
 from omnigraph.storage.locks.readers import forget_dead_readers, list_reader_leases, put_reader_lease
 from omnigraph.storage.locks.service import HeldLock, LockRequest, LockService, Reach
@@ -23,7 +23,6 @@ __all__ = [
     "LeaseTerms",
     "LockRequest",
     "LockService",
-    "PinnedVersion",
     "Reach",
     "StoreClock",
     "forget_dead_readers",

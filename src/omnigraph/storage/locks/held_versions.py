@@ -23,9 +23,10 @@ from weakref import finalize
 from omnigraph.base import clock, ids
 from omnigraph.base.values import dataclass
 from omnigraph.errors import StorageError
-from omnigraph.storage.locks.lease import Lease, LeaseTerms, PinnedVersion
+from omnigraph.storage.locks.lease import Lease, LeaseTerms
 from omnigraph.storage.locks.paths import READER_LEASES
 from omnigraph.storage.objects import ControlStore
+from omnigraph.storage.tables import StateAddress
 
 _logger = logging.getLogger(__name__)
 
@@ -44,7 +45,7 @@ _NEVER = float("inf")
 class HeldVersions:
     """Versions that are kept from cleanup until this is released or collected."""
 
-    def __init__(self, objects: ControlStore, versions: Iterable[PinnedVersion]) -> None:
+    def __init__(self, objects: ControlStore, versions: Iterable[StateAddress]) -> None:
         self._objects = objects
         self._versions = frozenset(versions)
         self._begin()
@@ -80,7 +81,7 @@ def settle_holds(objects: ControlStore) -> None:
 class _Note:
     key: str
     objects: ControlStore
-    versions: frozenset[PinnedVersion]
+    versions: frozenset[StateAddress]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +105,7 @@ class _GraphLease:
 
     objects: ControlStore
     terms: LeaseTerms
-    versions_by_key: dict[str, frozenset[PinnedVersion]] = field(default_factory=dict)
+    versions_by_key: dict[str, frozenset[StateAddress]] = field(default_factory=dict)
     due_by_key: dict[str, float] = field(default_factory=dict)
     """When a note becomes worth a lease."""
     lease: Lease | None = None
@@ -151,14 +152,14 @@ class _GraphLease:
     def _step_by(self, moment: float) -> None:
         self.next_step_at = max(self.again_at, min(self.next_step_at, moment))
 
-    def _write(self, wanted: set[PinnedVersion], now: float) -> None:
+    def _write(self, wanted: set[StateAddress], now: float) -> None:
         if self.lease is None or wanted != set(self.lease.versions):
             self._replace(tuple(sorted(wanted, key=str)))
         elif now - self.sent_at >= self.terms.renew_seconds:
             self.objects.put(_path(self.lease), self.lease.to_bytes())
             self.sent_at = now
 
-    def _replace(self, versions: tuple[PinnedVersion, ...]) -> None:
+    def _replace(self, versions: tuple[StateAddress, ...]) -> None:
         """Put the new lease before the old one goes, so that nothing is unprotected in between."""
         former, lease = self.lease, None
         sent_at = clock.monotonic_seconds()

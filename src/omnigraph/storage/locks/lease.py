@@ -1,12 +1,13 @@
 """What a lease object says, and for how long."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from omnigraph.base import ids
 from omnigraph.base.values import dataclass
 from omnigraph.errors import StorageError
 from omnigraph.storage.locks.holder import Holder
+from omnigraph.storage.tables import StateAddress, TableAddress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,15 +23,6 @@ class LeaseTerms:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PinnedVersion:
-    """A table version that a reader needs until its lease ends; `ref` None is the table's main line."""
-
-    location: str
-    ref: str | None
-    version: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
     """A promise to be alive, good for `ttl_s` seconds after the store wrote it down."""
 
@@ -41,12 +33,12 @@ class Lease:
     ttl_s: float
     renewals: int
     """Makes every renewal a different content: compare-and-swap could not tell two equal ones apart."""
-    versions: tuple[PinnedVersion, ...]
+    versions: tuple[StateAddress, ...]
     """What a reader lease protects from cleanup; a lock has none."""
 
     @classmethod
     def new(
-        cls, operation: str, terms: LeaseTerms, *, token: int = 1, versions: tuple[PinnedVersion, ...] = ()
+        cls, operation: str, terms: LeaseTerms, *, token: int = 1, versions: tuple[StateAddress, ...] = ()
     ) -> "Lease":
         """Make a lease of this process; nothing is written yet."""
         return cls(
@@ -60,7 +52,11 @@ class Lease:
 
     def to_bytes(self) -> bytes:
         """Spell the lease as JSON."""
-        return json.dumps(asdict(self)).encode()
+        versions = [
+            {"location": state.address.location, "ref": state.address.ref, "version": state.version}
+            for state in self.versions
+        ]
+        return json.dumps({**asdict(replace(self, versions=())), "versions": versions}).encode()
 
     @classmethod
     def from_bytes(cls, content: bytes, *, uri: str) -> "Lease":
@@ -68,7 +64,7 @@ class Lease:
         try:
             document = json.loads(content)
             holder = Holder(**document.pop("holder"))
-            versions = tuple(PinnedVersion(**pinned) for pinned in document.pop("versions"))
+            versions = tuple(_leased(**leased) for leased in document.pop("versions"))
             return cls(holder=holder, versions=versions, **document)
         except (ValueError, TypeError, KeyError, AttributeError) as exc:
             # Not knowing what it says, nobody may take it over: a lease that cannot be read is held.
@@ -77,3 +73,7 @@ class Lease:
                 storage_kind="permanent",
                 uri=uri,
             ) from exc
+
+
+def _leased(*, location: str, ref: str | None, version: int) -> StateAddress:
+    return StateAddress(address=TableAddress(location, ref), version=version)

@@ -8,10 +8,11 @@ from collections.abc import Iterator, Sequence
 from omnigraph.base import clock
 from omnigraph.base.values import dataclass
 from omnigraph.storage.locks.keeper import LeaseKeeper
-from omnigraph.storage.locks.lease import Lease, LeaseTerms, PinnedVersion
+from omnigraph.storage.locks.lease import Lease, LeaseTerms
 from omnigraph.storage.locks.paths import READER_LEASES
 from omnigraph.storage.locks.store_clock import StoreClock
 from omnigraph.storage.objects import ControlStore
+from omnigraph.storage.tables import StateAddress
 
 _FORGET_SECONDS = 3_600.0
 
@@ -31,7 +32,7 @@ class ReaderLease:
 
 def put_reader_lease(
     objects: ControlStore,
-    versions: Sequence[PinnedVersion],
+    versions: Sequence[StateAddress],
     *,
     operation: str,
     terms: LeaseTerms | None = None,

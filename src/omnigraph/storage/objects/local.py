@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from omnigraph.base import ids
+from omnigraph.base import ids, waits
 from omnigraph.errors import StorageError
 from omnigraph.storage.flock import flock_within
 from omnigraph.storage.objects.contract import PIECE_BYTES, ObjectFacts, StoredObject, Token
@@ -20,7 +20,6 @@ from omnigraph.storage.objects.probe import probe_once
 from omnigraph.storage.uris import GraphRoot
 
 _SWAP_LOCK = "__locks/.swap"
-_SWAP_WAIT_SECONDS = 30.0
 _HOLDERS_OF_DIRECTORIES = frozenset({"_indices", "data"})
 _LINK_REFUSALS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
 _TRANSIENT = frozenset({errno.EAGAIN, errno.EBUSY, errno.EINTR, errno.ESTALE, errno.ETIMEDOUT})
@@ -218,9 +217,9 @@ class LocalObjects:
         _make_directory(lock.parent)
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
         try:
-            if not flock_within(descriptor, wait_seconds=_SWAP_WAIT_SECONDS):
+            if not flock_within(descriptor, wait_seconds=waits.SWAP_SECONDS):
                 raise StorageError(
-                    f"Another process has kept {lock} locked for {_SWAP_WAIT_SECONDS:.0f} seconds; nothing was "
+                    f"Another process has kept {lock} locked for {waits.SWAP_SECONDS:.0f} seconds; nothing was "
                     "changed. See whether it hangs, and try again.",
                     storage_kind="transient",
                     uri=self._root.uri,

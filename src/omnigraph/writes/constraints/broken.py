@@ -14,6 +14,7 @@ from dataclasses import field
 import pyarrow as pa
 
 from omnigraph.base import ids
+from omnigraph.base.grouping import fitted
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Catalog, EdgeType, EntityType, TableKey
 from omnigraph.engine.interface import Engine, Produced, Watch
@@ -125,19 +126,9 @@ class _Looking:
             if watch is not None:
                 watch(done)
 
-    def _batches(self) -> Iterator[list[EntityType]]:
+    def _batches(self) -> Iterator[tuple[EntityType, ...]]:
         """Put small tables together: a statement costs more than a few thousand rows."""
-        batch: list[EntityType] = []
-        rows = 0
-        for entity in self._checkable():
-            more = sum(self._rows(needed) for needed in needed_tables(self.catalog, entity, self._others))
-            if batch and rows + more > _STATEMENT_ROWS_MAX:
-                yield batch
-                batch, rows = [], 0
-            batch.append(entity)
-            rows += more
-        if batch:
-            yield batch
+        return fitted(self._checkable(), (self._rows_needed, _STATEMENT_ROWS_MAX))
 
     def _checkable(self) -> list[EntityType]:
         """Return the asked types that can be checked, and note the others."""
@@ -163,7 +154,7 @@ class _Looking:
             for check in stored_checks(state, self.catalog, entity, self._others, self.limit)
         ]
         try:
-            found = find_violations(self.engine, state.relations, state, [check for _, check in checks])
+            found = find_violations(self.engine, state, [check for _, check in checks])
             return [(checks[violations.number][0], violations) for violations in found]
         except OmniError as problem:
             if len(batch) == 1:
@@ -173,6 +164,9 @@ class _Looking:
 
     def _rows(self, entity: EntityType) -> int:
         return sum(self.states[entity.table_key].rows_by_fragment().values())
+
+    def _rows_needed(self, entity: EntityType) -> int:
+        return sum(map(self._rows, needed_tables(self.catalog, entity, self._others)))
 
     def _keys(self, entity: EntityType) -> Produced:
         return stored_keys(self._fragments(entity), entity, has_content=False)
@@ -184,7 +178,7 @@ class _Looking:
             entity,
             uri=self.context.store.uri,
             operation_id=self.operation_id,
-            place=TablePlace(address=table.address, version=table.version, target=table.address),
+            place=TablePlace(state=table.state, target=table.address),
             has_content=False,
         )
 

@@ -3,23 +3,24 @@
 Column names are fixed or numbered, because engines fold the case of names and reserve words that schemas may use.
 """
 
-import hashlib
 from collections.abc import Iterator
+from operator import itemgetter
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.grouping import grouped
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.identity import spell_column
 from omnigraph.catalog.model import EntityType
 from omnigraph.engine.interface import Produced
-from omnigraph.records.rendering import render_lines
+from omnigraph.records.contents import row_digests
 from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID, Table
 from omnigraph.storage.worker_files import TablePlace, worker_store
 
 _ENDPOINTS = ("src", "dst")
 _STORED_TASK_ROWS = 2 << 20
-_DIGEST_BYTES = 16
+CONTENT_FIELD = ("content", pa.binary())
 
 
 def member_columns(entity: EntityType) -> dict[str, str]:
@@ -37,7 +38,7 @@ def identity_columns(entity: EntityType) -> list[str]:
 def stored_schema(entity: EntityType, *, has_content: bool) -> pa.Schema:
     """Return the key columns of stored rows."""
     fields = [*key_fields(entity), ("row_id", pa.int64()), ("row_address", pa.int64())]
-    return pa.schema(fields + ([("content", pa.string())] if has_content else []))
+    return pa.schema(fields + ([CONTENT_FIELD] if has_content else []))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,27 +68,18 @@ def stored_fragments(
     table: Table, entity: EntityType, *, uri: str, operation_id: str, place: TablePlace, has_content: bool
 ) -> tuple[StoredFragments, ...]:
     """Divide a stored table into shares of work."""
-    tasks: list[StoredFragments] = []
-    group: list[int] = []
-    rows = 0
-    fragments = sorted(table.rows_by_fragment().items())
-    for number, (fragment_id, fragment_rows) in enumerate(fragments, start=1):
-        group.append(fragment_id)
-        rows += fragment_rows
-        if rows >= _STORED_TASK_ROWS or number == len(fragments):
-            tasks.append(
-                StoredFragments(
-                    uri=uri,
-                    operation_id=operation_id,
-                    place=place,
-                    fragment_ids=tuple(group),
-                    rows=rows,
-                    entity=entity,
-                    has_content=has_content,
-                )
-            )
-            group, rows = [], 0
-    return tuple(tasks)
+    return tuple(
+        StoredFragments(
+            uri=uri,
+            operation_id=operation_id,
+            place=place,
+            fragment_ids=tuple(fragment_id for fragment_id, _ in group),
+            rows=sum(rows for _, rows in group),
+            entity=entity,
+            has_content=has_content,
+        )
+        for group in grouped(sorted(table.rows_by_fragment().items()), (itemgetter(1), _STORED_TASK_ROWS))
+    )
 
 
 def read_stored_keys(task: StoredFragments) -> Iterator[pa.RecordBatch]:
@@ -112,32 +104,8 @@ def read_stored_keys(task: StoredFragments) -> Iterator[pa.RecordBatch]:
 
 
 def content_digests(entity: EntityType, rows: pa.Table) -> pa.Array:
-    """Return a digest of everything but the id: equal where the rendered records are, and both zeros are one number."""
-    plain = {"id": pa.array([""] * rows.num_rows, pa.string())}
-    for declared in entity.properties:
-        plain[declared.name] = _one_zero(rows[declared.name].combine_chunks())
-    for name in _ENDPOINTS if entity.kind == "edge" else ():
-        plain[name] = rows[name]
-    lines = render_lines(pa.table(plain), entity).split(b"\n")[:-1] if rows.num_rows else []
-    digests = [hashlib.blake2b(line, digest_size=_DIGEST_BYTES).hexdigest() for line in lines]
-    return pa.array(digests, pa.string())
-
-
-def _one_zero(column: pa.Array) -> pa.Array:
-    if pa.types.is_floating(column.type):
-        return pc.add(column, pa.scalar(0.0, column.type))
-    if not pa.types.is_nested(column.type) or not pa.types.is_floating(column.type.value_type):
-        return column
-    # A slice would show its neighbours' values; a copy has none.
-    column = column if column.offset == 0 else pc.take(column, _all_of(column))
-    values = _one_zero(column.values)
-    if pa.types.is_fixed_size_list(column.type):
-        return pa.FixedSizeListArray.from_arrays(values, type=column.type, mask=column.is_null())
-    return pa.ListArray.from_arrays(column.offsets, values, type=column.type, mask=column.is_null())
-
-
-def _all_of(column: pa.Array) -> pa.Array:
-    return pc.indices_nonzero(pa.repeat(pa.scalar(value=True), len(column)))
+    """Return a digest of everything but the id, as the one comparator tells rows apart (`records/contents.py`)."""
+    return row_digests(rows, [*identity_columns(entity)[1:], *entity.property_by_name])
 
 
 def key_fields(entity: EntityType) -> list[tuple[str, pa.DataType]]:

@@ -6,14 +6,15 @@ produce, whichever write that is. Both engines run the same text.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Catalog, EdgeType, EntityType, NodeType, Unique
-from omnigraph.engine.interface import Engine, Relations
+from omnigraph.engine.interface import Engine
 from omnigraph.records.findings import Code, Finding, FindingCollector
 from omnigraph.writes.constraints import words
 from omnigraph.writes.constraints.keys import member_columns
+from omnigraph.writes.constraints.resulting_state import ResultingState, number_of
 from omnigraph.writes.constraints.statements import cardinality_statement, orphan_statement, unique_statement
 
 _ENDPOINTS = (("from", "src"), ("to", "dst"))
@@ -28,38 +29,6 @@ _ALIGNED = {
     "line": "BIGINT",
     "total": "BIGINT",
 }
-
-
-class ResultingState(Protocol):
-    """The state that a write would produce, as named steps of one statement over key columns."""
-
-    def step(self, name: str, text: str) -> str:
-        """Give a query a name."""
-        ...
-
-    def statement(self, select: str) -> str:
-        """Put the steps in front of a query."""
-        ...
-
-    def incoming(self, entity: EntityType) -> str:
-        """Name the written rows of a type: key columns, `position`, `file` and `line`."""
-        ...
-
-    def kept(self, entity: EntityType) -> str:
-        """Name the stored rows of a type that stay as they are: key columns."""
-        ...
-
-    def ids_afterwards(self, entity: EntityType) -> str:
-        """Name the ids that a type will have; one may occur twice."""
-        ...
-
-    def lost(self, node: NodeType) -> str:
-        """Name the ids that a type has now and will not have afterwards."""
-        ...
-
-    def touched_sources(self, edge: EdgeType) -> str:
-        """Return a query for the sources, as `src`, whose number of edges may change; one may occur twice."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,27 +59,21 @@ class Violations:
 
 
 def run_checks(
-    engine: Engine,
-    relations: Relations,
-    state: ResultingState,
-    checks: Sequence[ViolationQuery],
-    findings: FindingCollector,
+    engine: Engine, state: ResultingState, checks: Sequence[ViolationQuery], findings: FindingCollector
 ) -> None:
     """Run all checks as one statement: the first few violations of each are worded, all are counted."""
-    for violations in find_violations(engine, relations, state, checks):
+    for violations in find_violations(engine, state, checks):
         violations.add_to(findings)
 
 
-def find_violations(
-    engine: Engine, relations: Relations, state: ResultingState, checks: Sequence[ViolationQuery]
-) -> list[Violations]:
+def find_violations(engine: Engine, state: ResultingState, checks: Sequence[ViolationQuery]) -> list[Violations]:
     """Run all checks as one statement, and return what each of those found that found something."""
     if not checks:
         return []
     members = {column for check in checks for column in check.columns if column not in _ALIGNED}
     aligned = _ALIGNED | dict.fromkeys(sorted(members), "STRING")
     queries = [_aligned(number, check, aligned) for number, check in enumerate(checks)]
-    result = engine.sql(relations, state.statement(" UNION ALL ".join(queries)))
+    result = engine.sql(state.relations, state.statement(" UNION ALL ".join(queries)))
     rows_by_number: defaultdict[int, list[dict[str, Any]]] = defaultdict(list)
     for row in result.to_pylist():
         rows_by_number[row["number"]].append(row)
@@ -202,7 +165,7 @@ def _unique(state: ResultingState, entity: EntityType, rule: Unique, place: int,
     spelled = ", ".join(f"{column} AS u{index}" for index, column in enumerate(columns))
     held = " AND ".join(f"s.{column} = i.{column}" for column in columns)
     incoming = state.incoming(entity)
-    suffix = f"{entity.kind[0]}{entity.type_id}_{place}"
+    suffix = f"{number_of(entity)}_{place}"
     written = state.step(f"written_{suffix}", f"SELECT id, {spelled}, position, file, line FROM {incoming}")
     kept = state.step(
         f"held_{suffix}",

@@ -3,51 +3,27 @@
 With that, the checks of a load ask of all that is stored what they otherwise ask of what comes in.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 
 from omnigraph.catalog.model import Catalog, EdgeType, EntityType, NodeType, TableKey
-from omnigraph.engine.interface import Produced
 from omnigraph.records.findings import Code
 from omnigraph.writes.constraints import words
 from omnigraph.writes.constraints.keys import key_fields
+from omnigraph.writes.constraints.resulting_state import NO_PLACE, ResultingState, number_of
 from omnigraph.writes.constraints.set_checks import ViolationQuery, cardinality_check, endpoint_checks, unique_checks
 
-_NO_PLACE = "CAST(NULL AS BIGINT) AS position, CAST(NULL AS INT) AS file, CAST(NULL AS BIGINT) AS line"
 
-
-class StoredState:
-    """Builds one statement over the key columns of stored tables (`set_checks.py`)."""
-
-    def __init__(self, stored: Callable[[EntityType], Produced]) -> None:
-        self.relations: dict[str, Produced] = {}
-        self._stored = stored
-        self._steps: dict[str, str] = {}
-
-    def step(self, name: str, text: str) -> str:
-        """Give a query a name."""
-        self._steps.setdefault(name, text)
-        return name
-
-    def statement(self, select: str) -> str:
-        """Put the steps in front of a query."""
-        steps = ", ".join(f"{name} AS ({text})" for name, text in self._steps.items())
-        return f"WITH {steps} {select}" if steps else select
-
-    def stored(self, entity: EntityType) -> str:
-        """Name the key columns of a type."""
-        name = f"s{_number(entity)}"
-        if name not in self.relations:
-            self.relations[name] = self._stored(entity)
-        return name
+class StoredState(ResultingState):
+    """All that is stored, as if it were written."""
 
     def incoming(self, entity: EntityType) -> str:
         """Name all rows of a type, none of which has a place in any input."""
         columns = ", ".join(name for name, _ in key_fields(entity))
-        return self.step(f"in{_number(entity)}", f"SELECT {columns}, {_NO_PLACE} FROM {self.stored(entity)}")
+        return self.step(f"in{number_of(entity)}", f"SELECT {columns}, {NO_PLACE} FROM {self.stored(entity)}")
 
     def kept(self, entity: EntityType) -> str:
         """Name the rows beside these: none."""
-        return self.step(f"kept{_number(entity)}", f"SELECT * FROM {self.stored(entity)} WHERE false")
+        return self.step(f"kept{number_of(entity)}", f"SELECT * FROM {self.stored(entity)} WHERE false")
 
     def ids_afterwards(self, entity: EntityType) -> str:
         """Name the ids that a type has."""
@@ -100,7 +76,3 @@ def _doubled_ids(state: StoredState, entity: EntityType, limit: int) -> Violatio
         columns=frozenset({"id", "n", "total"}),
         word=lambda row: words.doubled_finding(entity, row),
     )
-
-
-def _number(entity: EntityType) -> str:
-    return f"{entity.kind[0]}{entity.type_id}"

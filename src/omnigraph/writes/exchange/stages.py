@@ -19,23 +19,11 @@ from omnigraph.engine.interface import Engine, Produced, Watch
 from omnigraph.engine.local import worker_engine
 from omnigraph.storage.cut_files import read_cuts, read_relation, write_cuts
 from omnigraph.storage.scratch import Scratch
-from omnigraph.storage.worker_files import worker_store
+from omnigraph.storage.worker_files import ScratchPlace
 from omnigraph.writes.exchange.cutting import Buckets, cut_by_number
 
 _GROUP_ROWS = 1 << 18
 """Readers of so many rows are worth a task of their own; smaller ones share one, and its file."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScratchPlace:
-    """Where the workers of one operation keep what they cut."""
-
-    uri: str
-    operation_id: str
-
-    def open(self) -> Scratch:
-        """Open it, on whichever worker."""
-        return Scratch(worker_store(self.uri, self.operation_id), self.operation_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +117,7 @@ class Exchange:
                 produced = reading.produced
                 read = _ReadTask(read=produced.read, task=task, schema=produced.schema, keeps=reading.keeps)
                 tasks.append((read, count))
-        groups = list(grouped(tasks, itemgetter(1), enough=_GROUP_ROWS))
+        groups = list(grouped(tasks, (itemgetter(1), _GROUP_ROWS)))
         weights = [sum(rows for _, rows in group) for group in groups]
         function = partial(_keep_read, self.place, self.buckets)
         work = [tuple(task for task, _ in group) for group in groups]

@@ -1,5 +1,6 @@
 """Giving up an operation that cannot be settled: the operator's way out, never taken by the program itself."""
 
+from omnigraph.base import waits
 from omnigraph.base.events import Events, Warned, ignore_events
 from omnigraph.base.logs import about, logger_of
 from omnigraph.base.plain_text import printable
@@ -9,8 +10,6 @@ from omnigraph.manifest.commits import MAIN_BRANCH, check_name
 from omnigraph.writes.recovery.act import Settled
 from omnigraph.writes.recovery.audit import record_recovery, record_unreadable
 from omnigraph.writes.sidecar import Sidecar, UnreadableSidecar, sidecars_of
-
-_GATE_WAIT_SECONDS = 30.0
 
 _log = logger_of(__name__)
 
@@ -28,7 +27,7 @@ def abandon_operation(context: GraphContext, operation_id: str, events: Events =
     sidecar = _readable(context, operation_id)
     branch = sidecar.branch_name if sidecar is not None else MAIN_BRANCH
     with context.store.locks.acquire(
-        f"branch/{branch}", operation=f"abandon {operation_id}", wait_seconds=_GATE_WAIT_SECONDS
+        f"branch/{branch}", operation=f"abandon {operation_id}", wait_seconds=waits.GATE_SECONDS
     ):
         try:
             _audit(context, operation_id, sidecar)

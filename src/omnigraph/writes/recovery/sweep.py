@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import field
 
-from omnigraph.base import clock, faults
+from omnigraph.base import clock, faults, waits
 from omnigraph.base.endings import tell
 from omnigraph.base.events import Events, Noted, ignore_events
 from omnigraph.base.logs import about, logger_of
@@ -21,7 +21,6 @@ from omnigraph.writes.recovery.decide import UNDOING, RecoveryDecision, decide
 from omnigraph.writes.recovery.facts import SidecarFacts, observe
 from omnigraph.writes.sidecar import Sidecar, SidecarKind, UnreadableSidecar, sidecars_of
 
-GATE_WAIT_SECONDS = 30.0
 _DECISIONS_MAX = 3
 _REASON_MAX = 600
 
@@ -63,7 +62,7 @@ def settle_concerning(
                 # Its own gates cannot be had inside those of another branch: back out; the next attempt settles it.
                 raise blocked(context, operation_id, sidecar.branch_name, "it appeared while another branch was held")
             with context.store.locks.acquire(
-                f"branch/{sidecar.branch_name}", operation=f"recover {operation_id}", wait_seconds=GATE_WAIT_SECONDS
+                f"branch/{sidecar.branch_name}", operation=f"recover {operation_id}", wait_seconds=waits.GATE_SECONDS
             ) as taken:
                 _tell(_settle(context, operation_id, taken), events)
 

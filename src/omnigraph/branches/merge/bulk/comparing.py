@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from omnigraph.branches.merge.bulk.merged_state import number_of
 from omnigraph.branches.merge.bulk.outcomes import CARRIED_ROWS, held_values
 from omnigraph.branches.merge.bulk.rows import unshared
 from omnigraph.branches.merge.routes import Route
@@ -12,6 +11,7 @@ from omnigraph.branches.merge.sides import MergeSides
 from omnigraph.catalog.model import EdgeType, EntityType
 from omnigraph.changes.compare import TableState
 from omnigraph.engine.interface import Produced
+from omnigraph.writes.constraints.resulting_state import number_of
 from omnigraph.writes.exchange.stages import Kept, Reading
 
 Side = Literal["source", "target"]

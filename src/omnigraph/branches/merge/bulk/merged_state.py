@@ -5,33 +5,21 @@ from collections.abc import Callable, Mapping
 from omnigraph.catalog.model import EdgeType, EntityType, NodeType, TableKey
 from omnigraph.engine.interface import Produced, Relation
 from omnigraph.writes.constraints.keys import key_fields
+from omnigraph.writes.constraints.resulting_state import NO_PLACE, ResultingState, number_of
 
 TAKEN = "outcome IN ('take', 'delete_vs_update') AND row_id IS NOT NULL"
 """What comes from the source. A conflict between a change and a deletion counts as the change, whichever side made it:
 the checks then report the conflict alone, and not every edge of a node that may yet stay."""
 GONE = f"(outcome = 'delete' OR ({TAKEN}))"
 """What the target has no longer as it has it now."""
-_NO_PLACE = "CAST(NULL AS BIGINT) AS position, CAST(NULL AS INT) AS file, CAST(NULL AS BIGINT) AS line"
 
 
-class MergedState:
-    """Builds one statement for the checks (`writes/constraints/set_checks.py`)."""
+class MergedState(ResultingState):
+    """What comes from the source counts as written."""
 
     def __init__(self, resolved: Mapping[TableKey, Relation], stored: Callable[[EntityType], Produced]) -> None:
-        self.relations: dict[str, Relation] = {}
+        super().__init__(stored)
         self._resolved = resolved
-        self._stored = stored
-        self._steps: dict[str, str] = {}
-
-    def step(self, name: str, text: str) -> str:
-        """Give a query a name."""
-        self._steps.setdefault(name, text)
-        return name
-
-    def statement(self, select: str) -> str:
-        """Put the steps in front of a query."""
-        steps = ", ".join(f"{name} AS ({text})" for name, text in self._steps.items())
-        return f"WITH {steps} {select}" if steps else select
 
     def resolved(self, entity: EntityType) -> str:
         """Name the resolution of a type that the merge changes."""
@@ -39,17 +27,10 @@ class MergedState:
         self.relations[name] = self._resolved[entity.table_key]
         return name
 
-    def stored(self, entity: EntityType) -> str:
-        """Name the rows that the target has of a type."""
-        name = f"s{number_of(entity)}"
-        if name not in self.relations:
-            self.relations[name] = self._stored(entity)
-        return name
-
     def incoming(self, entity: EntityType) -> str:
         """Name the rows that come from the source."""
         columns = ", ".join(name for name, _ in key_fields(entity))
-        query = f"SELECT {columns}, {_NO_PLACE} FROM {self.resolved(entity)} WHERE {TAKEN}"
+        query = f"SELECT {columns}, {NO_PLACE} FROM {self.resolved(entity)} WHERE {TAKEN}"
         return self.step(f"in{number_of(entity)}", query)
 
     def kept(self, entity: EntityType) -> str:
@@ -78,8 +59,3 @@ class MergedState:
             f"SELECT src FROM {self.incoming(edge)} UNION ALL "
             f"SELECT target_src FROM {self.resolved(edge)} WHERE {GONE} AND target_row IS NOT NULL"
         )
-
-
-def number_of(entity: EntityType) -> str:
-    """Return what the relations of a type are called by."""
-    return f"{entity.kind[0]}{entity.type_id}"

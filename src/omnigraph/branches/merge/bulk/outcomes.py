@@ -7,11 +7,12 @@ A resolution is `(id, outcome, part, row_id, row_address, key columns…, target
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from omnigraph.branches.merge.bulk.merged_state import TAKEN, number_of
+from omnigraph.branches.merge.bulk.merged_state import TAKEN
 from omnigraph.branches.merge.bulk.rows import LOCATION_FIELDS
 from omnigraph.branches.merge.resolution import agreement_expression
 from omnigraph.catalog.model import Catalog, EdgeType, EntityType, NodeType
 from omnigraph.writes.constraints.keys import key_fields, member_columns
+from omnigraph.writes.constraints.resulting_state import number_of
 from omnigraph.writes.exchange.stages import Kept, Query
 
 CARRIED_ROWS, RESOLVED, TAKEN_ROWS, REMOVED_ROWS, VALUES, ENDS = (

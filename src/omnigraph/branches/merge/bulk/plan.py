@@ -14,7 +14,6 @@ from omnigraph.branches.merge.bulk.merged_state import MergedState
 from omnigraph.branches.merge.bulk.outcomes import RESOLVED, TAKEN_ROWS
 from omnigraph.branches.merge.bulk.removing import ThinnedTable, remove_rows
 from omnigraph.branches.merge.bulk.resolving import resolve
-from omnigraph.branches.merge.bulk.rows import StateAddress
 from omnigraph.branches.merge.bulk.screening import has_suspects
 from omnigraph.branches.merge.bulk.writing import TakenTable, TakeTask, take_part
 from omnigraph.branches.merge.conflicts import KIND_BY_OUTCOME, ConflictList
@@ -28,8 +27,8 @@ from omnigraph.catalog.model import Catalog, EdgeType, EntityType, TableKey
 from omnigraph.engine.interface import Engine, Produced, Relation
 from omnigraph.records.findings import FindingCollector
 from omnigraph.storage.deletions import RemovedRows
-from omnigraph.storage.staging import stage_written
-from omnigraph.storage.worker_files import TablePlace
+from omnigraph.storage.worker_files import ScratchPlace
+from omnigraph.writes.chains import prepare_written
 from omnigraph.writes.constraints.keys import stored_fragments, stored_keys
 from omnigraph.writes.constraints.set_checks import (
     ViolationQuery,
@@ -39,10 +38,9 @@ from omnigraph.writes.constraints.set_checks import (
     stored_orphan_checks,
     unique_checks,
 )
-from omnigraph.writes.delta import with_strip
 from omnigraph.writes.exchange.cutting import Buckets
-from omnigraph.writes.exchange.stages import Exchange, ScratchPlace
-from omnigraph.writes.protocol import PreparedTable, WriteIdentity
+from omnigraph.writes.exchange.stages import Exchange
+from omnigraph.writes.prepared import PreparedTable, WriteIdentity
 
 READING = "reading the branches"
 COMPARING = "comparing the branches"
@@ -154,17 +152,13 @@ class _BulkMerge:
     def _catalog(self) -> Catalog:
         return self.sides.target.catalog
 
-    def _place(self, table_key: TableKey) -> TablePlace:
-        pin = self.sides.target.snapshot.pins[table_key]
-        return TablePlace(address=pin.address, version=pin.version, target=self.sides.target.target(table_key))
-
     def _stored(self, entity: EntityType) -> Produced:
         fragments = stored_fragments(
             self.sides.target.table(entity.table_key),
             entity,
             uri=self._uri,
             operation_id=self.scratch.operation_id,
-            place=self._place(entity.table_key),
+            place=self.sides.target.place(entity.table_key),
             has_content=False,
         )
         return stored_keys(fragments, entity, has_content=False)
@@ -236,7 +230,7 @@ class _BulkMerge:
         taken = [table.entity for table in tables if table.brings_rows]
         is_suspicious = has_suspects(exchange, self._catalog, frozenset(routes), taken, self._stored)
         checks = list(self._checks(state, resolved, findings.limit, is_suspicious=is_suspicious))
-        run_checks(self.engine, state.relations, state, checks, findings)
+        run_checks(self.engine, state, checks, findings)
 
     def _checks(
         self, state: MergedState, resolved: Mapping[TableKey, _Resolved], limit: int, *, is_suspicious: bool
@@ -268,8 +262,8 @@ class _BulkMerge:
         taken = tuple(
             TakenTable(
                 entity=table.entity,
-                source=StateAddress.of(self.sides.source_state(table.entity)),
-                place=self._place(table.entity.table_key),
+                source=self.sides.source_state(table.entity).table.state,
+                place=self.sides.target.place(table.entity.table_key),
                 parts=table.parts,
                 is_written=writes_files and table.entity.table_key not in pointed,
             )
@@ -306,7 +300,7 @@ class _BulkMerge:
         thinned = [
             ThinnedTable(
                 entity=table.entity,
-                place=self._place(table.entity.table_key),
+                place=self.sides.target.place(table.entity.table_key),
                 rows_by_fragment=self.sides.target.table(table.entity.table_key).rows_by_fragment(),
             )
             for table in tables
@@ -324,21 +318,8 @@ def _stage(
     identity: WriteIdentity,
 ) -> tuple[PreparedTable, ...]:
     """Plan one transaction per table over the files that workers wrote."""
-    capture = sides.target
-    prepared = []
-    for key in sorted(removed):
-        if not fragments.get(key) and not removed[key]:
-            continue
-        table, target = capture.table(key), capture.target(key)
-        staged = stage_written(
-            capture.context.store.tables,
-            table,
-            target,
-            sorted(fragments.get(key, [])),
-            removed=removed[key],
-            properties=identity.transaction_properties,
-        )
-        prepared.append(
-            PreparedTable(pin=capture.snapshot.pins[key], target=target, chain=with_strip(table, staged, identity))
-        )
-    return tuple(prepared)
+    return tuple(
+        prepare_written(sides.target, identity, key, sorted(fragments.get(key, [])), removed=removed[key])
+        for key in sorted(removed)
+        if fragments.get(key) or removed[key]
+    )

@@ -12,12 +12,12 @@ from operator import itemgetter
 import pyarrow as pa
 
 from omnigraph.base.grouping import grouped
-from omnigraph.branches.merge.bulk.merged_state import number_of
 from omnigraph.branches.merge.bulk.outcomes import REMOVED_ROWS
 from omnigraph.catalog.model import EntityType
 from omnigraph.engine.interface import Engine
 from omnigraph.storage.deletions import RemovedRows, write_deletions
 from omnigraph.storage.worker_files import TablePlace, worker_store
+from omnigraph.writes.constraints.resulting_state import number_of
 from omnigraph.writes.exchange.stages import Exchange, Shelf
 
 _TASK_ROWS = 1 << 20
@@ -39,7 +39,7 @@ class ThinnedTable:
     @property
     def is_there(self) -> bool:
         """Whether there is a place for deletion files already."""
-        return self.place.target == self.place.address
+        return self.place.target == self.place.state.address
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +80,7 @@ def remove_rows(
         )
         for number, table in enumerate(tables)
         if table.is_there
-        for group in grouped(sorted(table.rows_by_fragment.items()), itemgetter(1), enough=_TASK_ROWS)
+        for group in grouped(sorted(table.rows_by_fragment.items()), (itemgetter(1), _TASK_ROWS))
     ]
     removal = _Removal(uri=uri, operation_id=operation_id, shelf=shelf)
     for number, done in engine.map(partial(_remove, removal), tasks):

@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from omnigraph.base.grouping import grouped
 from omnigraph.catalog.model import EntityType
 from omnigraph.changes.compare import TableState
 from omnigraph.engine.interface import Produced
 from omnigraph.records.contents import row_digests
 from omnigraph.storage.row_changes import overlap, rows_deleted_elsewhere, scan_chosen
-from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID, Table, TableAddress
+from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID, StateAddress, Table
 from omnigraph.storage.worker_files import worker_store
 from omnigraph.writes.constraints.keys import key_columns, key_fields, typed
 
@@ -23,23 +24,6 @@ _TASK_BYTES_MAX = 1 << 28
 
 LOCATION_FIELDS = (("part", pa.int64()), ("row_id", pa.int64()), ("row_address", pa.int64()))
 """Where the source has a row, and which part of the work it belongs to."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StateAddress:
-    """One exact state of a table."""
-
-    address: TableAddress
-    version: int
-
-    @classmethod
-    def of(cls, state: TableState) -> "StateAddress":
-        """Return the address of an opened state."""
-        return cls(address=state.table.address, version=state.table.version)
-
-    def open(self, uri: str, operation_id: str) -> Table:
-        """Open the state on a worker."""
-        return worker_store(uri, operation_id).tables.open(self.address, self.version)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,8 +59,8 @@ def unshared(
     task = RowsTask(
         uri=uri,
         operation_id=operation_id,
-        state=StateAddress.of(state),
-        other=StateAddress.of(other),
+        state=state.table.state,
+        other=other.table.state,
         entity=state.entity,
         columns=state.columns,
         has_keys=has_keys,
@@ -113,28 +97,20 @@ def read_rows(task: RowsTask) -> Iterator[pa.RecordBatch]:
 
 
 def _batches(task: RowsTask) -> Iterator[pa.RecordBatch]:
-    table = task.state.open(task.uri, task.operation_id)
+    tables = worker_store(task.uri, task.operation_id).tables
+    table = task.state.open(tables)
     names = ["id", *task.columns]
     if task.whole:
         yield from table.scan(names, with_row_ids=True, with_row_addresses=True, fragment_ids=task.whole)
     if task.thinned:
-        other = task.other.open(task.uri, task.operation_id)
+        other = task.other.open(tables)
         for mine, theirs in task.thinned:
             yield from scan_chosen(table, rows_deleted_elsewhere(table, mine, other, theirs), names)
 
 
-def _parts(table: Table, fragment_ids: Sequence[int], slots: int) -> Iterator[list[int]]:
+def _parts(table: Table, fragment_ids: Sequence[int], slots: int) -> Iterator[tuple[int, ...]]:
     """Put fragments together until they are worth a task, and leave some for every worker."""
     rows_of, bytes_of = table.rows_by_fragment(), table.bytes_by_fragment()
     share = sum(rows_of[number] for number in fragment_ids) // max(slots, 1)
     rows_max = min(max(share, _TASK_ROWS_MIN), _TASK_ROWS_MAX)
-    part: list[int] = []
-    rows = size_bytes = 0
-    for number in fragment_ids:
-        part.append(number)
-        rows, size_bytes = rows + rows_of[number], size_bytes + bytes_of[number]
-        if rows >= rows_max or size_bytes >= _TASK_BYTES_MAX:
-            yield part
-            part, rows, size_bytes = [], 0, 0
-    if part:
-        yield part
+    return grouped(fragment_ids, (rows_of.__getitem__, rows_max), (bytes_of.__getitem__, _TASK_BYTES_MAX))

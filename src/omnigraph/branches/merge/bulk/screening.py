@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator
 import pyarrow.compute as pc
 
 from omnigraph.branches.merge.bulk.comparing import stored_reading
-from omnigraph.branches.merge.bulk.merged_state import GONE, TAKEN, number_of
+from omnigraph.branches.merge.bulk.merged_state import GONE, TAKEN
 from omnigraph.branches.merge.bulk.outcomes import CARRIED_ROWS, ENDS, RESOLVED, VALUES, end_types, held_values
 from omnigraph.catalog.model import Catalog, EdgeType, EntityType, NodeType, TableKey
 from omnigraph.engine.interface import Produced
+from omnigraph.writes.constraints.resulting_state import number_of
 from omnigraph.writes.exchange.stages import Exchange, Query, Step
 
 _NODES = f"""

@@ -10,14 +10,14 @@ from itertools import chain
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.branches.merge.bulk.merged_state import number_of
-from omnigraph.branches.merge.bulk.rows import StateAddress
 from omnigraph.branches.merge.values import check_values
 from omnigraph.catalog.model import EntityType, TableKey
 from omnigraph.records.findings import FindingCollector, Findings
 from omnigraph.records.tables import content_schema
 from omnigraph.storage.row_changes import chosen_by_fragment, scan_chosen
+from omnigraph.storage.tables import StateAddress
 from omnigraph.storage.worker_files import TablePlace, worker_store
+from omnigraph.writes.constraints.resulting_state import number_of
 from omnigraph.writes.exchange.stages import Shelf
 
 
@@ -100,7 +100,7 @@ def _in_target_order(updates: pa.Table) -> pa.Table:
 
 
 def _images(task: TakeTask, taken: TakenTable, rows: pa.Table) -> Iterator[pa.RecordBatch]:
-    table = taken.source.open(task.uri, task.operation_id)
+    table = taken.source.open(worker_store(task.uri, task.operation_id).tables)
     names = content_schema(taken.entity).names
     row_ids = rows["row_id"].combine_chunks().cast(pa.uint64())
     addresses = rows["row_address"].combine_chunks().cast(pa.uint64())

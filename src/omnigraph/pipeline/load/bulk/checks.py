@@ -70,7 +70,7 @@ class LoadCheck:
     def _find_each(self, counts: Mapping[TableKey, int], findings: FindingCollector) -> None:
         views = self.views(counts)
         checks = [*self._identity_checks(views, counts, findings.limit), *self._rule_checks(views, findings.limit)]
-        run_checks(self.engine, views.relations, views, checks, findings)
+        run_checks(self.engine, views, checks, findings)
 
     def _identity_checks(self, views: Views, counts: Mapping[TableKey, int], limit: int) -> Iterator[ViolationQuery]:
         for key, table in sorted(self.incoming.items()):

@@ -7,11 +7,14 @@ takes follows what is stored. Otherwise small partitions are put together into p
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
+from operator import attrgetter
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.base.events import Events, phase
+from omnigraph.base.grouping import fitted
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import EntityType, TableKey
 from omnigraph.engine.interface import Engine
@@ -24,7 +27,6 @@ from omnigraph.records.parse import ParsedChunk, with_place
 from omnigraph.records.tables import FILE, LINE, POSITION
 from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.store import GraphStore
-from omnigraph.storage.worker_files import worker_store
 
 _ALWAYS_BYTES = 64 << 10
 """So little is never worth data files of its own."""
@@ -76,7 +78,7 @@ class HeldTask:
 def keep_held(task: HeldTask) -> PieceOutcome:
     """Do with pieces that waited what is done with others at once."""
     load = task.load
-    scratch = Scratch(worker_store(load.uri, load.operation_id), load.operation_id)
+    scratch = load.scratch.open()
     first = task.outcomes[0].ordinal
     outcome = keep_piece(load, scratch, first, _chunks(task, scratch, first), folder=new_folder())
     return with_rewritten(load, scratch, outcome)
@@ -96,19 +98,12 @@ def put_together(engine: Engine, kept: PiecesRead, events: Events) -> PiecesRead
 
 
 def _tasks(kept: PiecesRead) -> Iterator[HeldTask]:
-    group: list[PieceOutcome] = []
-    size = 0
+    """Put those together that wait and follow each other in one file."""
     file_by_ordinal = {piece.ordinal: piece.file.index for piece in kept.pieces}
-    for outcome in kept.outcomes:
-        is_of_another = bool(group) and file_by_ordinal[group[0].ordinal] != file_by_ordinal[outcome.ordinal]
-        if group and (is_of_another or size + outcome.held_bytes > _TOGETHER_BYTES or not outcome.held_bytes):
+    runs = groupby(kept.outcomes, lambda outcome: (file_by_ordinal[outcome.ordinal], outcome.held_bytes > 0))
+    for (_, waits), outcomes in runs:
+        for group in fitted(outcomes, (attrgetter("held_bytes"), _TOGETHER_BYTES)) if waits else ():
             yield _task(kept.load, group)
-            group, size = [], 0
-        if outcome.held_bytes:
-            group.append(outcome)
-            size += outcome.held_bytes
-    if group:
-        yield _task(kept.load, group)
 
 
 def _task(load: LoadTask, group: Sequence[PieceOutcome]) -> HeldTask:

@@ -11,9 +11,8 @@ from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import EntityType
 from omnigraph.pipeline.load.newest import newest_type, newest_values
 from omnigraph.records.tables import FILE, LINE, POSITION
-from omnigraph.storage.scratch import Scratch
-from omnigraph.storage.worker_files import worker_store
-from omnigraph.writes.constraints.keys import content_digests, key_columns, key_fields, typed
+from omnigraph.storage.worker_files import ScratchPlace
+from omnigraph.writes.constraints.keys import CONTENT_FIELD, content_digests, key_columns, key_fields, typed
 
 
 def incoming_schema(entity: EntityType, *, has_meaning: bool, newest_by: str | None = None) -> pa.Schema:
@@ -21,7 +20,7 @@ def incoming_schema(entity: EntityType, *, has_meaning: bool, newest_by: str | N
     fields = [*key_fields(entity), ("position", pa.int64()), ("file", pa.int32()), ("line", pa.int64())]
     if (newest := newest_type(entity, newest_by)) is not None:
         fields.append(("newest", newest))
-    return pa.schema(fields + ([("minted", pa.string()), ("content", pa.string())] if has_meaning else []))
+    return pa.schema(fields + ([("minted", pa.string()), CONTENT_FIELD] if has_meaning else []))
 
 
 def incoming_keys(
@@ -41,11 +40,10 @@ def incoming_keys(
 class KeyFile:
     """Where a worker kept key columns."""
 
-    uri: str
-    operation_id: str
+    scratch: ScratchPlace
     name: str
 
 
 def read_keys(file: KeyFile) -> Iterator[pa.RecordBatch]:
     """Read kept key columns."""
-    yield from Scratch(worker_store(file.uri, file.operation_id), file.operation_id).read_table(file.name).to_batches()
+    yield from file.scratch.open().read_table(file.name).to_batches()

@@ -5,12 +5,15 @@ in the scratch, and only the outcome that comes back says which folder counts.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 
 import pyarrow as pa
 
 from omnigraph.base import work
+from omnigraph.base.grouping import grouped
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import TableKey
+from omnigraph.catalog.type_names import find_entity
 from omnigraph.errors import Usage
 from omnigraph.pipeline.load.bulk.held import may_wait
 from omnigraph.pipeline.load.bulk.lookups import asked_tables
@@ -19,9 +22,8 @@ from omnigraph.pipeline.load.bulk.rewriting import with_rewritten
 from omnigraph.pipeline.load.bulk.set_aside import SetAside, Sieve
 from omnigraph.pipeline.load.record_lines import RecordLines
 from omnigraph.pipeline.load.sources import InputFile
-from omnigraph.pipeline.load.tables import ColumnMap, RowsOfType, find_entity
+from omnigraph.pipeline.load.tables import ColumnMap, RowsOfType
 from omnigraph.storage.scratch import Scratch
-from omnigraph.storage.worker_files import worker_store
 
 PIECES_PER_PARTITION = 128
 PARTITIONS_MAX = 1 << 16
@@ -119,7 +121,7 @@ def keep_partition(task: FrameTask, partition: int, batches: Iterable[pa.RecordB
     if first >= PARTITIONS_MAX * PIECES_PER_PARTITION:
         raise Usage(f"The frames of a load have more than {PARTITIONS_MAX} partitions; coalesce them to fewer.")
     folder = new_folder()
-    scratch = Scratch(worker_store(task.load.uri, task.load.operation_id), task.load.operation_id)
+    scratch = task.load.scratch.open()
     sieve = Sieve(task.rows, partition=partition) if task.sets_aside else None
     try:
         if sieve is not None:
@@ -136,31 +138,23 @@ def _keep_each(
     task: FrameTask, scratch: Scratch, folder: str, first: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[PieceOutcome]:
     load, rows = task.load, task.rows
-    for number, (group, is_all) in enumerate(_groups(batches)):
+    for number, group in enumerate(grouped(_counted(batches), (attrgetter("nbytes"), PIECE_BYTES))):
         if number == PIECES_PER_PARTITION:
             size = f"{PIECES_PER_PARTITION * PIECE_BYTES >> 30} GiB"
             raise Usage(f"A partition of the frame holds more than {size}; repartition it into more.")
         ordinal = first + number
         # Columns are checked once, by who knows the frame's schema.
         chunks = rows.parse(group, file_index=ordinal, max_errors=load.max_errors, is_start=False)
-        waits = is_all and may_wait(sum(batch.nbytes for batch in group), first // PIECES_PER_PARTITION)
+        size_bytes = sum(batch.nbytes for batch in group)
+        is_all = number == 0 and size_bytes < PIECE_BYTES
+        waits = is_all and may_wait(size_bytes, first // PIECES_PER_PARTITION)
         outcome = keep_piece(load, scratch, ordinal, chunks, folder=folder, waits=waits)
         yield outcome if waits else with_rewritten(load, scratch, outcome)
 
 
-def _groups(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Sequence[pa.RecordBatch], bool]]:
-    """Put batches together until they are worth a data file; say of each group whether it is all there is."""
-    group: list[pa.RecordBatch] = []
-    size = 0
-    is_all = True
+def _counted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the batches that have rows, and say how many they are."""
     for batch in batches:
         if batch.num_rows:
-            group.append(batch)
-            size += batch.nbytes
             work.did(batch.num_rows)
-        if size >= PIECE_BYTES:
-            is_all = False
-            yield group, False
-            group, size = [], 0
-    if group:
-        yield group, is_all
+            yield batch

@@ -19,7 +19,7 @@ from omnigraph.records.minting import fill_missing_ids
 from omnigraph.records.parse import ParsedChunk
 from omnigraph.records.tables import content_schema
 from omnigraph.storage.scratch import Scratch
-from omnigraph.storage.worker_files import TablePlace, worker_store
+from omnigraph.storage.worker_files import ScratchPlace, TablePlace
 from omnigraph.writes.exchange.cutting import Buckets
 
 _PART_BYTES = 192 << 20
@@ -43,6 +43,11 @@ class LoadTask:
     """Where in the scratch the files of a piece are: the folder of the attempt that counts."""
     newest_by: str | None = None
     """The property that tells which of several records with one id counts (`newest.py`)."""
+
+    @property
+    def scratch(self) -> ScratchPlace:
+        """Where workers keep what the load needs besides the graph."""
+        return ScratchPlace(uri=self.uri, operation_id=self.operation_id)
 
     def rows_name(self, ordinal: int, entity: EntityType) -> str:
         """Name the rows of a type in a piece."""
@@ -119,7 +124,7 @@ class PiecesRead:
 
 def read_piece(load: LoadTask, piece: InputPiece) -> PieceOutcome:
     """Parse one piece against the schema; write what a load of this mode can write without looking at the graph."""
-    scratch = Scratch(worker_store(load.uri, load.operation_id), load.operation_id)
+    scratch = load.scratch.open()
     chunks = piece.parse(load.catalog, scratch, max_errors=load.max_errors)
     return keep_piece(load, scratch, piece.ordinal, chunks, folder=new_folder())
 

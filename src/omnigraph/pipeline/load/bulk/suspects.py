@@ -17,8 +17,7 @@ from omnigraph.engine.local import worker_engine
 from omnigraph.pipeline.load.bulk.buckets import Facet, keep_facets
 from omnigraph.pipeline.load.bulk.reading import LoadTask
 from omnigraph.pipeline.load.bulk.screening import Screening
-from omnigraph.storage.scratch import Scratch
-from omnigraph.storage.worker_files import worker_store
+from omnigraph.storage.worker_files import ScratchPlace
 from omnigraph.writes.constraints.keys import StoredFragments, read_stored_keys, stored_schema
 from omnigraph.writes.exchange.cutting import Buckets
 from omnigraph.writes.exchange.stages import gather, list_files
@@ -28,6 +27,7 @@ from omnigraph.writes.exchange.stages import gather, list_files
 class StoredTask:
     """Stored rows of one type whose facets are wanted in buckets."""
 
+    scratch: ScratchPlace
     fragments: StoredFragments
     facets: tuple[Facet, ...]
     buckets: Buckets
@@ -37,9 +37,8 @@ class StoredTask:
 def keep_stored(task: StoredTask) -> str:
     """Cut stored rows; return the name of what was kept."""
     found = task.fragments
-    scratch = Scratch(worker_store(found.uri, found.operation_id), found.operation_id)
     keys = pa.Table.from_batches(read_stored_keys(found), stored_schema(found.entity, has_content=False))
-    keep_facets(task.buckets, scratch, task.name, "s", [(facet, keys) for facet in task.facets])
+    keep_facets(task.buckets, task.scratch.open(), task.name, "s", [(facet, keys) for facet in task.facets])
     return task.name
 
 
@@ -47,8 +46,7 @@ def keep_stored(task: StoredTask) -> str:
 class BucketsTask:
     """What is the same for all buckets: the statement, its relations, and which file names those that hold them."""
 
-    uri: str
-    operation_id: str
+    scratch: ScratchPlace
     kept: str
     schema_by_relation: Mapping[str, pa.Schema]
     statement: str
@@ -57,8 +55,7 @@ class BucketsTask:
 
 def count_suspects(task: BucketsTask, bucket: int) -> int:
     """Run the statement over one bucket."""
-    scratch = Scratch(worker_store(task.uri, task.operation_id), task.operation_id)
-    relations = gather(scratch, [task.kept], bucket, task.schema_by_relation)
+    relations = gather(task.scratch.open(), [task.kept], bucket, task.schema_by_relation)
     return int(worker_engine(task.threads).sql(relations, task.statement)["suspects"][0].as_py())
 
 
@@ -74,18 +71,22 @@ def count_all_suspects(
 ) -> int:
     """Count the suspects of all buckets; `incoming` names what the readers of pieces kept."""
     tasks = [
-        StoredTask(fragments=fragments, facets=facets, buckets=load.buckets, name=f"stored-{ids.new_ulid()}")
+        StoredTask(
+            scratch=load.scratch,
+            fragments=fragments,
+            facets=facets,
+            buckets=load.buckets,
+            name=f"stored-{ids.new_ulid()}",
+        )
         for key, facets in screening.stored_facets().items()
         for fragments in stored(key)
     ]
     stored_rows = [task.fragments.rows for task in tasks]
     with phase(events, "reading stored keys", total=sum(stored_rows), unit="rows") as reading:
         kept = (*incoming, *engine.map(keep_stored, tasks, weights=stored_rows, watch=reading.reach))
-    scratch = Scratch(worker_store(load.uri, load.operation_id), load.operation_id)
     task = BucketsTask(
-        uri=load.uri,
-        operation_id=load.operation_id,
-        kept=list_files(scratch, "kept", kept),
+        scratch=load.scratch,
+        kept=list_files(load.scratch.open(), "kept", kept),
         schema_by_relation=screening.schema_by_relation,
         statement=screening.statement,
         threads=engine.threads_each(load.buckets.count),

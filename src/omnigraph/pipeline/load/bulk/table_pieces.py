@@ -6,17 +6,20 @@ to where workers can read it, a piece at a time. Its cells are still typed and c
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 
 import pyarrow as pa
 
+from omnigraph.base.grouping import grouped
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Catalog
+from omnigraph.catalog.type_names import find_entity
 from omnigraph.pipeline.load.bulk.pieces import PIECE_BYTES_MAX, piece_bytes
 from omnigraph.pipeline.load.sources import CountedInputs, InputFile, store_of
 from omnigraph.pipeline.load.table_files import StoredTable
 from omnigraph.pipeline.load.table_formats import TablePart
-from omnigraph.pipeline.load.tables import ColumnMap, RowsOfType, TableFile, find_entity
+from omnigraph.pipeline.load.tables import ColumnMap, RowsOfType, TableFile
 from omnigraph.records.parse import ParsedChunk
 from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.uris import is_bucket_uri
@@ -111,16 +114,12 @@ def _pieces_of(table: TableFile, index: int, columns: ColumnMap, scratch: Scratc
 
 def _spools(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.Table]:
     """Put batches together until they have the size of a piece; a larger batch is cut."""
-    group: list[pa.RecordBatch] = []
-    held = 0
+    for group in grouped(_slices(batches, size), (attrgetter("nbytes"), size)):
+        yield pa.Table.from_batches(group)
+
+
+def _slices(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:
     for whole in batches:
         rows = max(1, whole.num_rows * size // max(whole.nbytes, 1))
         for start in range(0, whole.num_rows, rows):
-            batch = whole.slice(start, rows)
-            group.append(batch)
-            held += batch.nbytes
-            if held >= size:
-                yield pa.Table.from_batches(group)
-                group, held = [], 0
-    if group:
-        yield pa.Table.from_batches(group)
+            yield whole.slice(start, rows)

@@ -1,7 +1,4 @@
-"""The state that a load would produce, as named steps of one SQL statement over key columns.
-
-A step is put into the statement when somebody asks for its name, and a relation is read only if a step refers to it.
-"""
+"""The state that a load would produce, as named steps over the key columns of its records and of what is stored."""
 
 from collections.abc import Callable, Mapping
 
@@ -11,6 +8,7 @@ from omnigraph.engine.interface import Produced
 from omnigraph.pipeline.load.meaning import naming_endpoints
 from omnigraph.pipeline.load.writer import LoadMode
 from omnigraph.writes.constraints.keys import identity_columns, member_columns
+from omnigraph.writes.constraints.resulting_state import ResultingState, number_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,8 +30,8 @@ class IncomingKeys:
         return self.ids_given == 0 and mode != "merge"
 
 
-class Views:
-    """Builds one statement; `folded` are the types in which an id occurs more than once."""
+class Views(ResultingState):
+    """The records of a load count as written; `folded` are the types in which an id occurs more than once."""
 
     def __init__(
         self,
@@ -43,22 +41,10 @@ class Views:
         mode: LoadMode,
         folded: frozenset[TableKey] = frozenset(),
     ) -> None:
-        self.relations: dict[str, Produced] = {}
+        super().__init__(stored)
         self._incoming = incoming
-        self._stored = stored
         self._mode = mode
         self._folded = folded
-        self._steps: dict[str, str] = {}
-
-    def statement(self, select: str) -> str:
-        """Put the steps in front of a query."""
-        steps = ", ".join(f"{name} AS ({text})" for name, text in self._steps.items())
-        return f"WITH {steps} {select}" if steps else select
-
-    def step(self, name: str, text: str) -> str:
-        """Give a query a name."""
-        self._steps.setdefault(name, text)
-        return name
 
     def has(self, entity: EntityType) -> bool:
         """Whether the input holds records of a type."""
@@ -72,23 +58,16 @@ class Views:
         """Whether no record of a type can be a stored entity."""
         return self._incoming[entity.table_key].is_all_new(self._mode)
 
-    def stored(self, entity: EntityType) -> str:
-        """Name the stored rows of a type."""
-        name = f"s{_number(entity)}"
-        if name not in self.relations:
-            self.relations[name] = self._stored(entity)
-        return name
-
     def named(self, entity: EntityType) -> str:
         """Name the records of a type under the ids that they will have, repeated ones included."""
-        keys = f"k{_number(entity)}"
+        keys = f"k{number_of(entity)}"
         self.relations[keys] = self._incoming[entity.table_key].relation
         if self._mode != "merge" or not isinstance(entity, EdgeType):
             return keys
         columns = [name for name in self._columns(entity) if name != "id"]
         meant = self._meant(entity, keys)
         return self.step(
-            f"named{_number(entity)}",
+            f"named{number_of(entity)}",
             f"SELECT coalesce(k.id, m.id, k.minted) AS id, {', '.join(f'k.{name}' for name in columns)} "
             f"FROM {keys} k LEFT JOIN {meant} m ON k.position = m.position",
         )
@@ -100,7 +79,7 @@ class Views:
             return named
         newest = "newest DESC NULLS LAST, " if self._incoming[entity.table_key].has_newest else ""
         return self.step(
-            f"in{_number(entity)}",
+            f"in{number_of(entity)}",
             f"SELECT {', '.join(self._columns(entity))} FROM (SELECT *, row_number() OVER "
             f"(PARTITION BY id ORDER BY {newest}position DESC) AS place FROM {named}) WHERE place = 1",
         )
@@ -109,11 +88,11 @@ class Views:
         """Name the stored rows of a type that the load leaves as they are."""
         stored = self.stored(entity)
         if self.is_replaced(entity):
-            return self.step(f"kept{_number(entity)}", f"SELECT * FROM {stored} WHERE false")
+            return self.step(f"kept{number_of(entity)}", f"SELECT * FROM {stored} WHERE false")
         if not self.has(entity) or self.is_all_new(entity):
             return stored
         return self.step(
-            f"kept{_number(entity)}",
+            f"kept{number_of(entity)}",
             f"SELECT s.* FROM {stored} s ANTI JOIN {self.incoming(entity)} i ON s.id = i.id",
         )
 
@@ -124,7 +103,7 @@ class Views:
             parts.append(f"SELECT id FROM {self.incoming(entity)}")
         if not self.is_replaced(entity):
             parts.append(f"SELECT id FROM {self.stored(entity)}")
-        return self.step(f"ids{_number(entity)}", " UNION ALL ".join(parts))
+        return self.step(f"ids{number_of(entity)}", " UNION ALL ".join(parts))
 
     def lost(self, node: NodeType) -> str:
         """Name the ids that a type has now and will not have afterwards."""
@@ -149,7 +128,7 @@ class Views:
     def _meant(self, edge: EdgeType, keys: str) -> str:
         names = naming_endpoints(edge)
         text = self._meant_by_endpoints(edge, keys, names) if names else self._meant_by_content(edge, keys)
-        return self.step(f"meant{_number(edge)}", text)
+        return self.step(f"meant{number_of(edge)}", text)
 
     def _meant_by_endpoints(self, edge: EdgeType, keys: str, names: tuple[tuple[str, ...], ...]) -> str:
         """Take the one edge on which all naming constraints agree, for the first record that means it."""
@@ -178,10 +157,6 @@ class Views:
                 FROM {self.stored(edge)} s ANTI JOIN (SELECT id FROM {keys} WHERE id IS NOT NULL) n ON s.id = n.id
             ) s ON i.src = s.src AND i.dst = s.dst AND i.content = s.content AND i.place = s.place
         """
-
-
-def _number(entity: EntityType) -> str:
-    return f"{entity.kind[0]}{entity.type_id}"
 
 
 def _columns(entity: EntityType) -> list[str]:

@@ -38,21 +38,17 @@ from omnigraph.pipeline.load.sources import READING_INPUT
 from omnigraph.pipeline.load.writer import LoadMode
 from omnigraph.records.findings import FindingCollector
 from omnigraph.records.report import rejected
-from omnigraph.storage.staging import stage_written
 from omnigraph.storage.worker_files import TablePlace
+from omnigraph.writes.chains import prepare_written
 from omnigraph.writes.constraints.keys import StoredFragments, stored_fragments, stored_keys
-from omnigraph.writes.delta import with_strip
 from omnigraph.writes.exchange.cutting import Buckets
-from omnigraph.writes.protocol import PreparedTable, PreparedWrite, WriteIdentity
+from omnigraph.writes.prepared import PreparedTable, PreparedWrite, WriteIdentity
 from omnigraph.writes.sidecar import SidecarKind
 
 
 def table_places(capture: Capture) -> dict[TableKey, TablePlace]:
     """Return where workers read and write every table of a captured branch."""
-    return {
-        key: TablePlace(address=pin.address, version=pin.version, target=capture.target(key))
-        for key, pin in capture.snapshot.pins.items()
-    }
+    return {key: capture.place(key) for key in capture.snapshot.pins}
 
 
 def stored_rows(capture: Capture) -> int:
@@ -205,7 +201,7 @@ class BulkLoadWriter:
         for outcome in self.outcomes:
             for table in outcome.tables:
                 name = load.keys_name(outcome.ordinal, table.part, load.catalog.type_by_table_key[table.table_key])
-                files[table.table_key].append(KeyFile(uri=load.uri, operation_id=load.operation_id, name=name))
+                files[table.table_key].append(KeyFile(scratch=load.scratch, name=name))
                 rows[table.table_key] += table.rows
                 given[table.table_key] += table.ids_given
         incoming = {}
@@ -268,19 +264,13 @@ class BulkLoadWriter:
         advance: Callable[[], None],
     ) -> Iterator[PreparedTable]:
         for key, change in sorted(changes.items()):
-            staged = stage_written(
-                capture.context.store.tables,
-                capture.table(key),
-                capture.target(key),
+            yield prepare_written(
+                capture,
+                identity,
+                key,
                 change.fragments,
                 replacing=table_schema(load.catalog.type_by_table_key[key]) if load.mode == "overwrite" else None,
                 removed_addresses=pa.concat_arrays([pa.array([], pa.uint64()), *change.removed]),
-                properties=identity.transaction_properties,
-            )
-            yield PreparedTable(
-                pin=capture.snapshot.pins[key],
-                target=capture.target(key),
-                chain=with_strip(capture.table(key), staged, identity),
             )
             advance()
 
