@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from omnigraph.query.algorithms.algorithms import Algorithms, PathNode
     from omnigraph.query.lint import LintReport
     from omnigraph.query.mutate.run import MutationResult
+    from omnigraph.query.plan.explain import Explanation
     from omnigraph.writes.batch import WriteBatch, WriteResult
     from omnigraph.writes.recovery.audit import RecoveryRecord
     from omnigraph.writes.recovery.sweep import SweepResult
@@ -119,6 +120,7 @@ _NAMES_BY_HOME = {
     "omnigraph.pipeline.load.run": ("LoadResult",),
     "omnigraph.query.algorithms.algorithms": ("Algorithms", "PathNode"),
     "omnigraph.query.lint": ("LintReport",),
+    "omnigraph.query.plan.explain": ("Explanation",),
     "omnigraph.graphs.result": ("Result",),
     "omnigraph.query.mutate.run": ("MutationResult",),
     "omnigraph.graphs.snapshot": ("Snapshot",),
@@ -157,6 +159,7 @@ __all__ = [
     "EntityChange",
     "Event",
     "Events",
+    "Explanation",
     "ExportResult",
     "Feed",
     "FeedPage",

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from omnigraph.query.asking import Asking
     from omnigraph.query.lint import LintReport
     from omnigraph.query.mutate.run import MutationResult
+    from omnigraph.query.plan.explain import Explanation
     from omnigraph.writes.batch import WriteBatch
 
 
@@ -247,6 +248,29 @@ class Graph:
 
         over = self._asked_snapshot(snapshot, branch=branch, at=at)
         return Algorithms(self._asking.access(over), over.catalog)
+
+    def explain(
+        self,
+        text: str,
+        name: str | None = None,
+        /,
+        *,
+        analyze: bool = False,
+        params: Mapping[str, object] | None = None,
+        branch: str | None = None,
+        snapshot: str | None = None,
+        at: datetime | str | None = None,
+        query_source: str = "<query>",
+        **values: object,
+    ) -> "Explanation":
+        """Describe the steps that answer a read and how many rows each is expected to leave.
+
+        With `analyze` the query is run, and each step says how many rows it left and how long it took. All else is as
+        in `query`; only a query that is run needs its parameters.
+        """
+        over = self._asked_snapshot(snapshot, branch=branch, at=at)
+        given = {**(params or {}), **values}
+        return self._asking.explain(over, text, name, given, is_run=analyze, source=query_source)
 
     def prepare(self, text: str, name: str | None = None, /, *, branch: str = MAIN_BRANCH) -> "PreparedQuery":
         """Check a read once, to run it with different values, each time over the newest state of a branch."""

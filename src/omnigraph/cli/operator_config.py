@@ -13,12 +13,13 @@ from omnigraph import errors
 from omnigraph.base.home import expand_home
 from omnigraph.base.plain_text import plain_text, printable, read_yaml
 from omnigraph.base.values import dataclass
+from omnigraph.engine.choice import EngineName
 
 HOME_VARIABLE = "OMNIGRAPH_HOME"
 BINDINGS = ("server", "cluster", "store")
 OUTPUT_FORMATS = ("table", "kv", "csv", "jsonl", "json")
 CELL_LAYOUTS = ("truncate", "wrap")
-ENGINES = ("auto", "local", "spark")
+ENGINES = tuple(name.value for name in EngineName)
 
 _WIDTH = 80
 _NOTHING: Mapping[str, object] = MappingProxyType({})

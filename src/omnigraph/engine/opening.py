@@ -3,12 +3,13 @@
 import os
 import sys
 from collections.abc import Mapping
+from typing import assert_never
 
 from omnigraph.base.endings import attempt
 from omnigraph.base.events import EngineChosen, Events, Noted, phase
 from omnigraph.engine.choice import EngineChoice, EngineDecision, EngineName, Work
 from omnigraph.engine.interface import Engine
-from omnigraph.errors import EngineUnavailable
+from omnigraph.errors import EngineUnavailable, Internal
 
 
 def decide(choice: EngineChoice, work: Work, size_bytes: int | None) -> EngineDecision:
@@ -47,8 +48,24 @@ def _opened(
     worker_environment: Mapping[str, str],
     events: Events,
 ) -> tuple[Engine, str]:
-    if decision.engine is not EngineName.SPARK:
-        return local, decision.reason
+    match decision.engine:
+        case EngineName.LOCAL:
+            return local, decision.reason
+        case EngineName.SPARK:
+            return _spark_or_local(choice, decision, local, worker_environment, events)
+        case EngineName.AUTO:
+            raise Internal("an engine was decided on that is none: auto")
+        case never:
+            assert_never(never)
+
+
+def _spark_or_local(
+    choice: EngineChoice,
+    decision: EngineDecision,
+    local: Engine,
+    worker_environment: Mapping[str, str],
+    events: Events,
+) -> tuple[Engine, str]:
     try:
         with phase(events, _starting(choice)):
             return _spark(choice, decision, worker_environment), decision.reason

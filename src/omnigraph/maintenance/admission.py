@@ -10,7 +10,7 @@ from omnigraph.errors import BranchBusy, MaintenanceLocked, RecoveryRequired
 from omnigraph.graphs.context import GraphContext
 from omnigraph.graphs.holding import MAINTENANCE_LOCK
 from omnigraph.storage.locks import HeldLock
-from omnigraph.writes.sidecar import PendingOperation, SidecarKind, list_pending, sidecars_of
+from omnigraph.writes.sidecar import PendingOperation, list_pending, sidecar_traits, sidecars_of
 
 _PAUSE_SECONDS = 0.1
 
@@ -66,7 +66,7 @@ def refuse_pending_on(context: GraphContext, branch: str, verb: str) -> None:
         for operation in list_pending(sidecars_of(context))
         if operation.sidecar is None
         or operation.sidecar.branch_name == branch
-        or operation.sidecar.kind is SidecarKind.SCHEMA_APPLY
+        or sidecar_traits(operation.sidecar.kind).concerns_all_branches
     ]
     if pending:
         raise RecoveryRequired(

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Mapping
-from typing import NoReturn, assert_never
+from typing import NoReturn
 
 from omnigraph.base.nearest import nearest
 from omnigraph.base.plain_text import is_unicode
@@ -72,21 +72,19 @@ def _single(parameter: Parameter, value: object, declared: PropertyType) -> str 
 
 
 def _stored(value: object, declared: PropertyType) -> str | int | float | bool:
-    match traits_of(declared.scalar).family:
+    traits = traits_of(declared.scalar)
+    if traits.is_text_in_json:
+        text = _text(value, declared)
+        return text if traits.literal is None else stored_value(text, declared)
+    match traits.family:
         case Family.INTEGER:
             return _integer(value, declared)
         case Family.FLOAT:
             return _float(value, declared)
         case Family.TRUTH:
             return value if isinstance(value, bool) else _wrong(value, declared)
-        case Family.TEXT | Family.MOMENT:
-            return stored_value(_text(value, declared), declared)
-        case Family.BYTES:
-            return _text(value, declared)
-        case Family.VECTOR:
+        case _:
             return _wrong(value, declared)
-        case never:
-            assert_never(never)
 
 
 def _text(value: object, declared: PropertyType) -> str:

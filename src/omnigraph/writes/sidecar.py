@@ -18,7 +18,7 @@ from omnigraph.base.plain_text import plain_text
 from omnigraph.base.showing import Shown
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import TableIdentity, TableKey
-from omnigraph.errors import ReadSetConflict, ResourceLimit, StorageError
+from omnigraph.errors import Internal, ReadSetConflict, ResourceLimit, StorageError
 from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import Commit, CommitId, CommitKind, readable_actor
 from omnigraph.manifest.snapshot import TablePin
@@ -43,6 +43,48 @@ class SidecarKind(StrEnum):
     BRANCH_MERGE = "branch_merge"
     SCHEMA_APPLY = "schema_apply"
     DISCARD_DRIFT = "discard_drift"
+
+
+class Completion(StrEnum):
+    """How recovery carries an operation on whose tables are where it wanted them."""
+
+    PUBLISH_PLANNED = "publish_planned"
+    """Every table stands behind its planned transactions: publish exactly these."""
+    PUBLISH_REACHED = "publish_reached"
+    """Publish what each table has reached, on whatever head there is."""
+    RESTORE_THE_REST = "restore_the_rest"
+    """Restore the tables that are not restored yet, and publish all of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SidecarTraits:
+    """What recovery may do with the operations of a kind, and whom they concern."""
+
+    completion: Completion = Completion.PUBLISH_PLANNED
+    is_never_undone: bool = False
+    """Whether every step keeps the content that readers see: what was begun is carried on, never taken back."""
+    concerns_all_branches: bool = False
+    """Whether the writers of every branch wait for it, not only those of its own."""
+
+
+SIDECAR_KINDS: Final[Mapping[SidecarKind, SidecarTraits]] = {
+    SidecarKind.MUTATION: SidecarTraits(),
+    SidecarKind.LOAD: SidecarTraits(),
+    SidecarKind.EMBED: SidecarTraits(),
+    SidecarKind.OPTIMIZE: SidecarTraits(completion=Completion.PUBLISH_REACHED, is_never_undone=True),
+    SidecarKind.BRANCH_MERGE: SidecarTraits(),
+    SidecarKind.SCHEMA_APPLY: SidecarTraits(concerns_all_branches=True),
+    SidecarKind.DISCARD_DRIFT: SidecarTraits(completion=Completion.RESTORE_THE_REST, is_never_undone=True),
+}
+"""The one place where a kind of operation is declared."""
+
+
+def sidecar_traits(kind: SidecarKind) -> SidecarTraits:
+    """Return what recovery may do with operations of a kind."""
+    found = SIDECAR_KINDS.get(kind)
+    if found is None:
+        raise Internal(f"writes/sidecar.py does not say what recovery may do with a {kind}")
+    return found
 
 
 class EffectKind(StrEnum):

@@ -1,11 +1,20 @@
-"""What cannot be read: a fact like any other, so that one damaged place hides nothing about the rest of a graph."""
+"""What cannot be read: a fact like any other, so that one damaged place hides nothing about the rest of a graph.
 
-from collections.abc import Callable, Iterable
+Of what `verify` proves, the part is done here that is cheap enough for every look: what the heads of branches need.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import TypeVar
 
 from omnigraph.base.values import dataclass
+from omnigraph.graphs.context import GraphContext
 from omnigraph.maintenance.unreadable import UNREADABLE, problem_of, refuse_unreachable
+from omnigraph.maintenance.verify.files import FilesToVerify, look_at_table, told_with_what_is_left
+from omnigraph.maintenance.verify.lineage import log_problems
+from omnigraph.maintenance.verify.pins import gather_pins
+from omnigraph.maintenance.verify.report import Problem
+from omnigraph.manifest.state import ManifestState
 
 Seen = TypeVar("Seen")
 
@@ -79,3 +88,22 @@ class DamageLog:
         """Return what was found, except on branches that somebody deleted while we looked."""
         names = set(gone)
         return tuple(damage for damage in self.found if damage.branch not in names)
+
+
+def verify_heads(context: GraphContext, states: Sequence[ManifestState]) -> Iterator[Problem]:
+    """Yield what the newest states of some branches, and the log, have lost."""
+    objects, uri = context.store.objects, context.store.uri
+    pins = gather_pins(states)
+    for location, pinned in pins.by_location().items():
+        sums = pins.checksums.get(location, {})
+        current = [one for one in pinned if one.is_current]
+        if not current:
+            continue
+        seen: FilesToVerify = look_at_table(objects, current, sums, uri, None)
+        if seen.harmed:
+            now = {problem.file for problem in seen.problems}
+            everything = told_with_what_is_left(look_at_table(objects, pinned, sums, uri, None))
+            yield from (problem for problem in everything if problem.file in now)
+        else:
+            yield from seen.problems
+    yield from log_problems(context.log, list(states))

@@ -15,14 +15,13 @@ from omnigraph.graphs.capture import capture_branch
 from omnigraph.graphs.context import GraphContext
 from omnigraph.graphs.holding import MAINTENANCE_LOCK
 from omnigraph.maintenance.health.branches import BranchHealth, LiveBranch, observe_branches
-from omnigraph.maintenance.health.damage import Damage, DamagedPart, DamageLog
+from omnigraph.maintenance.health.damage import Damage, DamagedPart, DamageLog, verify_heads
 from omnigraph.maintenance.health.rules import BrokenTable, forced_tables, observe_rules
 from omnigraph.maintenance.health.runs import MaintenanceRun, maintenance_runs
 from omnigraph.maintenance.health.space import Leftover, observe_space
 from omnigraph.maintenance.health.tables import TableHealth, observe_tables_of
 from omnigraph.maintenance.journal import JOURNAL_PREFIX, read_journal
 from omnigraph.maintenance.unreadable import UNREADABLE, problem_of, refuse_unreachable
-from omnigraph.maintenance.verify.heads import verify_heads
 from omnigraph.maintenance.verify.report import Problem
 from omnigraph.manifest.ancestry import History
 from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitKind

@@ -1,6 +1,5 @@
 """Locks and leases: they keep two live processes apart; crashes and lost races are settled elsewhere."""
 
-from omnigraph.storage.locks.errors import LeaseLost
 from omnigraph.storage.locks.flock_locks import FlockLocks
 from omnigraph.storage.locks.held_versions import HeldVersions, settle_holds
 from omnigraph.storage.locks.holder import Holder
@@ -8,7 +7,7 @@ from omnigraph.storage.locks.keeper import LeaseKeeper
 from omnigraph.storage.locks.lease import Lease, LeaseTerms
 from omnigraph.storage.locks.lease_locks import LeaseLocks
 from omnigraph.storage.locks.readers import forget_dead_readers, list_reader_leases, put_reader_lease
-from omnigraph.storage.locks.service import HeldLock, LockRequest, LockService, Reach
+from omnigraph.storage.locks.service import HeldLock, LeaseLost, LockRequest, LockService, Reach
 from omnigraph.storage.locks.store_clock import StoreClock
 from omnigraph.storage.objects import ControlStore
 from omnigraph.storage.uris import GraphRoot

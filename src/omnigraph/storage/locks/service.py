@@ -11,8 +11,7 @@ from omnigraph.base.endings import attempt
 from omnigraph.base.events import Events, Noted, ignore_events
 from omnigraph.base.logs import logger_of
 from omnigraph.base.values import dataclass
-from omnigraph.errors import BranchBusy
-from omnigraph.storage.locks.errors import LeaseLost
+from omnigraph.errors import BranchBusy, Effect, StorageError
 from omnigraph.storage.locks.gates import Ticket, gate_of
 from omnigraph.storage.locks.holder import Holder
 from omnigraph.storage.locks.lease import LeaseTerms
@@ -227,3 +226,20 @@ def _busy(name: str, holder: Holder | None, wait_seconds: float) -> BranchBusy:
         holder=str(holder) if holder else None,
         since=holder.since if holder else None,
     )
+
+
+class LeaseLost(StorageError):
+    """The lease has run out, is about to, or is somebody else's: stop before the next effect.
+
+    What was durable by then only the writer knows; it translates this error when it does.
+    """
+
+    def __init__(self, *, name: str, seconds_left: float, uri: str) -> None:
+        state = f"has only {seconds_left:.1f} seconds left" if seconds_left > 0 else "has run out or was taken over"
+        super().__init__(
+            f"The lease on {name} {state}, too little to go on safely. "
+            "Look at what is published before repeating the operation.",
+            storage_kind="transient",
+            uri=uri,
+            effect=Effect.UNKNOWN,
+        )

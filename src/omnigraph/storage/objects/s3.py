@@ -7,6 +7,8 @@ else's, so conditional puts are attempted one at a time, and after an unclear on
 from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from email.utils import parsedate_to_datetime
+from http.client import HTTPException
 from typing import TYPE_CHECKING, Any
 
 import obstore
@@ -15,15 +17,15 @@ from obstore.store import S3Store
 from omnigraph.base import clock, ids
 from omnigraph.errors import Effect, Internal, StorageError
 from omnigraph.storage.objects.contract import PIECE_BYTES, ObjectFacts, StoredObject, Token
-from omnigraph.storage.objects.dates import date_of_answer
 from omnigraph.storage.objects.errors import ObjectChanged, ObjectExists
 from omnigraph.storage.objects.probe import probe_once
 from omnigraph.storage.objects.s3_failures import OBSTORE_FAILURES, is_conflict, is_no_such_key, storage_error
 from omnigraph.storage.settings import S3Settings
 from omnigraph.storage.uris import GraphRoot
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the result classes live beside code that imports Lance
     from obstore import PutMode
+
 
 _ATTEMPTS_MAX = 4
 _PAUSE_SECONDS = 0.2
@@ -244,3 +246,21 @@ def _open_store(root: GraphRoot, settings: S3Settings, *, retries_max: int) -> S
             "backoff": {"init_backoff": timedelta(seconds=0.1), "max_backoff": timedelta(seconds=2), "base": 2},
         },
     )
+
+
+def date_of_answer(url: str, *, timeout_seconds: float) -> float | None:
+    """Return the date of whatever the server answers, in seconds since the Unix epoch; None when it does not say."""
+    from urllib.error import HTTPError, URLError
+    from urllib.request import Request, urlopen
+
+    try:
+        with urlopen(Request(url, method="HEAD"), timeout=timeout_seconds) as answer:  # noqa: S310 — the store's own URL
+            date = answer.headers.get("Date")
+    except HTTPError as refusal:
+        date = refusal.headers.get("Date")
+    except (URLError, HTTPException, OSError, ValueError):
+        return None
+    try:
+        return parsedate_to_datetime(date).timestamp() if date else None
+    except ValueError:
+        return None

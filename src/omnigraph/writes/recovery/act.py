@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, assert_never
 
 from omnigraph.base import clock, faults
 from omnigraph.base.values import dataclass
@@ -21,7 +21,15 @@ from omnigraph.writes.recovery.audit import record_recovery
 from omnigraph.writes.recovery.decide import OURS, Action, EffectClass, RecoveryDecision, classify
 from omnigraph.writes.recovery.facts import SidecarFacts, observe_effect
 from omnigraph.writes.recovery.forks import remove_target, targets_to_remove
-from omnigraph.writes.sidecar import RollbackRecord, Sidecar, SidecarEffect, SidecarKind, sidecars_of
+from omnigraph.writes.sidecar import (
+    Completion,
+    RollbackRecord,
+    Sidecar,
+    SidecarEffect,
+    SidecarKind,
+    sidecar_traits,
+    sidecars_of,
+)
 
 RECOVERY_ACTOR = "omnigraph:recovery"
 
@@ -119,11 +127,19 @@ def _visible_already(context: GraphContext, sidecar: Sidecar, done: str) -> Iter
 
 def _roll_forward(context: GraphContext, facts: SidecarFacts, decision: RecoveryDecision) -> bool:
     """Publish what the operation reached, as its own commit; return whether there was anything left to publish."""
-    sidecar = facts.sidecar
-    if sidecar.kind is SidecarKind.OPTIMIZE:
-        return _publish_maintenance(context, facts, decision)
-    if sidecar.kind is SidecarKind.DISCARD_DRIFT:
-        return _finish_discard(context, facts, decision)
+    match sidecar_traits(facts.sidecar.kind).completion:
+        case Completion.PUBLISH_PLANNED:
+            return _publish_planned(context, facts.sidecar)
+        case Completion.PUBLISH_REACHED:
+            return _publish_maintenance(context, facts, decision)
+        case Completion.RESTORE_THE_REST:
+            return _finish_discard(context, facts, decision)
+        case never:
+            assert_never(never)
+
+
+def _publish_planned(context: GraphContext, sidecar: Sidecar) -> bool:
+    """Pin every table behind its planned transactions, on the head that the operation stood on."""
     moves = tuple(
         PinMove.to(
             context.store.tables.open(effect.address, effect.expected_version + len(effect.planned)),

@@ -8,7 +8,7 @@ from omnigraph.catalog.model import TableKey
 from omnigraph.storage.operations import OperationName, TableOperation
 from omnigraph.storage.staging import is_detached
 from omnigraph.writes.recovery.facts import EffectFacts, SidecarFacts
-from omnigraph.writes.sidecar import EffectKind, SidecarEffect, SidecarKind
+from omnigraph.writes.sidecar import EffectKind, SidecarEffect, sidecar_traits
 
 
 class EffectClass(StrEnum):
@@ -57,8 +57,6 @@ _NEVER_TOUCH = {
     EffectClass.UNREADABLE: "its history cannot be read",
     EffectClass.BURIED: "another commit landed next to the operation's own",
 }
-_NEVER_UNDONE = frozenset({SidecarKind.OPTIMIZE, SidecarKind.DISCARD_DRIFT})
-"""Kinds whose every step keeps the content that readers see: what they began is carried on, never taken back."""
 _NOTHING_OURS = {EffectClass.UNTOUCHED, EffectClass.EMPTY_FORK, EffectClass.FOREIGN}
 OURS = frozenset({EffectClass.COMPLETE, EffectClass.PARTIAL, EffectClass.COMPENSATED})
 """Tables that carry commits of the operation and nobody else's: what a rollback restores and publishes."""
@@ -131,7 +129,7 @@ def decide(facts: SidecarFacts) -> RecoveryDecision:
     if blocked:
         return chosen(Action.BLOCK, blocked)
     found = set(classes.values())
-    if facts.sidecar.kind in _NEVER_UNDONE:
+    if sidecar_traits(facts.sidecar.kind).is_never_undone:
         advanced = found & {EffectClass.COMPLETE, EffectClass.PUBLISHED}
         return chosen(Action.ROLL_FORWARD if advanced else Action.DROP)
     if found <= {EffectClass.COMPLETE} and facts.authority_holds and facts.schema_is_stored:

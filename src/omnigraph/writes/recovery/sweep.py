@@ -19,7 +19,7 @@ from omnigraph.storage.locks import HeldLock, LeaseLost
 from omnigraph.writes.recovery.act import Settled, act, blocked
 from omnigraph.writes.recovery.decide import UNDOING, RecoveryDecision, decide
 from omnigraph.writes.recovery.facts import SidecarFacts, observe
-from omnigraph.writes.sidecar import Sidecar, SidecarKind, UnreadableSidecar, sidecars_of
+from omnigraph.writes.sidecar import Sidecar, UnreadableSidecar, sidecar_traits, sidecars_of
 
 _DECISIONS_MAX = 3
 _REASON_MAX = 600
@@ -113,7 +113,7 @@ def _tell(settled: Settled | None, events: Events) -> None:
 
 def _concerns(sidecar: Sidecar, branch: str) -> bool:
     """Whether writers of a branch must wait for an operation; a schema change concerns all of them."""
-    return sidecar.branch_name == branch or sidecar.kind is SidecarKind.SCHEMA_APPLY
+    return sidecar.branch_name == branch or sidecar_traits(sidecar.kind).concerns_all_branches
 
 
 def settle_own(context: GraphContext, sidecar: Sidecar, lock: HeldLock) -> Commit | None:
