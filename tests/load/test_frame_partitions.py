@@ -21,7 +21,7 @@ from omnigraph.graph import Graph
 from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import Commit
 from omnigraph.pipeline.load import frames
-from omnigraph.pipeline.load.bulk import held, partitions
+from omnigraph.pipeline.load.bulk import held, lookups, partitions
 from omnigraph.pipeline.load.bulk.partitions import PARTITIONS_MAX, PartitionOutcome, keep_partition
 from omnigraph.pipeline.load.frames import FrameLoad
 from omnigraph.pipeline.load.once import StreamBatch
@@ -264,14 +264,21 @@ def test_a_commit_asks_nothing_that_workers_could_ask(network, whole_scans, monk
     assert network.snapshot().table(type_name).count_rows() == expected
 
 
-def test_only_the_tables_that_are_asked_may_be_too_large_to_look_through(network, monkeypatch):
-    monkeypatch.setattr(frames, "LOOK_UP_ROWS_MAX", 50)
+def test_workers_ask_tables_that_are_small_or_indexed(network, monkeypatch):
+    monkeypatch.setattr(lookups, "LOOK_UP_ROWS_MAX", 50)
     commit_rows(network, "Leg", legs(("p1", "p2")))
 
-    looks_up = {name: begin_rows(network, name, LEGS).task.load.looks_up for name in ("Leg", "Berth")}
-    looks_up["Port"] = begin_rows(network, "Port", PORTS).task.load.looks_up
+    def asked() -> dict[str, bool]:
+        frames_by_type = {"Leg": LEGS, "Berth": LEGS, "Port": PORTS}
+        return {name: begin_rows(network, name, rows).task.load.looks_up for name, rows in frames_by_type.items()}
 
-    assert looks_up == {"Leg": False, "Berth": True, "Port": True}
+    assert asked() == {"Leg": False, "Berth": True, "Port": True}, "the ports and the leg are 51 rows"
+    monkeypatch.setattr(lookups, "LOOK_UP_ROWS_MAX", 2)
+    assert set(asked().values()) == {False}
+    network.optimize()
+    assert set(asked().values()) == {True}
+    commit_rows(network, "Port", pa.table({"code": ["x", "y"], "depth": pa.array([300, 301], pa.int32())}))
+    assert asked() == {"Leg": True, "Berth": True, "Port": False}, "two ports, to be looked for by code and by depth"
 
 
 def commit_rows(graph: Graph, type_name: str, rows: pa.Table, mode: str = "append") -> Commit | None:

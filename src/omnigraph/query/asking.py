@@ -18,6 +18,7 @@ from omnigraph.query.check import check_query
 from omnigraph.query.choosing import choose_query
 from omnigraph.query.columns import result_schema
 from omnigraph.query.parameters import bind_parameters
+from omnigraph.query.plan.explain import Explanation, explain
 from omnigraph.query.plan.planner import plan_read
 from omnigraph.query.plan.steps import Plan
 from omnigraph.query.typed import CheckedRead
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from omnigraph.catalog.model import Catalog, EntityType
     from omnigraph.graphs.snapshot import Snapshot
     from omnigraph.query.access import GraphAccess
+    from omnigraph.query.run.trace import Trace
     from omnigraph.query.sql.statement import Asked
 
 _PLANS_MAX = 512
@@ -62,6 +64,38 @@ class Asking:
     ) -> Result:
         """Run one read."""
         planned = self.planned(snapshot, text, name, source=source)
+        return self._run(snapshot, planned, values, trace=None)
+
+    def explain(
+        self,
+        snapshot: "Snapshot",
+        text: str,
+        name: str | None,
+        values: Mapping[str, object],
+        *,
+        is_run: bool,
+        source: str = "<query>",
+    ) -> Explanation:
+        """Describe how a read is answered; if it is run, with what each step did. Without a run it needs no values."""
+        planned = self.planned(snapshot, text, name, source=source)
+        query_name = planned.plan.read.name
+        if not is_run:
+            return Explanation(query_name=query_name, steps=explain(planned.plan, {}))
+        from omnigraph.query.run.trace import Trace
+
+        trace = Trace()
+        with trace.timing("all"):
+            rows = len(self._run(snapshot, planned, values, trace=trace))
+        return Explanation(
+            query_name=query_name,
+            steps=explain(planned.plan, trace.facts),
+            rows=rows,
+            seconds=trace.facts["all"].seconds,
+        )
+
+    def _run(
+        self, snapshot: "Snapshot", planned: PlannedRead, values: Mapping[str, object], *, trace: "Trace | None"
+    ) -> Result:
         read = planned.plan.read
         parameters = bind_parameters(read, values)
         from omnigraph.query.image.shelf import DoesNotFit
@@ -76,6 +110,7 @@ class Asking:
             parameters=parameters,
             now_ms=now_ms(),
             search=LazySearch(snapshot),
+            trace=trace,
         )
         try:
             rows = execute(run, planned.plan, planned.schema)

@@ -101,10 +101,10 @@ class Shelf:
         with self._changed:
             self._remove(key)
 
-    def clear(self) -> None:
-        """Take everything off."""
+    def remove_all(self, is_meant: Callable[[Hashable], bool]) -> None:
+        """Take off every entry whose key is meant."""
         with self._changed:
-            for key in [*self._entries]:
+            for key in [key for key in self._entries if is_meant(key)]:
                 self._remove(key)
 
     def _reserve(self, size_bytes: int) -> None:

@@ -16,7 +16,7 @@ from omnigraph.catalog.model import TableKey
 from omnigraph.catalog.type_names import find_entity
 from omnigraph.errors import Usage
 from omnigraph.pipeline.load.bulk.held import may_wait
-from omnigraph.pipeline.load.bulk.lookups import asked_tables
+from omnigraph.pipeline.load.bulk.lookups import asked_columns
 from omnigraph.pipeline.load.bulk.reading import LoadTask, PieceOutcome, PiecesRead, keep_piece, new_folder
 from omnigraph.pipeline.load.bulk.rewriting import with_rewritten
 from omnigraph.pipeline.load.bulk.set_aside import SetAside, Sieve
@@ -66,11 +66,11 @@ class FrameTask:
         return cls(load=load, rows=rows)
 
     @property
-    def asked_tables(self) -> frozenset[TableKey]:
-        """The tables whose stored rows matter to what comes: with whole records, all of them may."""
+    def asked_columns(self) -> frozenset[tuple[TableKey, str]]:
+        """Where keys of what comes are looked up: with whole records, in all types."""
         catalog = self.load.catalog
         types = [self.rows.entity] if isinstance(self.rows, RowsOfType) else catalog.type_by_table_key.values()
-        return frozenset(key for entity in types for key in asked_tables(catalog, entity))
+        return frozenset(asked for entity in types for asked in asked_columns(catalog, entity))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

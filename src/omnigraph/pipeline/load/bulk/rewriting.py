@@ -16,6 +16,7 @@ from omnigraph.pipeline.load.bulk.views import Views
 from omnigraph.records.contents import equal_ids
 from omnigraph.records.tables import POSITION, content_schema
 from omnigraph.storage.cut_files import read_cuts, write_cuts
+from omnigraph.storage.index_lookup import look_up_values
 from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID
 from omnigraph.storage.worker_files import worker_store
@@ -86,7 +87,8 @@ def _with_rewritten(load: LoadTask, scratch: Scratch, outcome: PieceOutcome, tab
     ids = pc.coalesce(keys["id"], keys["minted"]) if "minted" in keys.column_names else keys["id"]
     if pc.count_distinct(ids.combine_chunks()).as_py() < len(ids):
         return replace(table, suspects=None)  # one of them counts, and all pieces together tell which
-    stored = load.places[table.table_key].open(scratch.store).lookup("id", keys["id"].combine_chunks(), ["id"])
+    opened = load.places[table.table_key].open(scratch.store)
+    stored = look_up_values(opened, "id", keys["id"].combine_chunks(), ["id"])
     at = pc.index_in(ids.combine_chunks(), value_set=stored["id"].combine_chunks())
     matches = pa.table(
         {
