@@ -61,7 +61,7 @@ KEEP_EVERY = {
     "tests/query/test_image_commits.py::test_after_random_commits": 6,
     "tests/query/test_image_follows.py::test_a_reader_follows_a_writer_for_a_minute": 0,
     "tests/changes/test_model_compare.py": 0,
-    "tests/query/test_mutation_model.py": 3,
+    "tests/query/test_model_mutations.py": 3,
     "tests/merge/test_pairs.py": 6,
     "tests/cli/test_examples.py::test_every_example_runs_as_printed": 0,
     "tests/docs/test_examples.py": 25,
