@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from omnigraph.graphs.snapshot import PreparedQuery, Snapshot
     from omnigraph.graphs.sql import SqlResult
     from omnigraph.manifest.commits import Commit
+    from omnigraph.query.algorithms.algorithms import Algorithms
     from omnigraph.query.asking import Asking
     from omnigraph.query.lint import LintReport
     from omnigraph.query.mutate.run import MutationResult
@@ -235,6 +236,15 @@ class Graph:
         return callers_frame(
             self._context.store, over, self._asking.asked(over, text, name, given, source=query_source)
         )
+
+    def algorithms(
+        self, *, branch: str | None = None, snapshot: str | None = None, at: datetime | str | None = None
+    ) -> "Algorithms":
+        """Run graph algorithms over one state: `pagerank`, `components`, `degree`, `shortest_path`."""
+        from omnigraph.query.algorithms.algorithms import Algorithms
+
+        over = self._asked_snapshot(snapshot, branch=branch, at=at)
+        return Algorithms(self._asking.access(over), over.catalog)
 
     def explain(
         self,
