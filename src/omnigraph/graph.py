@@ -237,6 +237,24 @@ class Graph:
             self._context.store, over, self._asking.asked(over, text, name, given, source=query_source)
         )
 
+    def collect_query(
+        self,
+        spark: Any,
+        text: str,
+        name: str | None = None,
+        /,
+        *,
+        params: Mapping[str, object] | None = None,
+        snapshot: str | None = None,
+        query_source: str = "<query>",
+    ) -> "Result":
+        """Run a read on a Spark session and bring its rows here; all else is as in `query`."""
+        from omnigraph.connectors.spark.querying import collected
+
+        over = self._asked_snapshot(snapshot, branch=None, at=None)
+        asked = self._asking.asked(over, text, name, params or {}, source=query_source)
+        return collected(spark, self._context.store, over, asked)
+
     def algorithms(
         self, *, branch: str | None = None, snapshot: str | None = None, at: datetime | str | None = None
     ) -> "Algorithms":

@@ -108,7 +108,14 @@ VERBS = (
         request="pipeline.load.request.LoadRequest",
         document="load_document",
     ),
-    Verb(words="query", command_class=CommandClass.ANY, accepts=_READ, alias="read", document="query_document"),
+    Verb(
+        words="query",
+        command_class=CommandClass.ANY,
+        accepts=_READ,
+        alias="read",
+        is_bulk=True,
+        document="query_document",
+    ),
     Verb(
         words="mutate",
         command_class=CommandClass.ANY,

@@ -7,6 +7,8 @@ from omnigraph.base.ids import new_ulid
 from omnigraph.connectors.spark.holding import is_connect
 from omnigraph.connectors.spark.views import register_views
 from omnigraph.errors import EngineUnavailable
+from omnigraph.graphs.result import Result
+from omnigraph.query.sql.answers import fitted
 from omnigraph.query.sql.dialects import SPARK
 from omnigraph.query.sql.statement import Asked, statement_of
 
@@ -30,6 +32,12 @@ def query_frame(spark: Any, store: "GraphStore", snapshot: "Snapshot", asked: As
     else:
         _drop(spark, tuple(names.values()))
     return frame
+
+
+def collected(spark: Any, store: "GraphStore", snapshot: "Snapshot", asked: Asked) -> Result:
+    """Run a read on Spark and bring its rows here, in the types that every other engine gives them."""
+    rows = fitted(query_frame(spark, store, snapshot, asked).toArrow(), asked.read)
+    return Result(rows, query_name=asked.read.name, branch=snapshot.branch, commit_id=snapshot.commit_id)
 
 
 def callers_frame(store: "GraphStore", snapshot: "Snapshot", asked: Asked) -> Any:
