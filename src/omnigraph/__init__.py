@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from omnigraph.pipeline.export.run import ExportResult
     from omnigraph.pipeline.load.run import LoadResult
     from omnigraph.providers.config import EmbedConfig
+    from omnigraph.query.algorithms.algorithms import Algorithms, PathNode
     from omnigraph.query.lint import LintReport
     from omnigraph.query.mutate.run import MutationResult
     from omnigraph.query.plan.explain import Explanation
@@ -117,6 +118,7 @@ _NAMES_BY_HOME = {
     "omnigraph.pipeline.export.baseline": ("BaselineResult",),
     "omnigraph.pipeline.export.run": ("ExportResult",),
     "omnigraph.pipeline.load.run": ("LoadResult",),
+    "omnigraph.query.algorithms.algorithms": ("Algorithms", "PathNode"),
     "omnigraph.query.lint": ("LintReport",),
     "omnigraph.query.plan.explain": ("Explanation",),
     "omnigraph.graphs.result": ("Result",),
@@ -135,6 +137,7 @@ _HOME["open"] = ("omnigraph.graph", "open_graph")
 __all__ = [
     "INTERNAL_SCHEMA_VERSION",
     "Advanced",
+    "Algorithms",
     "AppliedSchema",
     "BaselineResult",
     "BranchDiff",
@@ -170,6 +173,7 @@ __all__ = [
     "Noted",
     "OptimizeResult",
     "PageLimits",
+    "PathNode",
     "PendingOperation",
     "PhaseFinished",
     "PhaseStarted",

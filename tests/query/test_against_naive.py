@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from tempfile import TemporaryDirectory
-from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -26,21 +25,10 @@ from omnigraph.query.typed import CheckedRead
 from support import query_worlds
 from support.naive_answers import NOW_MS, insist_equal
 from support.naive_query import Naive, NaiveGraph
+from support.plain_tables import TablesInMemory
 from support.sailors import check
 
 WORLD = query_worlds.catalog()
-
-
-class TablesInMemory:
-    """What `PlainAccess` reads of a snapshot, without a disk: this compares the executor, thousands of times."""
-
-    def __init__(self, graph: NaiveGraph, world: Catalog) -> None:
-        self.catalog = world
-        self._tables = query_worlds.tables(graph, world)
-
-    def table(self, table_key: str) -> Any:
-        rows = self._tables[table_key]
-        return SimpleNamespace(pin=SimpleNamespace(row_count=rows.num_rows), to_arrow=rows.select)
 
 
 NO_SEARCH: Any = None

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, get_args
 
+from omnigraph.base.units import counted
 from omnigraph.base.values import dataclass
 from omnigraph.cli.output import Grid, Text, TextColumn
 from omnigraph.documents import query_document
@@ -28,7 +29,7 @@ class TableStyle:
 
 def _heading(answer: "Answer") -> str:
     origin = f"branch {answer.branch}" if answer.snapshot is None else f"snapshot {answer.snapshot}"
-    return f"{len(answer.result)} rows from {origin} via {answer.result.query_name}"
+    return f"{counted(len(answer.result), 'row')} from {origin} via {answer.result.query_name}"
 
 
 def answer_lines(answer: "Answer", form: Format, style: TableStyle) -> Iterator[str]:
