@@ -70,10 +70,7 @@ class KnownStates:
         with self._lock:
             finding = self._finding.setdefault(table, RLock())
         with finding, telling_reclaimed(context, [pin]):
-            bytes_per_row = _NODE_BYTES if len(books) == 1 else _EDGE_BYTES
-            state = self._shelf.get(
-                key, lambda: self._made(context, pin, books), peak_bytes=bytes_per_row * pin.row_count
-            )
+            state = self._shelf.get(key, lambda: self._made(context, pin, books))
             self._remember(table, key, pin)
         return state
 
@@ -92,7 +89,8 @@ class KnownStates:
     def _read(self, context: GraphContext, pin: TablePin, books: tuple[Book, ...]) -> State:
         """Read the rows of a state from its table."""
         table = context.store.tables.open(pin.address, pin.version)
-        rows = read_node_rows(table, *books) if len(books) == 1 else read_edge_rows(table)
+        with self._shelf.reserved((_NODE_BYTES if len(books) == 1 else _EDGE_BYTES) * pin.row_count):
+            rows = read_node_rows(table, *books) if len(books) == 1 else read_edge_rows(table)
         self._saved.save_rows(pin, table, rows, books[0] if len(books) == 1 else None)
         return fresh_state(pin, table, rows, books)
 
