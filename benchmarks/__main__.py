@@ -27,6 +27,7 @@ PARTS = (
     "history",
     "feeding",
     "merge_large",
+    "query_image",
 )
 ROOT = Path(__file__).parents[1]
 README, PAGE = ROOT / "README.md", ROOT / "docs" / "benchmarks.md"

@@ -65,8 +65,10 @@ if TYPE_CHECKING:
     from omnigraph.pipeline.export.run import ExportResult
     from omnigraph.pipeline.load.run import LoadResult
     from omnigraph.providers.config import EmbedConfig
+    from omnigraph.query.algorithms.algorithms import Algorithms, PathNode
     from omnigraph.query.lint import LintReport
     from omnigraph.query.mutate.run import MutationResult
+    from omnigraph.query.plan.explain import Explanation
     from omnigraph.writes.batch import WriteBatch, WriteResult
     from omnigraph.writes.recovery.audit import RecoveryRecord
     from omnigraph.writes.recovery.sweep import SweepResult
@@ -116,7 +118,9 @@ _NAMES_BY_HOME = {
     "omnigraph.pipeline.export.baseline": ("BaselineResult",),
     "omnigraph.pipeline.export.run": ("ExportResult",),
     "omnigraph.pipeline.load.run": ("LoadResult",),
+    "omnigraph.query.algorithms.algorithms": ("Algorithms", "PathNode"),
     "omnigraph.query.lint": ("LintReport",),
+    "omnigraph.query.plan.explain": ("Explanation",),
     "omnigraph.graphs.result": ("Result",),
     "omnigraph.query.mutate.run": ("MutationResult",),
     "omnigraph.graphs.snapshot": ("Snapshot",),
@@ -133,6 +137,7 @@ _HOME["open"] = ("omnigraph.graph", "open_graph")
 __all__ = [
     "INTERNAL_SCHEMA_VERSION",
     "Advanced",
+    "Algorithms",
     "AppliedSchema",
     "BaselineResult",
     "BranchDiff",
@@ -154,6 +159,7 @@ __all__ = [
     "EntityChange",
     "Event",
     "Events",
+    "Explanation",
     "ExportResult",
     "Feed",
     "FeedPage",
@@ -167,6 +173,7 @@ __all__ = [
     "Noted",
     "OptimizeResult",
     "PageLimits",
+    "PathNode",
     "PendingOperation",
     "PhaseFinished",
     "PhaseStarted",

@@ -1,4 +1,4 @@
-"""Methods of `Graph` that bring bulk data in and out; each makes a request and hands it on."""
+"""Methods of `Graph` that bring bulk data in and out, files and frames; each makes a request and hands it on."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,11 @@ from omnigraph.engine.choice import EngineChoice, EngineName
 from omnigraph.manifest.commits import MAIN_BRANCH
 
 if TYPE_CHECKING:
+    from omnigraph.connectors.spark.frames import GraphFrames
+    from omnigraph.connectors.spark.views import RegisteredViews
     from omnigraph.graph import Graph
+    from omnigraph.graphs.conditions import Where
+    from omnigraph.graphs.snapshot import Snapshot
     from omnigraph.pipeline.embed.result import EmbedResult
     from omnigraph.pipeline.embed.spec import EmbedSpec
     from omnigraph.pipeline.export.baseline import BaselineResult
@@ -269,6 +273,63 @@ def baseline(
         ops=ops,
         exclude_types=exclude_types,
         events=events,
+    )
+
+
+def frames(self: "Graph", spark: Any, *, snapshot: str = MAIN_BRANCH, properties: bool = False) -> "GraphFrames":
+    """Return all nodes and all edges of one snapshot as two Spark data frames, as graph algorithms take them.
+
+    With `properties` they have all properties as columns; one that types have with different types is a column
+    `Type_property` for each of them.
+    """
+    from omnigraph.connectors.spark.frames import graph_frames
+
+    return graph_frames(spark, self._context.store, self.snapshot_at(snapshot), with_properties=properties)
+
+
+def register_views(
+    self: "Graph",
+    spark: Any,
+    *,
+    prefix: str = "og",
+    snapshot: str | None = None,
+    branch: str | None = None,
+    commit: str | None = None,
+) -> "RegisteredViews":
+    """Make a temporary view of every type for SQL on a Spark session, called like `og_Person`; return the names.
+
+    All of them read one snapshot, by default the head of `main`, until they are made anew. Views that are called
+    so are replaced. An empty `prefix` gives plain type names.
+    """
+    from omnigraph.connectors.spark.views import register_views
+
+    pinned = self.snapshot(snapshot, branch=branch, commit=commit)
+    return register_views(spark, self._context.store, pinned, prefix=prefix)
+
+
+def spark_frame(
+    self: "Graph",
+    spark: Any,
+    snapshot: "Snapshot",
+    name: str,
+    *,
+    columns: Sequence[str] | None,
+    where: "Where",
+    partition_bytes: int | None,
+) -> Any:
+    """Return one type of a snapshot as a Spark data frame; what `Snapshot.to_spark` calls."""
+    from omnigraph.connectors.spark.frames import type_frame
+    from omnigraph.connectors.spark.registration import register
+
+    register(spark)
+    return type_frame(
+        spark,
+        self._context.store,
+        snapshot,
+        name,
+        columns=columns,
+        where=where,
+        partition_bytes=partition_bytes,
     )
 
 

@@ -22,19 +22,18 @@ if TYPE_CHECKING:
     from omnigraph.branches.verbs import Branches
     from omnigraph.changes.diff import Diff
     from omnigraph.changes.verbs import Changes
-    from omnigraph.connectors.spark.frames import GraphFrames
-    from omnigraph.connectors.spark.views import RegisteredViews
     from omnigraph.engine.local import Parameters
     from omnigraph.evolution.plan import SchemaPlan
     from omnigraph.evolution.run import AppliedSchema
-    from omnigraph.graphs.conditions import Where
     from omnigraph.graphs.result import Result
     from omnigraph.graphs.snapshot import PreparedQuery, Snapshot
     from omnigraph.graphs.sql import SqlResult
     from omnigraph.manifest.commits import Commit
+    from omnigraph.query.algorithms.algorithms import Algorithms
     from omnigraph.query.asking import Asking
     from omnigraph.query.lint import LintReport
     from omnigraph.query.mutate.run import MutationResult
+    from omnigraph.query.plan.explain import Explanation
     from omnigraph.writes.batch import WriteBatch
 
 
@@ -238,6 +237,38 @@ class Graph:
             self._context.store, over, self._asking.asked(over, text, name, given, source=query_source)
         )
 
+    def algorithms(
+        self, *, branch: str | None = None, snapshot: str | None = None, at: datetime | str | None = None
+    ) -> "Algorithms":
+        """Run graph algorithms over one state: `pagerank`, `components`, `degree`, `shortest_path`."""
+        from omnigraph.query.algorithms.algorithms import Algorithms
+
+        over = self._asked_snapshot(snapshot, branch=branch, at=at)
+        return Algorithms(self._asking.access(over), over.catalog)
+
+    def explain(
+        self,
+        text: str,
+        name: str | None = None,
+        /,
+        *,
+        analyze: bool = False,
+        params: Mapping[str, object] | None = None,
+        branch: str | None = None,
+        snapshot: str | None = None,
+        at: datetime | str | None = None,
+        query_source: str = "<query>",
+        **values: object,
+    ) -> "Explanation":
+        """Describe the steps that answer a read and how many rows each is expected to leave.
+
+        With `analyze` the query is run, and each step says how many rows it left and how long it took. All else is as
+        in `query`; only a query that is run needs its parameters.
+        """
+        over = self._asked_snapshot(snapshot, branch=branch, at=at)
+        given = {**(params or {}), **values}
+        return self._asking.explain(over, text, name, given, is_run=analyze, source=query_source)
+
     def prepare(self, text: str, name: str | None = None, /, *, branch: str = MAIN_BRANCH) -> "PreparedQuery":
         """Check a read once, to run it with different values, each time over the newest state of a branch."""
         from omnigraph.query.asking import Prepared
@@ -290,35 +321,6 @@ class Graph:
         from omnigraph.branches.verbs import Branches
 
         return Branches(self._context, self._refuse_read_only)
-
-    def frames(self, spark: Any, *, snapshot: str = MAIN_BRANCH, properties: bool = False) -> "GraphFrames":
-        """Return all nodes and all edges of one snapshot as two Spark data frames, as graph algorithms take them.
-
-        With `properties` they have all properties as columns; one that types have with different types is a column
-        `Type_property` for each of them.
-        """
-        from omnigraph.connectors.spark.frames import graph_frames
-
-        return graph_frames(spark, self._context.store, self.snapshot_at(snapshot), with_properties=properties)
-
-    def register_views(
-        self,
-        spark: Any,
-        *,
-        prefix: str = "og",
-        snapshot: str | None = None,
-        branch: str | None = None,
-        commit: str | None = None,
-    ) -> "RegisteredViews":
-        """Make a temporary view of every type for SQL on a Spark session, called like `og_Person`; return the names.
-
-        All of them read one snapshot, by default the head of `main`, until they are made anew. Views that are called
-        so are replaced. An empty `prefix` gives plain type names.
-        """
-        from omnigraph.connectors.spark.views import register_views
-
-        pinned = self.snapshot(snapshot, branch=branch, commit=commit)
-        return register_views(spark, self._context.store, pinned, prefix=prefix)
 
     def write(
         self,
@@ -435,6 +437,9 @@ class Graph:
     export = _graph_data.export
     embed = _graph_data.embed
     baseline = _graph_data.baseline
+    frames = _graph_data.frames
+    register_views = _graph_data.register_views
+    _spark_frame = _graph_data.spark_frame
 
     optimize = _graph_upkeep.optimize
     repair = _graph_upkeep.repair
@@ -451,30 +456,6 @@ class Graph:
 
     def __exit__(self, *_: object) -> None:
         """Nothing to release: handles are plain reads, and locks are held only inside a write."""
-
-    def _spark_frame(
-        self,
-        spark: Any,
-        snapshot: "Snapshot",
-        name: str,
-        *,
-        columns: Sequence[str] | None,
-        where: "Where",
-        partition_bytes: int | None,
-    ) -> Any:
-        from omnigraph.connectors.spark.frames import type_frame
-        from omnigraph.connectors.spark.registration import register
-
-        register(spark)
-        return type_frame(
-            spark,
-            self._context.store,
-            snapshot,
-            name,
-            columns=columns,
-            where=where,
-            partition_bytes=partition_bytes,
-        )
 
     def _refuse_read_only(self) -> None:
         if self._read_only:

@@ -1,6 +1,7 @@
 """A scalar is declared in one place: every table knows all of them, and no other module decides by which one it is."""
 
 import ast
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from omnigraph.catalog.model import PropertyType
 from omnigraph.catalog.scalars import SCALARS, Family, Scalar, traits_of
 from omnigraph.catalog.values import ValueRefusedError, stored_value
 from omnigraph.errors import Internal
+from omnigraph.query.sql.dialects import DUCKDB, SPARK
 from omnigraph.records.contents import row_contents
 from omnigraph.records.scalar_forms import FORMS, form_of
 
@@ -30,8 +32,8 @@ _ALLOWED = {
     ("query/constants.py", "F64"),  # the type of a list of several kinds of numbers
     ("query/constants.py", "U64"),
 }
-_BY_SCALAR = ("query/plan/", "query/run/")
-"""Where queries are carried out in the types of columns; how fast a condition is found depends on them."""
+_RUNNING_QUERIES = re.compile("query/[a-z]+/")
+"""Packages that carry queries out in the types of columns, on one engine each; these are asked by the test below."""
 
 
 @pytest.mark.parametrize("scalar", Scalar)
@@ -84,11 +86,16 @@ def test_every_family_has_a_scalar() -> None:
     assert {traits.family for traits in SCALARS.values()} == set(Family)
 
 
+@pytest.mark.parametrize("dialect", [DUCKDB, SPARK], ids=["duckdb", "spark"])
+def test_every_dialect_has_a_type_for_what_can_be_compared(dialect) -> None:
+    assert set(dialect.types) >= {scalar for scalar, traits in SCALARS.items() if traits.is_single}
+
+
 def test_only_the_tables_tell_scalars_apart() -> None:
     found = set()
     for path in _SRC.rglob("*.py"):
         module = path.relative_to(_SRC).as_posix()
-        if module in _TABLES or module.startswith(_BY_SCALAR):
+        if module in _TABLES or _RUNNING_QUERIES.match(module):
             continue
         tree = ast.parse(path.read_text())
         declaring = {

@@ -23,8 +23,8 @@ from omnigraph.storage.store import GraphStore
 from support import harbor
 from support.crash_cases import INIT_CASES, Case
 from support.faulty_s3 import Answer, FaultyS3, LoseAnswer
+from support.processes import child_environment
 
-TESTS = Path(__file__).parents[1]
 RACERS = 4
 
 UNBORN = [case for case in INIT_CASES if case.outcome == "old"]
@@ -34,7 +34,7 @@ BROKEN_UNBORN = [case for case in UNBORN if case.action == "error"]
 
 
 def start_init(uri: str, *words: str, failpoint: str | None = None) -> subprocess.Popen[str]:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])}
+    environment = child_environment()
     if failpoint is not None:
         environment["OMNIGRAPH_FAILPOINT"] = failpoint
     return subprocess.Popen(

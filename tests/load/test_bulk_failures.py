@@ -1,7 +1,6 @@
 """Bulk loads in trouble: bad input far inside, full disks, tasks that run twice. All or nothing, one clear error."""
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,13 +13,13 @@ from omnigraph.errors import InvalidRecord, StorageError
 from omnigraph.pipeline.load import inputs
 from omnigraph.pipeline.load.bulk import pieces, writer
 from support import troubled_pieces
+from support.processes import TESTS, child_environment
 from support.standalone_cluster import DRIVER, conf_flags, running_cluster
 
 SCHEMA = """
 node Port { code: String @key }
 edge Route: Port -> Port
 """
-TESTS = Path(__file__).parents[1]
 ENGINES = ["local", pytest.param("spark", marks=[pytest.mark.slow, pytest.mark.timeout(900)])]
 
 
@@ -90,8 +89,7 @@ def test_a_full_disk_is_one_clear_error_and_the_load_can_be_repeated(graph, tmp_
 @pytest.fixture
 def two_machines(tmp_path) -> Iterator[str]:
     """A cluster whose two workers have addresses of their own: Spark copies no slow task to the same host."""
-    environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path]),
+    environment = child_environment() | {
         "PYSPARK_PYTHON": sys.executable,
         troubled_pieces.ATTEMPTS_VARIABLE: str(tmp_path / "attempts"),
     }
@@ -117,7 +115,7 @@ def test_a_task_that_spark_runs_twice_counts_once(graph, tmp_path, two_machines)
     command = ["load", graph.uri, "--data", str(data), "--mode", "append", "--json", "--spark-master", two_machines]
     done = subprocess.run(
         [sys.executable, "-m", "support.troubled_load", *command, *conf_flags(settings)],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])},
+        env=child_environment(),
         capture_output=True,
         text=True,
         check=False,

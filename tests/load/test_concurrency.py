@@ -1,16 +1,14 @@
 """Two processes loading at once: no commit lost, no key twice, losers told why."""
 
 import json
-import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from support import harbor
+from support.processes import child_environment
 
-TESTS = Path(__file__).parents[1]
 ROUNDS = {"local": 50, "s3": 15}
 
 LOADER = """
@@ -41,7 +39,7 @@ def rounds(uri: str) -> int:
 
 
 def run_two(uri: str, *, shared: bool) -> list[list[dict[str, str]]]:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])}
+    environment = child_environment()
     arguments = [str(rounds(uri)), "shared" if shared else "disjoint"]
     children = [
         subprocess.Popen(

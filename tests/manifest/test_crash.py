@@ -1,6 +1,5 @@
 """Migrations that are killed at every commit boundary, run twice at once, or meet a publisher that missed them."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -14,9 +13,8 @@ import omnigraph
 from omnigraph.base import clock
 from support import harbor, old_graphs
 from support.old_graphs import MARKER, STAMP
+from support.processes import child_environment
 from support.writer_child import KINDS
-
-TESTS = Path(__file__).parents[1]
 
 # Every boundary between two commits on the way from stamp 1 to stamp 4: the point, and how often it is passed before.
 BOUNDARIES = [
@@ -67,7 +65,7 @@ context.publisher.publish("main", ManifestChanges(), draft, exact)
 
 
 def start(code: str, *arguments: str, failpoint: str | None = None) -> subprocess.Popen[bytes]:
-    environment = {**os.environ, "PYTHONPATH": str(TESTS)}
+    environment = child_environment()
     if failpoint is not None:
         environment["OMNIGRAPH_FAILPOINT"] = failpoint
     return subprocess.Popen([sys.executable, "-c", code, *arguments], env=environment)

@@ -1,10 +1,8 @@
 """Optimize next to live readers and writers: nothing is lost, nothing comes back, nobody sees a half-done state."""
 
 import json
-import os
 import subprocess
 import sys
-from pathlib import Path
 from threading import Event, Thread
 
 import pytest
@@ -18,6 +16,7 @@ from omnigraph.storage.compaction import RewriteOutcome
 from support import harbor, library
 from support.library import BOOK, CITES, after_last_task
 from support.library_writes import WRITES, append, row_of
+from support.processes import child_environment
 
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
@@ -129,7 +128,7 @@ def test_writers_that_are_always_faster_leave_an_internal_table_as_it_is_and_say
 
 def test_a_process_that_writes_at_full_speed_loses_nothing_to_optimize_and_cleanup(local_root):
     library.library(local_root, loads=3)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])}
+    environment = child_environment()
     command = [sys.executable, "-m", "support.busy_writer", local_root, "40"]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as writer:
         graph = omnigraph.open(local_root, recover=False)

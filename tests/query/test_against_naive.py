@@ -1,16 +1,20 @@
 """Random reads of random graphs, answered by every way there is and by one that tries everything."""
 
-from types import SimpleNamespace
+from collections.abc import Callable
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
-from hypothesis import assume, given, settings
+from hypothesis import assume, given, note, settings
 from hypothesis import strategies as st
 
+import omnigraph
 from omnigraph.catalog.model import Catalog
 from omnigraph.errors import QueryTypeError
+from omnigraph.graphs.snapshot import Snapshot
 from omnigraph.query.access import GraphAccess
 from omnigraph.query.columns import result_schema
+from omnigraph.query.opening import open_image, open_tables
 from omnigraph.query.plain import PlainAccess
 from omnigraph.query.plan.planner import plan_read
 from omnigraph.query.run.bindings import Run
@@ -21,21 +25,10 @@ from omnigraph.query.typed import CheckedRead
 from support import query_worlds
 from support.naive_answers import NOW_MS, insist_equal
 from support.naive_query import Naive, NaiveGraph
+from support.plain_tables import TablesInMemory
 from support.sailors import check
 
 WORLD = query_worlds.catalog()
-
-
-class TablesInMemory:
-    """What `PlainAccess` reads of a snapshot, without a disk: this compares the executor, thousands of times."""
-
-    def __init__(self, graph: NaiveGraph, world: Catalog) -> None:
-        self.catalog = world
-        self._tables = query_worlds.tables(graph, world)
-
-    def table(self, table_key: str) -> Any:
-        rows = self._tables[table_key]
-        return SimpleNamespace(pin=SimpleNamespace(row_count=rows.num_rows), to_arrow=rows.select)
 
 
 NO_SEARCH: Any = None
@@ -66,7 +59,7 @@ SIZES = {
 
 
 @given(graph=query_worlds.graphs(), text=query_worlds.reads(), sizes=st.sampled_from(sorted(SIZES)))
-@settings(max_examples=400)
+@settings(max_examples=250)
 def test_the_executor_answers_as_trying_everything_does(graph: NaiveGraph, text: str, sizes: str) -> None:
     read = checked(text, WORLD)
     access = PlainAccess(TablesInMemory(graph, WORLD))  # type: ignore[arg-type]
@@ -74,6 +67,41 @@ def test_the_executor_answers_as_trying_everything_does(graph: NaiveGraph, text:
     found = answered(access, WORLD, read, SIZES[sizes](graph))
 
     insist_equal(found, Naive(graph, read, {}, NOW_MS))
+
+
+# Every way to read a snapshot; a new one is a line here.
+ACCESSES: dict[str, Callable[[Snapshot], GraphAccess]] = {
+    "image": open_image,
+    "tables": open_tables,
+}
+
+
+@given(
+    first=query_worlds.graphs(),
+    second=query_worlds.graphs(),
+    texts=st.lists(query_worlds.reads(), min_size=6, max_size=10, unique=True),
+)
+@settings(max_examples=6)
+def test_every_access_to_a_graph_answers_alike_also_after_commits(
+    first: NaiveGraph, second: NaiveGraph, texts: list[str]
+) -> None:
+    with TemporaryDirectory() as folder:
+        graph = omnigraph.init(f"{folder}/world.omni", query_worlds.SCHEMA)
+        for state in (first, query_worlds.merged(first, second)):
+            graph.load(query_worlds.records(state), mode="merge")
+            with graph.snapshot() as snapshot:
+                sizes = SIZES["true"](state)
+                for text in texts:
+                    try:
+                        read = check(text, snapshot.catalog)
+                    except QueryTypeError:
+                        continue
+                    assert isinstance(read, CheckedRead)
+                    naive = Naive(state, read, {}, NOW_MS)
+                    for name, opened in ACCESSES.items():
+                        found = answered(opened(snapshot), snapshot.catalog, read, sizes)
+                        note(f"{name}: {text}")
+                        insist_equal(found, naive)
 
 
 @given(graph=query_worlds.graphs(), text=query_worlds.reads())

@@ -7,8 +7,9 @@ import pytest
 import omnigraph
 from omnigraph.errors import StaleView
 from omnigraph.graph import Graph
-from omnigraph.storage.staging import commit_staged, stage_restore
+from omnigraph.storage.stored_settings import stage_restore
 from omnigraph.storage.tables import Table
+from omnigraph.storage.transactions import commit_staged
 from omnigraph.writes.sidecar import RollbackRecord, sidecars_of
 from support import harbor
 from support.harbor import sailors

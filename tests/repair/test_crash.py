@@ -11,7 +11,8 @@ import pytest
 from omnigraph.maintenance.repair.drift import Classification
 from support import harbor
 from support.failpoints import armed
-from support.writers import TESTS, sweep_until_free
+from support.processes import child_environment
+from support.writers import sweep_until_free
 
 REPAIR = "import sys, omnigraph; omnigraph.open(sys.argv[1], recover=False).repair(confirm=True)"
 
@@ -86,11 +87,7 @@ def test_row_66_a_discard_that_dies_is_carried_on_or_has_done_nothing(
 
     killed = subprocess.run(
         [sys.executable, "-c", DISCARD, store_root],
-        env={
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path]),
-            "OMNIGRAPH_FAILPOINT": failpoint,
-        },
+        env=child_environment(OMNIGRAPH_FAILPOINT=failpoint),
         check=False,
     )
     assert killed.returncode == -signal.SIGKILL

@@ -9,13 +9,11 @@ after a cleanup no branch, ref or tree of a branch, and no file that no version 
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
 from random import Random
 
 from omnigraph.base import clock
@@ -23,8 +21,8 @@ from omnigraph.errors import BranchBusy, MergeConflicts, PublishContended, Stale
 from omnigraph.graph import Graph
 from support import harbor
 from support.leftovers import clean_up, find_leftovers
+from support.processes import child_environment
 
-TESTS = Path(__file__).parents[1]
 PROCESSES = 8
 SHARED = 3
 _PASSING = (StaleView, BranchBusy, PublishContended)
@@ -68,7 +66,7 @@ def run(uri: str, *, branches: int, processes: int = PROCESSES) -> Merging:
     graph = harbor.new_graph(
         uri, [harbor.sailor(f"shared{number}", badge=f"badge{number}") for number in range(SHARED)]
     )
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])}
+    environment = child_environment()
     children = [
         subprocess.Popen(
             [sys.executable, "-m", "soak.merging", "--child", uri, *map(str, range(first, branches, processes))],

@@ -7,7 +7,6 @@ Prints what happened and exits with 1 if a commit was lost, a version reads back
 """
 
 import argparse
-import os
 import signal
 import subprocess
 import sys
@@ -26,8 +25,8 @@ from soak.operations import schema
 from soak.places import AFLOAT, Place, lifetime_seconds, local_place, s3_place
 from soak.writer import BRANCHES, SCHEMAS
 from support.crash_inventory import points_in_source
+from support.processes import child_environment
 
-TESTS = Path(__file__).parents[1]
 CREWS = ("north", "east")
 MAINTAINER = "yard"
 SPECIALISTS = (BRANCHES, SCHEMAS, MAINTAINER)
@@ -93,7 +92,7 @@ class Fleet:
     def _launch(self, crew: str) -> "Crewed":
         sign = self.directory / f"{crew}.afloat"
         sign.unlink(missing_ok=True)
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path]), AFLOAT: str(sign)}
+        environment = child_environment() | {AFLOAT: str(sign)}
         if self.chance.random() < 0.5:
             point, skip = self.chance.choice(kill_points(crew)), self.chance.randrange(5)
             environment["OMNIGRAPH_FAILPOINT"] = f"{point}:kill:{skip}"

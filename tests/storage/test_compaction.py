@@ -20,8 +20,8 @@ from omnigraph.storage.compaction import (
 from omnigraph.storage.index_kinds import lance_index
 from omnigraph.storage.indexing import IndexTask, run_index_build
 from omnigraph.storage.row_comparison import changed_columns
-from omnigraph.storage.staging import CommitInterleaved
 from omnigraph.storage.tables import Table
+from omnigraph.storage.transactions import CommitInterleaved
 from support import harbor, library
 from support.library import BOOK
 

@@ -55,7 +55,7 @@ def test_a_fragment_that_travels_keeps_its_row_ids_in_few_bytes(local_root: str)
     pin = next(pin for pin in graph.snapshot().tables if pin.type_name == "Sailor")
     table = store.tables.open(pin.address, pin.version)
     row_ids = pa.array(random.Random(1).sample(range(count), count), pa.uint64())
-    place = TablePlace(address=pin.address, version=pin.version, target=pin.address)
+    place = TablePlace(state=pin.state, target=pin.address)
 
     described = place.write_rows(store, table.read(), row_ids=row_ids)
 

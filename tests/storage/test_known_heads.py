@@ -9,9 +9,10 @@ import pytest
 
 from omnigraph.base import ids
 from omnigraph.storage.refs import create_ref
-from omnigraph.storage.staging import CommitInterleaved, commit_staged, create_table, stage_change
+from omnigraph.storage.staging import stage_change
 from omnigraph.storage.store import GraphStore
 from omnigraph.storage.tables import Table, TableAddress, TableStore
+from omnigraph.storage.transactions import CommitInterleaved, commit_staged, create_table
 
 ADDRESS = TableAddress("nodes/t")
 

@@ -1,14 +1,22 @@
 """Second processes for tests: real ones, that can be told lines, listened to, paused and killed."""
 
+import os
 import select
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from textwrap import dedent
 
+TESTS = Path(__file__).parents[1]
 _LINE_SECONDS_MAX = 60
+
+
+def child_environment(**more: str) -> dict[str, str]:
+    """Return the environment of a process that imports what this one does, and `support` as well."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path]), **more}
 
 
 class Child:

@@ -110,6 +110,14 @@ def _properties(draw: st.DrawFn, type_name: str) -> dict[str, Any]:
     return found
 
 
+def merged(first: NaiveGraph, second: NaiveGraph) -> NaiveGraph:
+    """The entities of both graphs; of those that both have, the second's."""
+    return NaiveGraph(
+        nodes={name: {**rows, **second.nodes[name]} for name, rows in first.nodes.items()},
+        edges={name: {**rows, **second.edges[name]} for name, rows in first.edges.items()},
+    )
+
+
 def tables(graph: NaiveGraph, world: Catalog) -> dict[str, pa.Table]:
     """The rows of a graph as Arrow tables by table key."""
     found = {}

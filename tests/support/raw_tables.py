@@ -9,7 +9,8 @@ from omnigraph.manifest.commits import Commit, CommitId, CommitKind
 from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions
 from omnigraph.manifest.snapshot import TablePin
 from omnigraph.storage.refs import list_refs
-from omnigraph.storage.staging import commit_staged, stage_change
+from omnigraph.storage.staging import stage_change
+from omnigraph.storage.transactions import commit_staged
 
 
 def pin_of(graph: Graph, type_name: str) -> TablePin:

@@ -1,7 +1,6 @@
 """Writers in processes of their own: run to their end, killed or stopped at a fail point, and settled afterwards."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -11,13 +10,12 @@ from pathlib import Path
 
 import omnigraph
 from omnigraph.base import clock
-
-TESTS = Path(__file__).parents[1]
+from support.processes import child_environment
 
 
 def run_child(uri: str, kind: str, failpoint: str | None) -> tuple[int, dict[str, object]]:
     """Run a writer in a child process; return its exit status and what it said."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])}
+    environment = child_environment()
     if failpoint is not None:
         environment["OMNIGRAPH_FAILPOINT"] = failpoint
     done = subprocess.run(
@@ -35,11 +33,7 @@ def run_child(uri: str, kind: str, failpoint: str | None) -> tuple[int, dict[str
 @contextmanager
 def paused_child(uri: str, kind: str, point: str) -> Iterator[subprocess.Popen[str]]:
     """Run a writer in a child process until it stops itself at a fail point; that happens once."""
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path]),
-        "OMNIGRAPH_FAILPOINT": f"{point}:pause:0:1",
-    }
+    environment = child_environment(OMNIGRAPH_FAILPOINT=f"{point}:pause:0:1")
     child = subprocess.Popen(
         [sys.executable, "-m", "support.writer_child", uri, kind], env=environment, stdout=subprocess.PIPE, text=True
     )

@@ -4,11 +4,14 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, get_args
 
+from omnigraph.base.units import counted
 from omnigraph.base.values import dataclass
+from omnigraph.cli.output import Grid, Text, TextColumn
 from omnigraph.documents import query_document
 
 if TYPE_CHECKING:
     from omnigraph.documents.answers import Answer
+    from omnigraph.query.plan.explain import ExplainedStep, Explanation
 
 Format = Literal["table", "json", "jsonl", "csv", "kv"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -26,7 +29,7 @@ class TableStyle:
 
 def _heading(answer: "Answer") -> str:
     origin = f"branch {answer.branch}" if answer.snapshot is None else f"snapshot {answer.snapshot}"
-    return f"{len(answer.result)} rows from {origin} via {answer.result.query_name}"
+    return f"{counted(len(answer.result), 'row')} from {origin} via {answer.result.query_name}"
 
 
 def answer_lines(answer: "Answer", form: Format, style: TableStyle) -> Iterator[str]:
@@ -42,6 +45,28 @@ def answer_lines(answer: "Answer", form: Format, style: TableStyle) -> Iterator[
             return iter(json.dumps(query_document(answer), indent=2, ensure_ascii=False).splitlines())
         case "table":
             return _table_lines(answer, style)
+
+
+def explanation_text(explanation: "Explanation") -> Text:
+    """Show the steps of a plan as a table; one that was not run has no rows and no times."""
+    was_run = explanation.seconds is not None
+    columns: tuple[TextColumn, ...] = (TextColumn(title="step"), TextColumn(title="estimated rows", justify="right"))
+    if was_run:
+        columns = (*columns, TextColumn(title="rows", justify="right"), TextColumn(title="ms", justify="right"))
+    grid = Grid(columns=columns, rows=tuple(_step_cells(step, was_run=was_run) for step in explanation.steps))
+    if explanation.seconds is None:
+        return [grid]
+    return [grid, f"{explanation.rows} rows in {explanation.seconds * 1_000:.3f} ms"]
+
+
+def _step_cells(step: "ExplainedStep", *, was_run: bool) -> tuple[str, ...]:
+    # A dash keeps the depth where leading blanks would be lost.
+    estimate = "" if step.estimated_rows is None else f"{step.estimated_rows:,.0f}"
+    cells = (f"{'- ' * step.depth}{step.text}", estimate)
+    if not was_run:
+        return cells
+    did = step.did
+    return (*cells, f"{did.rows:,}", f"{did.seconds * 1_000:.3f}") if did is not None else (*cells, "", "")
 
 
 def _compact(value: object) -> str:

@@ -1,4 +1,7 @@
-"""A line that does not parse, in words: what is wrong with it, and what was probably meant."""
+"""A line that does not parse, in words: what is wrong with it, and what was probably meant.
+
+That may be a word of the wider product that this version does not have; nobody is sent to the wrong command instead.
+"""
 
 from collections.abc import Iterator
 
@@ -6,7 +9,6 @@ import click
 
 from omnigraph import errors
 from omnigraph.base.nearest import nearest
-from omnigraph.cli.later import not_in_this_version
 from omnigraph.verbs.table import VERBS
 
 _HELP = "help"
@@ -87,3 +89,27 @@ def _spellings(command: click.Command, context: click.Context) -> Iterator[str]:
     for option in command.get_params(context):
         if isinstance(option, click.Option) and not option.hidden:
             yield from (*option.opts, *option.secondary_opts)
+
+
+_INSTEAD = {
+    "ingest": "Load records with `omnigraph load`.",
+    "shell": "",
+    "serve": "Address the storage of a graph with --store <uri>.",
+    "server": "Address the storage of a graph with --store <uri>.",
+    "graphs": "Address the storage of a graph with --store <uri>.",
+    "login": "Storage credentials come from the environment.",
+    "logout": "Storage credentials come from the environment.",
+    "cluster": "Graphs that a cluster has applied can be maintained with --cluster <dir> --graph <id>.",
+    "policy": "",
+    "queries": "",
+    "alias": "",
+    "blob": "Read blobs from Python.",
+    "mcp": "",
+}
+
+
+def not_in_this_version(word: str) -> str | None:
+    """Say that a command of the wider product is missing here and what to use; None for any other word."""
+    if word not in _INSTEAD:
+        return None
+    return " ".join(filter(None, (f"`omnigraph {word}` is not part of this version.", _INSTEAD[word])))

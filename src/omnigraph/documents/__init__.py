@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from omnigraph.documents.answers import Answer, query_document
+    from omnigraph.documents.answers import Answer, explanation_document, query_document
     from omnigraph.documents.branches import (
         branches_document,
         conflicts_document,
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from omnigraph.documents.schema import applied_schema_document, schema_document, schema_plan_document
 
 _HOMES = {
-    "answers": ("Answer", "query_document"),
+    "answers": ("Answer", "explanation_document", "query_document"),
     "branches": (
         "branches_document",
         "conflicts_document",
@@ -108,6 +108,7 @@ __all__ = [
     "diff_counts_document",
     "diff_document",
     "embed_document",
+    "explanation_document",
     "export_document",
     "feed_document",
     "health_document",

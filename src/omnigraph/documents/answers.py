@@ -7,6 +7,7 @@ from omnigraph.base.values import Json, dataclass
 
 if TYPE_CHECKING:  # Arrow is imported when there are rows
     from omnigraph.graphs.result import Result
+    from omnigraph.query.plan.explain import ExplainedStep, Explanation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,3 +40,29 @@ def query_document(answer: Answer) -> Json:
         "rows": [dict(zip(result.columns, row, strict=True)) for row in answer.rows()],
         "graph_commit_id": result.commit_id,
     }
+
+
+def explanation_document(explanation: "Explanation") -> Json:
+    """Describe how a query is answered; what a step did is null if it was not run, or if an outer step did it all."""
+    return {
+        "query_name": explanation.query_name,
+        "row_count": explanation.rows,
+        "ms": _milliseconds(explanation.seconds),
+        "steps": [_step(step) for step in explanation.steps],
+    }
+
+
+def _step(step: "ExplainedStep") -> Json:
+    did = step.did
+    return {
+        "depth": step.depth,
+        "step": step.text,
+        "estimated_rows": None if step.estimated_rows is None else round(step.estimated_rows, 1),
+        "rows": did.rows if did else None,
+        "calls": did.calls if did else None,
+        "ms": _milliseconds(did.seconds) if did else None,
+    }
+
+
+def _milliseconds(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds * 1_000, 3)

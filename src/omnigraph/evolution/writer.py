@@ -13,7 +13,7 @@ from omnigraph.graphs.capture import Capture
 from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import MAIN_BRANCH, CommitKind
 from omnigraph.storage.columns import stage_reshape
-from omnigraph.storage.staging import stage_creation
+from omnigraph.storage.transactions import stage_creation
 from omnigraph.writes.chains import prepare_staged
 from omnigraph.writes.creation import NewTable
 from omnigraph.writes.prepared import PreparedTable, PreparedWrite, WriteIdentity

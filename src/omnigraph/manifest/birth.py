@@ -39,9 +39,9 @@ from omnigraph.manifest.snapshot import SchemaRef
 from omnigraph.manifest.stamp import INTERNAL_SCHEMA_VERSION, ROOT_KEY, STAMP_KEY
 from omnigraph.manifest.state import ManifestReader
 from omnigraph.storage.keyed import create_keyed_table
-from omnigraph.storage.staging import create_table
 from omnigraph.storage.store import GraphStore
 from omnigraph.storage.tables import TableAddress
+from omnigraph.storage.transactions import create_table
 
 _LEFTOVER_PREFIXES = ("nodes/", "edges/", "_schemas/")
 _SCHEMA_COPIES = (SOURCE_COPY, IR_COPY, STATE_COPY)

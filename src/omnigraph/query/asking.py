@@ -18,7 +18,9 @@ from omnigraph.query.check import check_query
 from omnigraph.query.choosing import choose_query
 from omnigraph.query.columns import result_schema
 from omnigraph.query.parameters import bind_parameters
+from omnigraph.query.plan.explain import Explanation, explain
 from omnigraph.query.plan.planner import plan_read
+from omnigraph.query.plan.reading import searches
 from omnigraph.query.plan.steps import Plan
 from omnigraph.query.typed import CheckedRead
 
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from omnigraph.catalog.model import Catalog, EntityType
     from omnigraph.graphs.snapshot import Snapshot
     from omnigraph.query.access import GraphAccess
+    from omnigraph.query.run.bindings import Run
+    from omnigraph.query.run.trace import Trace
     from omnigraph.query.sql.statement import Asked
 
 _PLANS_MAX = 512
@@ -62,10 +66,41 @@ class Asking:
     ) -> Result:
         """Run one read."""
         planned = self.planned(snapshot, text, name, source=source)
+        return self._run(snapshot, planned, values, trace=None)
+
+    def explain(
+        self,
+        snapshot: "Snapshot",
+        text: str,
+        name: str | None,
+        values: Mapping[str, object],
+        *,
+        is_run: bool,
+        source: str = "<query>",
+    ) -> Explanation:
+        """Describe how a read is answered; if it is run, with what each step did. Without a run it needs no values."""
+        planned = self.planned(snapshot, text, name, source=source)
+        query_name = planned.plan.read.name
+        if not is_run:
+            return Explanation(query_name=query_name, steps=explain(planned.plan, {}))
+        from omnigraph.query.run.trace import Trace
+
+        trace = Trace()
+        with trace.timing("all"):
+            rows = len(self._run(snapshot, planned, values, trace=trace))
+        return Explanation(
+            query_name=query_name,
+            steps=explain(planned.plan, trace.facts),
+            rows=rows,
+            seconds=trace.facts["all"].seconds,
+        )
+
+    def _run(
+        self, snapshot: "Snapshot", planned: PlannedRead, values: Mapping[str, object], *, trace: "Trace | None"
+    ) -> Result:
         read = planned.plan.read
         parameters = bind_parameters(read, values)
         from omnigraph.query.image.shelf import DoesNotFit
-        from omnigraph.query.opening import open_tables
         from omnigraph.query.run.bindings import Run
         from omnigraph.query.run.execute import execute
         from omnigraph.query.run.search import LazySearch
@@ -76,11 +111,12 @@ class Asking:
             parameters=parameters,
             now_ms=now_ms(),
             search=LazySearch(snapshot),
+            trace=trace,
         )
         try:
             rows = execute(run, planned.plan, planned.schema)
         except DoesNotFit:
-            rows = execute(replace(run, access=open_tables(snapshot)), planned.plan, planned.schema)
+            rows = _answer_without_image(snapshot, planned, run)
         return Result(rows, query_name=read.name, branch=snapshot.branch, commit_id=snapshot.commit_id)
 
     def asked(
@@ -136,6 +172,20 @@ class Asking:
                 while len(self._accesses) > _ACCESSES_MAX:
                     self._accesses.popitem(last=False)
             return found
+
+
+def _answer_without_image(snapshot: "Snapshot", planned: PlannedRead, run: "Run") -> "pa.Table":
+    """Answer a read whose image would be too large: DuckDB reads as much at a time as it has memory for."""
+    read = planned.plan.read
+    if searches(read):
+        from omnigraph.query.opening import open_tables
+        from omnigraph.query.run.execute import execute
+
+        return execute(replace(run, access=open_tables(snapshot)), planned.plan, planned.schema)
+    from omnigraph.query.sql.answers import answer_with_duckdb
+    from omnigraph.query.sql.statement import Asked
+
+    return answer_with_duckdb(snapshot, Asked(read=read, parameters=run.parameters, now_ms=run.now_ms))
 
 
 class Prepared:

@@ -26,8 +26,8 @@ from omnigraph.storage.file_references import FileKind, FileReference
 from omnigraph.storage.lance_errors import LanceFailure, classify, lance_failures, storage_error
 from omnigraph.storage.layout import has_blobs
 from omnigraph.storage.row_comparison import changed_columns
-from omnigraph.storage.staging import CommitInterleaved, StagedCommit
 from omnigraph.storage.tables import Table, TableAddress
+from omnigraph.storage.transactions import CommitInterleaved, StagedCommit
 from omnigraph.storage.worker_files import worker_store
 
 LANCE_SUPPORTS_BLOB_COMPACTION = True

@@ -113,4 +113,7 @@ def _literals(values: pa.Array) -> Iterable[str]:
         # Numbers, because columns hold days and times that Python's dates and SQL's texts cannot spell.
         kind = 'Timestamp(Millisecond, Some("UTC"))'
         return (f"arrow_cast({quote_value(time)}, '{kind}')" for time in values.cast(pa.int64()).to_pylist())
+    if pa.types.is_decimal128(values.type):
+        kind = f"Decimal128({values.type.precision}, {values.type.scale})"
+        return (f"arrow_cast({quote_value(digits)}, '{kind}')" for digits in values.cast(pa.string()).to_pylist())
     return map(quote_value, values.to_pylist())

@@ -21,8 +21,8 @@ from omnigraph.storage.layout import FragmentLayout
 from omnigraph.storage.manifest_bytes import manifest_message
 from omnigraph.storage.objects import ControlStore
 from omnigraph.storage.proto_messages import TYPES, declare_messages, field
-from omnigraph.storage.staging import commit_beside_the_line
 from omnigraph.storage.store import GraphStore
+from omnigraph.storage.stored_settings import commit_beside_the_line
 from omnigraph.storage.tables import StateAddress, Table
 from omnigraph.storage.version_files import detached_path
 

@@ -15,8 +15,8 @@ from omnigraph.storage.access import TableAccess
 from omnigraph.storage.index_kinds import kind_built
 from omnigraph.storage.lance_errors import LanceFailure, classify, lance_failures, storage_error
 from omnigraph.storage.layout import IndexLayout
-from omnigraph.storage.staging import CommitInterleaved, StagedCommit
 from omnigraph.storage.tables import Table
+from omnigraph.storage.transactions import CommitInterleaved, StagedCommit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,8 +11,8 @@ import pyarrow as pa
 from omnigraph.base import ids
 from omnigraph.catalog.arrow import PRIMARY_KEY_METADATA
 from omnigraph.storage.lance_errors import LanceFailure, classify, lance_failures, storage_error
-from omnigraph.storage.staging import CommitInterleaved, StagedCommit
 from omnigraph.storage.tables import Table
+from omnigraph.storage.transactions import CommitInterleaved, StagedCommit
 
 
 def is_annotated_key(table: Table, column: str) -> bool:

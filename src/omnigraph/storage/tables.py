@@ -2,7 +2,7 @@
 
 A table state is `(location, ref, version)`: version numbers belong to a ref, and a handle on a ref reports the URI of
 the main line, so nothing above this module ever sees a Lance URI or passes a dataset around. Writing is in
-`staging.py`.
+`staging.py` and `transactions.py`.
 """
 
 from collections import OrderedDict

@@ -12,10 +12,10 @@ from threading import Lock
 import pyarrow as pa
 
 from omnigraph.base.values import dataclass
+from omnigraph.storage.data_files import described_fragment, write_data_files
 from omnigraph.storage.kept_row_ids import with_row_ids
 from omnigraph.storage.layout import has_blobs
 from omnigraph.storage.scratch import Scratch
-from omnigraph.storage.staging import described_fragment, write_data_files
 from omnigraph.storage.store import GraphStore
 from omnigraph.storage.tables import StateAddress, Table, TableAddress
 

@@ -10,7 +10,9 @@ import pyarrow as pa
 from omnigraph.catalog.model import TableKey
 from omnigraph.graphs.capture import Capture
 from omnigraph.storage.deletions import RemovedRows
-from omnigraph.storage.staging import StagedCommit, stage_auto_cleanup_strip, stage_written
+from omnigraph.storage.staging import stage_written
+from omnigraph.storage.stored_settings import stage_auto_cleanup_strip
+from omnigraph.storage.transactions import StagedCommit
 from omnigraph.writes.prepared import PreparedTable, WriteIdentity
 
 

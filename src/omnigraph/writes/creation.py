@@ -6,8 +6,8 @@ from omnigraph.catalog.model import TableIdentity, TableKey
 from omnigraph.errors import DriftNeedsRepair
 from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.publish import TableRegistration
-from omnigraph.storage.staging import StagedCommit
 from omnigraph.storage.tables import TableAddress
+from omnigraph.storage.transactions import StagedCommit
 from omnigraph.writes.sidecar import EffectKind, PlannedCommit, SidecarEffect
 
 

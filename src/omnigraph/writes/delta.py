@@ -12,8 +12,9 @@ from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import EntityType, TableKey
 from omnigraph.graphs.capture import Capture
 from omnigraph.records.tables import FILE, LINE, POSITION, content_schema
-from omnigraph.storage.staging import StagedCommit, stage_change, stage_replacement
+from omnigraph.storage.staging import stage_change, stage_replacement
 from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID
+from omnigraph.storage.transactions import StagedCommit
 from omnigraph.writes.chains import prepare_staged
 from omnigraph.writes.prepared import PreparedTable, WriteIdentity
 

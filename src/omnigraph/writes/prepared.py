@@ -10,8 +10,8 @@ from omnigraph.catalog.model import TableIdentity, TableKey
 from omnigraph.graphs.capture import Capture
 from omnigraph.manifest.commits import CommitId, CommitKind
 from omnigraph.manifest.snapshot import TablePin
-from omnigraph.storage.staging import StagedCommit
 from omnigraph.storage.tables import TableAddress
+from omnigraph.storage.transactions import StagedCommit
 from omnigraph.writes.creation import NewTable
 from omnigraph.writes.manifest_delta import ManifestDelta
 from omnigraph.writes.purge import Purge

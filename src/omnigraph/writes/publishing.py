@@ -20,7 +20,7 @@ from omnigraph.manifest.commits import Commit, CommitId
 from omnigraph.manifest.publish import ManifestChanges, Preconditions
 from omnigraph.manifest.snapshot import GraphSnapshot
 from omnigraph.storage.locks import HeldLock
-from omnigraph.storage.staging import CommitInterleaved
+from omnigraph.storage.transactions import CommitInterleaved
 from omnigraph.writes.aftermath import finish_published
 from omnigraph.writes.prepared import WriteIdentity
 from omnigraph.writes.recovery.entry import settle_own, visible_commit

@@ -11,7 +11,7 @@ from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.output import writing_to_stdout
 from omnigraph.cli.params import json_option
 from omnigraph.cli.query_input import QueryFlags, query_options, read_query
-from omnigraph.cli.query_view import FORMATS, TableStyle, answer_lines
+from omnigraph.cli.query_view import FORMATS, TableStyle, answer_lines, explanation_text
 from omnigraph.cli.scope import open_to_read
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ _MAIN = "main"
 @click.option("--branch", metavar="BRANCH", help="The branch; default main.")
 @click.option("--snapshot", metavar="ADDRESS", help="An older state: a commit id, branch@N, branch@TIME or branch~N.")
 @click.option("--format", "form", type=click.Choice(FORMATS), help="How to show the rows; default table.")
+@click.option("--explain", is_flag=True, help="Show the steps that would answer the query instead of running it.")
+@click.option("--analyze", is_flag=True, help="Run the query and show what each step did instead of the rows.")
 @json_option
 def query(
     invocation: Invocation,
@@ -39,12 +41,15 @@ def query(
     branch: str | None,
     snapshot: str | None,
     form: str | None,
+    explain: bool,
+    analyze: bool,
     **flags: Unpack[QueryFlags],
 ) -> None:
     """Ask a question in the query language and show the rows.
 
     The query is given with -e or in a file; it may be a bare `match { … } return { … }`. All of it reads one state of
-    the graph, that of the branch when it starts. A query that changes something is none for it.
+    the graph, that of the branch when it starts. With --explain or --analyze the steps that answer it are shown instead
+    of the rows. A query that changes something is for `omnigraph mutate`.
     """
     if invocation.command.typed == "read":
         invocation.notices.warn("`read` is deprecated; use `omnigraph query`")
@@ -55,9 +60,19 @@ def query(
         raise errors.InvalidName("--branch is empty; give it a branch name or leave it out.", name="")
     asked = read_query(flags, verb="query")
     graph = open_to_read(invocation)
-    result = graph.query(
-        asked.text, asked.name, params=asked.params, snapshot=snapshot or branch, query_source=asked.source
-    )
+    address = snapshot or branch
+    if explain or analyze:
+        explained = graph.explain(
+            asked.text,
+            asked.name,
+            analyze=analyze,
+            params=asked.params,
+            snapshot=address,
+            query_source=asked.source,
+        )
+        invocation.output.show(explained, document=documents.explanation_document, text=explanation_text)
+        return
+    result = graph.query(asked.text, asked.name, params=asked.params, snapshot=address, query_source=asked.source)
     answer = documents.Answer(result=result, branch=branch, snapshot=snapshot)
     if invocation.wants_json:
         invocation.output.show(answer, document=documents.query_document, text=lambda _: ())

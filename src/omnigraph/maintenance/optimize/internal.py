@@ -19,9 +19,10 @@ from omnigraph.manifest.log import ACTORS, COMMITS
 from omnigraph.storage.access import TableAccess
 from omnigraph.storage.compaction import RewriteOutcome, commit_rewrites, run_rewrite, without_row_versions
 from omnigraph.storage.layout import TableLayout, read_layout
-from omnigraph.storage.staging import CommitInterleaved, commit_staged, stage_auto_cleanup_strip
 from omnigraph.storage.store import GraphStore
+from omnigraph.storage.stored_settings import stage_auto_cleanup_strip
 from omnigraph.storage.tables import Table, TableAddress, TableStore
+from omnigraph.storage.transactions import CommitInterleaved, commit_staged
 
 INTERNAL_RETRY_BUDGET = 5
 _PAUSE_SECONDS = 0.05

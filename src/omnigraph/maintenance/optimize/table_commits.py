@@ -21,8 +21,9 @@ from omnigraph.storage.compaction import commit_rewrites, stage_rewrites
 from omnigraph.storage.indexing import as_built_on, fold_indexes, stage_indexes
 from omnigraph.storage.layout import IndexLayout, TableLayout, read_layout
 from omnigraph.storage.locks import HeldLock, LeaseLost
-from omnigraph.storage.staging import CommitInterleaved, StagedCommit, commit_staged, stage_upkeep
+from omnigraph.storage.stored_settings import stage_upkeep
 from omnigraph.storage.tables import Table
+from omnigraph.storage.transactions import CommitInterleaved, StagedCommit, commit_staged
 from omnigraph.writes.recovery.facts import observe_effect
 from omnigraph.writes.sidecar import SidecarEffect
 

@@ -14,9 +14,10 @@ from omnigraph.manifest.stamp import MARKER_KEY, STAMP_KEY, Stamp, read_stamp
 from omnigraph.manifest.state import ManifestState
 from omnigraph.storage.keyed import SwapLost
 from omnigraph.storage.reshaping import stage_metadata
-from omnigraph.storage.staging import CommitInterleaved, StagedCommit, commit_staged, stage_auto_cleanup_strip
 from omnigraph.storage.store import GraphStore
+from omnigraph.storage.stored_settings import stage_auto_cleanup_strip
 from omnigraph.storage.tables import Table
+from omnigraph.storage.transactions import CommitInterleaved, StagedCommit, commit_staged
 
 MIGRATION_RETRY_BUDGET = 5
 _PAUSE_SECONDS = 0.02

@@ -60,10 +60,10 @@ class Images:
         with telling_reclaimed(context, [state.pin]):
             base = self._base_column(context, state, name) if state.base is not None else None
             if base is None or isinstance(base, FarColumn):
-                return self._shelf.get(key, lambda: self._read_column(state, name), peak_bytes=self._peak(state))
+                return self._shelf.get(key, lambda: self._read_column(state, name))
             if not len(state.rows.changed):
                 return base
-            return self._shelf.get(key, lambda: _patched(base, state, name), peak_bytes=0)
+            return self._shelf.get(key, lambda: _patched(base, state, name))
 
     def adjacency(self, context: GraphContext, state: State, direction: Direction) -> AnyCsr:
         """Return who is next to whom in a state, in one direction."""
@@ -138,13 +138,13 @@ class Images:
             saved = self._saved.load_csr(state.pin, state.table, direction, state.books) if state.is_fresh else None
             if saved is not None:
                 return saved
-            csr = self._built_csr(state, direction)
+            with self._shelf.reserved(BUILD_BYTES_PER_EDGE * state.rows.count):
+                csr = self._built_csr(state, direction)
             if state.is_fresh:
                 self._saved.save_csr(state.pin, state.table, direction, state.books, csr)
             return csr
 
-        peak_bytes = BUILD_BYTES_PER_EDGE * state.rows.count
-        return self._shelf.get(("adjacency", state.serial, direction), build, peak_bytes=peak_bytes)
+        return self._shelf.get(("adjacency", state.serial, direction), build)
 
     def _built_csr(self, state: State, direction: Direction) -> Csr:
         other = Direction.IN if direction is Direction.OUT else Direction.OUT
@@ -166,7 +166,7 @@ class Images:
                 return earlier.after(state.deltas[-1:], base, direction)
             return TouchedLists({}).after(state.deltas, base, direction)
 
-        return self._shelf.get(("touched", state.serial, direction), build, peak_bytes=0)
+        return self._shelf.get(("touched", state.serial, direction), build)
 
     def _base_column(self, context: GraphContext, state: State, name: str) -> AnyColumn | None:
         assert state.base is not None
@@ -180,13 +180,11 @@ class Images:
         saved = self._saved.load_column(state.pin, state.table, name, book) if state.is_fresh else None
         if saved is not None:
             return saved
-        column = read_column(state.table, state.rows, name, bytes_max=self._shelf.bytes_max)
+        with self._shelf.reserved(_VALUE_BYTES * state.rows.count):
+            column = read_column(state.table, state.rows, name, bytes_max=self._shelf.bytes_max)
         if state.is_fresh and isinstance(column, Column):
             self._saved.save_column(state.pin, state.table, name, book, column)
         return column
-
-    def _peak(self, state: State) -> int:
-        return _VALUE_BYTES * state.rows.count
 
 
 def _patched(base: Any, state: State, name: str) -> PatchedColumn:

@@ -16,13 +16,15 @@ from omnigraph.manifest.snapshot import TablePin
 from omnigraph.query.image.book import Book
 from omnigraph.query.image.saved import SavedImages
 from omnigraph.query.image.scanning import read_edge_rows, read_node_rows
-from omnigraph.query.image.shelf import Shelf
+from omnigraph.query.image.shelf import Entry, Shelf
 from omnigraph.query.image.states import State, fresh_state, state_after
 
 _STATES_PER_TABLE = 8
 _NODE_BYTES = 64
 """What reading the ids of nodes takes per node, about: text, hash, place, row."""
 _EDGE_BYTES = 16
+BUILT_OF_STATES = ("adjacency", "column", "ranks", "touched")
+"""What is on the shelf under keys that begin like this and with the serial of a state."""
 
 
 class KnownStates:
@@ -68,10 +70,7 @@ class KnownStates:
         with self._lock:
             finding = self._finding.setdefault(table, RLock())
         with finding, telling_reclaimed(context, [pin]):
-            bytes_per_row = _NODE_BYTES if len(books) == 1 else _EDGE_BYTES
-            state = self._shelf.get(
-                key, lambda: self._made(context, pin, books), peak_bytes=bytes_per_row * pin.row_count
-            )
+            state = self._shelf.get(key, lambda: self._made(context, pin, books))
             self._remember(table, key, pin)
         return state
 
@@ -90,7 +89,8 @@ class KnownStates:
     def _read(self, context: GraphContext, pin: TablePin, books: tuple[Book, ...]) -> State:
         """Read the rows of a state from its table."""
         table = context.store.tables.open(pin.address, pin.version)
-        rows = read_node_rows(table, *books) if len(books) == 1 else read_edge_rows(table)
+        with self._shelf.reserved((_NODE_BYTES if len(books) == 1 else _EDGE_BYTES) * pin.row_count):
+            rows = read_node_rows(table, *books) if len(books) == 1 else read_edge_rows(table)
         self._saved.save_rows(pin, table, rows, books[0] if len(books) == 1 else None)
         return fresh_state(pin, table, rows, books)
 
@@ -124,8 +124,22 @@ class KnownStates:
             keys[key] = pin
             keys.move_to_end(key)
             surplus = [keys.popitem(last=False)[0] for _ in range(len(keys) - _STATES_PER_TABLE)]
-        for old in surplus:
-            self._shelf.remove(old)
+            kept = [*keys]
+        if surplus:
+            self._let_go(surplus, kept)
+
+    def _let_go(self, surplus: list[Hashable], kept: list[Hashable]) -> None:
+        """Take states off the shelf, with everything that was built for them and serves no other."""
+        gone, stay = (_serials([self._shelf.find(key) for key in keys]) for keys in (surplus, kept))
+        unused = gone - stay
+        self._shelf.remove_all(lambda key: key in surplus or (isinstance(key, tuple) and key[:2] in unused))
+
+
+def _serials(states: list[Entry | None]) -> set[tuple[object, ...]]:
+    """Return how the keys begin of all that was built for states and for the bases that they share."""
+    found = [state for state in states if isinstance(state, State)]
+    serials = {state.serial for state in found} | {state.base.serial for state in found if state.base is not None}
+    return {(kind, serial) for kind in BUILT_OF_STATES for serial in serials}
 
 
 def _followed(context: GraphContext, earlier: State, pin: TablePin) -> State | None:

@@ -33,20 +33,19 @@ class EdgeDelta(NamedTuple):
 class TouchedLists:
     """The lists of the nodes that commits have touched since a base, by node; never changed."""
 
-    def __init__(self, by_node: Mapping[int, NodeList]) -> None:
+    def __init__(self, by_node: Mapping[int, NodeList], nbytes: int = 0) -> None:
         self.by_node = by_node
-
-    @property
-    def nbytes(self) -> int:
-        """About how much memory they take."""
-        return sum(_LIST_BYTES + 8 * len(targets) for targets, _ in self.by_node.values())
+        self.nbytes = nbytes
+        """About how much memory they take; earlier and later ones share most of it."""
 
     def after(self, deltas: Iterable[EdgeDelta], base: Csr, direction: Direction) -> "TouchedLists":
         """Return the lists after further commits."""
-        by_node = {**self.by_node}
+        by_node, nbytes = {**self.by_node}, self.nbytes
         for delta in deltas:
-            by_node.update(_lists_after(delta, by_node, base, direction))
-        return TouchedLists(by_node)
+            new = _lists_after(delta, by_node, base, direction)
+            by_node.update(new)
+            nbytes += sum(_LIST_BYTES + 8 * len(targets) for targets, _ in new.values())
+        return TouchedLists(by_node, nbytes)
 
     @cached_property
     def laid_out(self) -> "LaidOut":

@@ -6,7 +6,8 @@ is not built: the caller is told, and reads the tables in another way.
 
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from threading import Condition
 from typing import Protocol, TypeVar, cast
 
@@ -59,10 +60,11 @@ class Shelf:
                 self._entries.move_to_end(key)
             return found
 
-    def get(self, key: Hashable, build: Callable[[], EntryT], *, peak_bytes: int) -> EntryT:
+    def get(self, key: Hashable, build: Callable[[], EntryT], *, peak_bytes: int = 0) -> EntryT:
         """Return an entry, and build it where it is not there; whoever else wants it meanwhile waits.
 
-        `peak_bytes` is what building may take at its highest, which is set aside first.
+        `peak_bytes` is what building may take at its highest, which is set aside first. Where only some ways to it
+        take much, they set it aside themselves (`reserved`), so that the others take nothing from the shelf.
         """
         with self._changed:
             while True:
@@ -87,6 +89,17 @@ class Shelf:
                 self._changed.notify_all()
         return built
 
+    @contextmanager
+    def reserved(self, size_bytes: int) -> Iterator[None]:
+        """Set memory aside for a while; raises `DoesNotFit` where there is not so much."""
+        with self._changed:
+            self._reserve(size_bytes)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._reserved -= size_bytes
+
     def hold(self, key: Hashable, size_bytes: int) -> None:
         """Set memory aside, or another amount than before, for something that is not on the shelf."""
         if self._held.get(key) == size_bytes:
@@ -101,10 +114,10 @@ class Shelf:
         with self._changed:
             self._remove(key)
 
-    def clear(self) -> None:
-        """Take everything off."""
+    def remove_all(self, is_meant: Callable[[Hashable], bool]) -> None:
+        """Take off every entry whose key is meant."""
         with self._changed:
-            for key in [*self._entries]:
+            for key in [key for key in self._entries if is_meant(key)]:
                 self._remove(key)
 
     def _reserve(self, size_bytes: int) -> None:

@@ -190,7 +190,11 @@ class _Planning:
         nodes = {**self._nodes, **pattern.nodes}
         inner = _Planning(nodes, self._counts)
         steps = inner.counted(tuple(pattern.nodes), clauses_of(pattern), bound=seeds, kept=seeds, rows=1.0)
-        return Negate(seeds=tuple(sorted(seeds)), steps=steps, estimate=rows)
+        names = tuple(sorted(seeds))
+        if len(steps) == 1 and isinstance(steps[0], Weigh) and steps[0].seeds == names:
+            # Whether anything is found, and not how much: there is nothing to weigh.
+            steps = steps[0].steps
+        return Negate(seeds=names, steps=steps, estimate=rows)
 
     def _smallest(self, variables: Iterable[str], clauses: Iterable[Clause]) -> str:
         return min(variables, key=lambda variable: self._passing(variable, clauses))

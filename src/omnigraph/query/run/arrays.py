@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from omnigraph.query.access import Numbers, Truths
+from omnigraph.query.access import Numbers, Ordinals, Truths
 
 _WIDTHS: dict[Any, type[np.generic]] = {
     pa.int32(): np.int32,
@@ -19,6 +19,9 @@ _WIDTHS: dict[Any, type[np.generic]] = {
     pa.date32(): np.int32,
     pa.timestamp("ms", tz="UTC"): np.int64,
 }
+
+
+_MARKED_MIN = 256
 
 
 def numbers_of(array: pa.Array) -> Numbers:
@@ -74,6 +77,17 @@ def distinct_sorted(values: NDArray[Any]) -> NDArray[Any]:
     is_first[0] = True
     np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
     return ordered[is_first]
+
+
+def distinct_ordinals(values: Ordinals) -> Ordinals:
+    """Return each ordinal once, ascending; many among few are marked rather than sorted."""
+    if len(values) < _MARKED_MIN:
+        return distinct_sorted(values)
+    occurs = np.zeros(int(values.max()) + 1, np.bool_)
+    if len(occurs) > 16 * len(values):
+        return distinct_sorted(values)
+    occurs[values] = True
+    return np.flatnonzero(occurs).astype(np.int32)
 
 
 def is_among(values: NDArray[Any], ascending: NDArray[Any]) -> Truths:

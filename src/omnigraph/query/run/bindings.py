@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from omnigraph.catalog.model import Catalog, EntityType
     from omnigraph.query.run.search import Search
+    from omnigraph.query.run.trace import Trace
     from omnigraph.query.typed import Expression
 
 
@@ -23,6 +24,7 @@ class Run:
     parameters: "Mapping[str, ConstantValue | None]"
     now_ms: int
     search: "Search"
+    trace: "Trace | None" = None
 
     def constant(self, expression: "Constant | Parameter | Now") -> ConstantValue | None:
         """Return the value of an expression that is the same for all rows; None is null."""

@@ -52,8 +52,7 @@ def rows_passing(run: Run, rows: Rows, condition: AnyCondition) -> Truths | bool
         entities = run.entities(_entity_of(condition))
         if rows.count > entities.size:
             # More rows than entities: each is asked once.
-            every = Rows(entities.size, {variable: np.arange(entities.size, dtype=np.int32)})
-            return _passing(run, every, condition)[column]
+            return entities_passing(run, entities.size, variable, condition)[column]
     if not variables:
         return bool(_passing(run, Rows(1, {}), condition)[0])
     return _passing(run, rows, condition)
@@ -61,7 +60,8 @@ def rows_passing(run: Run, rows: Rows, condition: AnyCondition) -> Truths | bool
 
 def entities_passing(run: Run, entity_size: int, variable: str, condition: AnyCondition) -> Truths:
     """Return by ordinal which entities of a variable's type pass a condition that reads no other variable."""
-    return _passing(run, Rows(entity_size, {variable: np.arange(entity_size, dtype=np.int32)}), condition)
+    every = np.arange(entity_size, dtype=np.int32)
+    return _passing(run, Rows(entity_size, {variable: every}, is_whole=True), condition)
 
 
 def _entity_of(condition: AnyCondition) -> Any:
@@ -109,7 +109,7 @@ class _Constant:
 class _Column:
     """A value per row: a property, or whether a text matches."""
 
-    __slots__ = ("_access", "_count", "_matches", "_ordinals", "type")
+    __slots__ = ("_access", "_count", "_is_whole", "_matches", "_ordinals", "type")
 
     def __init__(
         self,
@@ -119,7 +119,9 @@ class _Column:
         access: ColumnAccess | None = None,
         ordinals: Ordinals | None = None,
         matches: Truths | None = None,
+        is_whole: bool = False,
     ) -> None:
+        self._is_whole = is_whole
         self.type = declared
         self._count = count
         self._access = access
@@ -130,11 +132,11 @@ class _Column:
         if self._matches is not None:
             return Numbers(self._matches, None)
         assert self._access is not None
-        return self._access.numbers(self._ordinals)
+        return self._access.numbers(None if self._is_whole else self._ordinals)
 
     def codes(self) -> Codes | None:
         assert self._access is not None
-        return self._access.codes(self._ordinals)
+        return self._access.codes(None if self._is_whole else self._ordinals)
 
     def arrow(self) -> pa.Array:
         assert self._access is not None
@@ -216,7 +218,8 @@ def _operand(run: Run, rows: Rows, expression: Any) -> _Constant | _Column:
         return _Constant(run.constant(expression), expression.type)
     if isinstance(expression, PropertyRead):
         access = run.entities(expression.entity).column(expression.property)
-        return _Column(rows.count, expression.type, access=access, ordinals=rows.values(expression.variable))
+        ordinals = rows.values(expression.variable)
+        return _Column(rows.count, expression.type, access=access, ordinals=ordinals, is_whole=rows.is_whole)
     assert isinstance(expression, TextMatch)
     return _Column(rows.count, expression.type, matches=rows_matching(run, rows, expression))
 

@@ -8,32 +8,57 @@ import pyarrow as pa
 from omnigraph.catalog.model import INTEGERS, NodeType
 from omnigraph.query.access import MISSING, Ordinals, PropertyTest
 from omnigraph.query.plan.steps import AnyCondition, Close, Expand, Filter, LookUp, Negate, Plan, Scan, Step, Weigh
-from omnigraph.query.run.arrays import distinct_sorted
 from omnigraph.query.run.bindings import Run, is_constant
 from omnigraph.query.run.columns import column_of
 from omnigraph.query.run.conditions import entities_passing, filter_rows
+from omnigraph.query.run.counting import solutions
 from omnigraph.query.run.grouping import group_rows
 from omnigraph.query.run.ordering import ordered_groups, ordered_rows
 from omnigraph.query.run.rows import ORIGIN, Rows
-from omnigraph.query.run.traverse import DIRECTION, close_rows, expand_rows
-from omnigraph.query.typed import Condition, Parameter, PropertyRead, Travel
+from omnigraph.query.run.trace import Trace
+from omnigraph.query.run.traverse import close_rows, expand_rows
+from omnigraph.query.typed import Condition, Parameter, PropertyRead
 
 
 def execute(run: Run, plan: Plan, schema: pa.Schema) -> pa.Table:
     """Answer a read; `schema` is that of its result."""
-    read = plan.read
+    if run.trace is not None:
+        return _execute_traced(run, run.trace, plan, schema)
     rows_max = _rows_max(run, plan)
     rows = run_steps(run, plan.steps, Rows(1, {}))
-    if read.is_aggregate:
-        columns = group_rows(run, rows, read)
-        if read.order:
-            columns = ordered_groups(columns, read, rows_max)
-        elif rows_max is not None:
-            columns = [values.slice(0, rows_max) for values in columns]
+    if plan.read.is_aggregate:
+        columns = _groups_in_order(group_rows(run, rows, plan.read), plan, rows_max)
     else:
         rows = _in_order(run, rows, plan, rows_max)
-        columns = [column_of(run, rows, column.expression) for column in read.columns]
+        columns = [column_of(run, rows, column.expression) for column in plan.read.columns]
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _execute_traced(run: Run, trace: Trace, plan: Plan, schema: pa.Schema) -> pa.Table:
+    """Do the same and say how long each part takes."""
+    rows_max = _rows_max(run, plan)
+    rows = run_steps(run, plan.steps, Rows(1, {}))
+    if plan.read.is_aggregate:
+        with trace.timing("group") as count:
+            columns = group_rows(run, rows, plan.read)
+            count[0] = len(columns[0])
+        with trace.timing("order") as count:
+            columns = _groups_in_order(columns, plan, rows_max)
+            count[0] = len(columns[0])
+    else:
+        with trace.timing("order") as count:
+            rows = _in_order(run, rows, plan, rows_max)
+            count[0] = rows.count
+        with trace.timing("return") as count:
+            columns = [column_of(run, rows, column.expression) for column in plan.read.columns]
+            count[0] = rows.count
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _groups_in_order(columns: list[pa.Array], plan: Plan, limit: int | None) -> list[pa.Array]:
+    if plan.read.order:
+        return ordered_groups(columns, plan.read, limit)
+    return columns if limit is None else [values.slice(0, limit) for values in columns]
 
 
 def _rows_max(run: Run, plan: Plan) -> int | None:
@@ -55,6 +80,12 @@ def _in_order(run: Run, rows: Rows, plan: Plan, limit: int | None) -> Rows:
 
 def run_steps(run: Run, steps: tuple[Step, ...], rows: Rows) -> Rows:
     """Run steps one after the other; rows that are gone stay gone."""
+    if run.trace is not None:
+        for step in steps:
+            with run.trace.timing(id(step)) as count:
+                rows = _STEPS[type(step)](run, rows, step)
+                count[0] = rows.count
+        return rows
     for step in steps:
         rows = _STEPS[type(step)](run, rows, step)
     return rows
@@ -150,61 +181,15 @@ def _close(run: Run, rows: Rows, step: Close) -> Rows:
 def _negate(run: Run, rows: Rows, step: Negate) -> Rows:
     if not rows.count:
         return rows
-    return rows.keep(_solutions(run, rows, step) == 0)
+    return rows.keep(solutions(run, rows, step.seeds, step.steps, run_steps) == 0)
 
 
 def _weigh(run: Run, rows: Rows, step: Weigh) -> Rows:
     if not rows.count:
         return rows
-    return rows.weighted(_solutions(run, rows, step))
-
-
-def _solutions(run: Run, rows: Rows, step: Negate | Weigh) -> Any:
-    """Return for every row how many solutions inner steps have; those with the same seeds are asked once."""
-    varying = [name for name in step.seeds if not isinstance(rows.columns[name], int)]
-    fixed: dict[str, Any] = {name: rows.columns[name] for name in step.seeds if name not in varying}
-    if not varying:
-        found = run_steps(run, step.steps, Rows(1, {**fixed, ORIGIN: 0}))
-        return np.full(rows.count, found.total(), np.int64)
-    if len(varying) > 1:
-        columns = {name: rows.columns[name] for name in varying}
-        return _counted(run, step, {**fixed, **columns}, rows.count)
-    (name,) = varying
-    values = rows.values(name)
-    distinct = distinct_sorted(values)
-    if len(distinct) == len(values):
-        return _counted(run, step, {**fixed, name: values}, rows.count)
-    counts = _counted(run, step, {**fixed, name: distinct}, len(distinct))
-    return counts[np.searchsorted(distinct, values)]
-
-
-def _counted(run: Run, step: Negate | Weigh, columns: dict[str, Any], count: int) -> Any:
-    degrees = _degrees(run, step.steps, columns)
-    if degrees is not None:
-        return degrees
-    found = run_steps(run, step.steps, Rows(count, {**columns, ORIGIN: np.arange(count)}))
-    origin = found.values(ORIGIN)
-    if found.weights is None:
-        return np.bincount(origin, minlength=count)
-    return np.rint(np.bincount(origin, weights=found.weights, minlength=count)).astype(np.int64)
-
-
-def _degrees(run: Run, steps: tuple[Step, ...], columns: dict[str, Any]) -> Any:
-    """Count without following: where all that is asked for is the number of neighbours or of edges."""
-    if len(steps) != 1 or not isinstance(steps[0], Expand):
-        return None
-    step = steps[0]
-    traversal = step.traversal
-    if traversal.travel is Travel.BOTH or traversal.hops_max > 1:
-        return None
-    if isinstance(columns[step.source], int):
-        return None
-    travel = traversal.travel
-    if step.source != traversal.left:
-        travel = Travel.IN if travel is Travel.OUT else Travel.OUT
-    edges = run.access.edges(traversal.edge)
-    is_distinct = traversal.edge_variable is None
-    return edges.degrees(columns[step.source], DIRECTION[travel], distinct=is_distinct)
+    # Rows of inner steps are only counted, and one that stands for nothing adds nothing.
+    counts = solutions(run, rows, step.seeds, step.steps, run_steps)
+    return rows.weighted(counts, keeps_nothing=ORIGIN in rows.columns)
 
 
 _STEPS: dict[type, Any] = {

@@ -22,9 +22,18 @@ ORIGIN = "#origin"
 class Rows:
     """Some rows; nothing changes one that somebody else may hold."""
 
-    __slots__ = ("columns", "count", "weights")
+    __slots__ = ("columns", "count", "is_whole", "weights")
 
-    def __init__(self, count: int, columns: "dict[str, Values]", weights: "NDArray[np.int64] | None" = None) -> None:
+    def __init__(
+        self,
+        count: int,
+        columns: "dict[str, Values]",
+        weights: "NDArray[np.int64] | None" = None,
+        *,
+        is_whole: bool = False,
+    ) -> None:
+        self.is_whole = is_whole
+        """Whether the one variable has all ordinals, those that are not in use included, in their order."""
         self.count = count
         self.columns = columns
         self.weights = weights
@@ -54,12 +63,15 @@ class Rows:
         """Return no rows, with the same variables."""
         return self.at(np.zeros(0, np.intp))
 
-    def weighted(self, weights: "NDArray[np.int64]") -> "Rows":
-        """Return the rows with their weights multiplied; those that stand for nothing are gone."""
+    def weighted(self, weights: "NDArray[np.int64]", *, keeps_nothing: bool = False) -> "Rows":
+        """Return the rows with their weights multiplied; those that stand for nothing are gone, or may be kept."""
         total = weights if self.weights is None else self.weights * weights
         weighted = Rows(self.count, self.columns, total)
         is_there = total > 0
-        return weighted if is_there.all() else weighted.keep(is_there)
+        count = np.count_nonzero(is_there)
+        if count == self.count or (keeps_nothing and 2 * count > self.count):
+            return weighted
+        return weighted.keep(is_there)
 
     def total(self) -> int:
         """Return how many rows these stand for."""

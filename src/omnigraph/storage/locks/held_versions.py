@@ -11,7 +11,6 @@ finalisers run anywhere, also in the middle of whatever holds a lock.
 """
 
 import atexit
-import logging
 import os
 from collections.abc import Iterable
 from contextlib import suppress
@@ -21,6 +20,7 @@ from threading import Event, Lock, Thread
 from weakref import finalize
 
 from omnigraph.base import clock, ids
+from omnigraph.base.logs import logger_of
 from omnigraph.base.values import dataclass
 from omnigraph.errors import StorageError
 from omnigraph.storage.locks.lease import Lease, LeaseTerms
@@ -28,7 +28,7 @@ from omnigraph.storage.locks.paths import READER_LEASES
 from omnigraph.storage.objects import ControlStore
 from omnigraph.storage.tables import StateAddress
 
-_logger = logging.getLogger(__name__)
+_logger = logger_of(__name__)
 
 OPERATION = "snapshot"
 _UNNOTICED_SECONDS = 0.2

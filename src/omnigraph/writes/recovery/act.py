@@ -13,8 +13,9 @@ from omnigraph.manifest.commits import Commit, CommitId, CommitKind
 from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
 from omnigraph.storage.locks import HeldLock
-from omnigraph.storage.staging import CommitInterleaved, commit_staged, stage_restore
+from omnigraph.storage.stored_settings import stage_restore
 from omnigraph.storage.tables import Table
+from omnigraph.storage.transactions import CommitInterleaved, commit_staged
 from omnigraph.writes.completion import complete_schema_change
 from omnigraph.writes.pointers import pointer_moves
 from omnigraph.writes.recovery.audit import record_recovery

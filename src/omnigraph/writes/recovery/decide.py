@@ -6,7 +6,7 @@ from enum import StrEnum
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import TableKey
 from omnigraph.storage.operations import OperationName, TableOperation
-from omnigraph.storage.staging import is_detached
+from omnigraph.storage.stored_settings import is_detached
 from omnigraph.writes.recovery.facts import EffectFacts, SidecarFacts
 from omnigraph.writes.sidecar import EffectKind, SidecarEffect, sidecar_traits
 
