@@ -21,7 +21,8 @@ def graph(local_root: str) -> Graph:
 def leases(graph: Graph) -> list[tuple[str, set[tuple[str, int]]]]:
     found = list_reader_leases(graph._context.store.objects, store_clock=None)
     return [
-        (lease.holder.operation, {(pinned.location, pinned.version) for pinned in lease.versions}) for lease in found
+        (lease.holder.operation, {(pinned.address.location, pinned.version) for pinned in lease.versions})
+        for lease in found
     ]
 
 

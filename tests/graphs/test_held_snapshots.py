@@ -27,7 +27,7 @@ SECONDS_MAX = 30
 def leases(graph: Graph) -> list[tuple[int, set[tuple[str, int]]]]:
     """Return the leases of held snapshots: whose, and the versions that they name."""
     return [
-        (lease.holder.pid, {(pinned.location, pinned.version) for pinned in lease.versions})
+        (lease.holder.pid, {(pinned.address.location, pinned.version) for pinned in lease.versions})
         for lease in list_reader_leases(graph._context.store.objects, store_clock=None)
         if lease.holder.operation == "snapshot"
     ]

@@ -164,7 +164,7 @@ def held_versions_of(graph: Graph, type_name: str) -> set[int]:
         pinned.version
         for lease in found
         for pinned in lease.versions
-        if pinned.location == newest.location and pinned.version != newest.version
+        if pinned.address.location == newest.location and pinned.version != newest.version
     }
 
 
