@@ -20,6 +20,7 @@ from omnigraph.query.columns import result_schema
 from omnigraph.query.parameters import bind_parameters
 from omnigraph.query.plan.explain import Explanation, explain
 from omnigraph.query.plan.planner import plan_read
+from omnigraph.query.plan.reading import searches
 from omnigraph.query.plan.steps import Plan
 from omnigraph.query.typed import CheckedRead
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from omnigraph.catalog.model import Catalog, EntityType
     from omnigraph.graphs.snapshot import Snapshot
     from omnigraph.query.access import GraphAccess
+    from omnigraph.query.run.bindings import Run
     from omnigraph.query.run.trace import Trace
     from omnigraph.query.sql.statement import Asked
 
@@ -99,7 +101,6 @@ class Asking:
         read = planned.plan.read
         parameters = bind_parameters(read, values)
         from omnigraph.query.image.shelf import DoesNotFit
-        from omnigraph.query.opening import open_tables
         from omnigraph.query.run.bindings import Run
         from omnigraph.query.run.execute import execute
         from omnigraph.query.run.search import LazySearch
@@ -115,7 +116,7 @@ class Asking:
         try:
             rows = execute(run, planned.plan, planned.schema)
         except DoesNotFit:
-            rows = execute(replace(run, access=open_tables(snapshot)), planned.plan, planned.schema)
+            rows = _answer_without_image(snapshot, planned, run)
         return Result(rows, query_name=read.name, branch=snapshot.branch, commit_id=snapshot.commit_id)
 
     def asked(
@@ -171,6 +172,20 @@ class Asking:
                 while len(self._accesses) > _ACCESSES_MAX:
                     self._accesses.popitem(last=False)
             return found
+
+
+def _answer_without_image(snapshot: "Snapshot", planned: PlannedRead, run: "Run") -> "pa.Table":
+    """Answer a read whose image would be too large: DuckDB reads as much at a time as it has memory for."""
+    read = planned.plan.read
+    if searches(read):
+        from omnigraph.query.opening import open_tables
+        from omnigraph.query.run.execute import execute
+
+        return execute(replace(run, access=open_tables(snapshot)), planned.plan, planned.schema)
+    from omnigraph.query.sql.answers import answer_with_duckdb
+    from omnigraph.query.sql.statement import Asked
+
+    return answer_with_duckdb(snapshot, Asked(read=read, parameters=run.parameters, now_ms=run.now_ms))
 
 
 class Prepared:

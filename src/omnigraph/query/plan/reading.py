@@ -60,3 +60,23 @@ def free_variables(pattern: Pattern) -> frozenset[str]:
     for inner in pattern.negations:
         found |= free_variables(inner)
     return found - frozenset(pattern.nodes) - frozenset(pattern.edges)
+
+
+def searches(read: CheckedRead) -> bool:
+    """Whether a read has a search function anywhere."""
+    shown = [*(column.expression for column in read.columns), *(key.expression for key in read.order)]
+    return any(map(_is_search, shown)) or _pattern_searches(read.pattern)
+
+
+def _pattern_searches(pattern: Pattern) -> bool:
+    for condition in pattern.conditions:
+        sides = (condition.left, condition.right) if isinstance(condition, Condition) else (condition,)
+        if any(map(_is_search, sides)):
+            return True
+    return any(map(_pattern_searches, pattern.negations))
+
+
+def _is_search(expression: Expression) -> bool:
+    if isinstance(expression, Aggregate):
+        return _is_search(expression.argument)
+    return isinstance(expression, TextMatch | TextScore | VectorDistance | Fusion)

@@ -1,0 +1,45 @@
+"""With less memory than an image needs, the answers are the same."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from support.sailing import crew_graph
+
+READS = [
+    "match { $s: Sailor } return { $s.name, $s.age, $s.tags } order { $s.age desc }",
+    'match { $s: Sailor { name: "Ana" } $s mentors{1,2} $x } return { $x.name } order { $x.name }',
+    "match { $s: Sailor not { $s servesOn $_ } } return { $s } order { $s.name }",
+    "match { $s $m:mentors $x } return { $s.rank, count($m.since) as n } order { n desc }",
+    'match { $s: Sailor search($s.bio, "ice") } return { $s.name } order { $s.name }',
+]
+ASK = """
+import json, sys
+import omnigraph
+graph = omnigraph.open(sys.argv[1], read_only=True)
+print(json.dumps([graph.query(text).rows() for text in json.loads(sys.argv[2])]))
+"""
+
+
+def answers(uri: str, **environment: str) -> object:
+    done = subprocess.run(
+        [sys.executable, "-c", ASK, uri, json.dumps(READS)],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_a_budget_that_is_too_small_changes_no_answer(tmp_path: Path) -> None:
+    uri = crew_graph(str(tmp_path / "crew.omni")).uri
+
+    found = answers(uri)
+
+    assert found == answers(uri, OMNIGRAPH_CACHE_BYTES="1")
+    assert [row["s.name"] for row in found[0]] == ["Ana", "Bo", "Ed", "Di", "Cy"]
