@@ -85,7 +85,7 @@ def test_every_option_of_a_graph_is_a_keyword_except_what_the_call_is_about() ->
     """
     positional = {
         name: [
-            parameter.name
+            parameter
             for parameter in inspect.signature(method).parameters.values()
             if parameter.kind not in (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)
             and parameter.name != "self"
@@ -94,7 +94,14 @@ def test_every_option_of_a_graph_is_a_keyword_except_what_the_call_is_about() ->
         if not name.startswith("_")
     }
 
-    several = {name: given for name, given in positional.items() if len(given) > 1}
-    of_queries = {name: several.pop(name) for name in ("query", "prepare", "mutate") if name in several}
+    several = {
+        name: [parameter.name for parameter in given]
+        for name, given in positional.items()
+        if len(given) > 1 and not is_query(given)
+    }
     assert several == {"diff": ["before", "after"]}
-    assert all(given == ["text", "name"] for given in of_queries.values())
+
+
+def is_query(given: list[inspect.Parameter]) -> bool:
+    names = [parameter.name for parameter in given if parameter.kind is inspect.Parameter.POSITIONAL_ONLY]
+    return names == ["text", "name"] and len(given) == 2

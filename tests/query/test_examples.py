@@ -217,3 +217,14 @@ def test_a_result_without_rows_keeps_its_types(crew: Graph) -> None:
     assert (len(some), len(none)) == (5, 0)
     assert some.schema.equals(none.schema)
     assert [str(field.type) for field in none.schema][:2] == ["string", "int32"]
+
+
+def test_a_sum_that_no_float_holds_is_refused(tmp_path: Any) -> None:
+    from omnigraph.errors import QueryExecution
+    from support.graphs import graph_of, node
+
+    graph = graph_of(str(tmp_path / "big.omni"), "node N { f: F64 }", node("N", f=1.7e308), node("N", f=1.7e308))
+
+    with pytest.raises(QueryExecution, match="query: a sum"):
+        graph.query("match { $n: N } return { sum($n.f) as total }")
+    assert tuples(graph, "match { $n: N } return { max($n.f) as most }") == [(1.7e308,)]
