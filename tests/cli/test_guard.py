@@ -51,7 +51,7 @@ ACCEPTED = {
     "completion": set(),
     "version": set(),
 }
-BULK = {"load", "export", "embed", "branch merge", "optimize", "cleanup", "verify", "spark-sql"}
+BULK = {"load", "query", "read", "export", "embed", "branch merge", "optimize", "cleanup", "verify", "spark-sql"}
 CLASS_PHRASE = dict.fromkeys(
     (
         "init",

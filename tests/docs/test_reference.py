@@ -18,7 +18,7 @@ from omnigraph.catalog.compile import compile_shape
 from omnigraph.cli.app import build_app
 from omnigraph.query.lint import SYNTAX_CODE, UNCOVERED_CODE
 from omnigraph.query.mistakes import QueryCode
-from omnigraph.records.findings import Code
+from omnigraph.records.offences import Code
 from omnigraph.storage import settings
 from omnigraph.writes.batch import WriteBatch
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.pipeline.load.csv_text import CheckedCsv, CsvProblem, header_problem
-from omnigraph.records.findings import Code
+from omnigraph.records.offences import Code
 
 cells = st.text(st.sampled_from('ab ",\n\ré'), max_size=6)
 tables = st.lists(st.lists(cells, min_size=2, max_size=2), min_size=1, max_size=6)

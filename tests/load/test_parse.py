@@ -12,7 +12,7 @@ from omnigraph import errors
 from omnigraph.pipeline.load.lines import CHUNK_BYTES
 from omnigraph.pipeline.load.parse import ParsedInput, parse_files, parse_input
 from omnigraph.pipeline.load.sources import LocalInputs, find_inputs
-from omnigraph.records.findings import Code
+from omnigraph.records.offences import Code
 
 
 def sailor(name: str, **data: object) -> bytes:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from omnigraph.pipeline.load.bulk import pieces as module
 from omnigraph.pipeline.load.bulk.pieces import LineNumbers, plan_pieces
 from omnigraph.pipeline.load.sources import LocalInputs, find_inputs
-from omnigraph.records.findings import Code, Finding, FindingCollector
+from omnigraph.records.offences import Code, Offence, OffenceCollector
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 LINES = st.lists(st.binary(max_size=12).map(lambda line: line.replace(b"\n", b"")), max_size=20)
@@ -64,9 +64,9 @@ def test_findings_of_pieces_become_findings_of_files(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "PIECE_BYTES_MIN", 4)
     monkeypatch.setattr(module, "PIECE_BYTES_MAX", 4)
     pieces = plan_pieces(find_inputs(str(tmp_path), store=LocalInputs()), slots=1)
-    collector = FindingCollector()
+    collector = OffenceCollector()
     for piece, line in ((1, 2), (2, 1)):
-        collector.add(Finding(code=Code.INVALID_JSON, message="no", file_index=piece, line=line))
+        collector.add(Offence(code=Code.INVALID_JSON, message="no", file_index=piece, line=line))
 
     found = LineNumbers(pieces, {0: 2, 1: 2, 2: 1}).located(collector.result())
 

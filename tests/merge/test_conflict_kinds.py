@@ -6,7 +6,7 @@ from omnigraph.branches.merge.conflicts import CONFLICTS, KIND_BY_OUTCOME, Confl
 from omnigraph.branches.merge.resolution import Outcome, agreement_expression, outcome_expression
 from omnigraph.catalog.model import TableKey
 from omnigraph.errors import Internal
-from omnigraph.records.findings import Code, Finding, Findings
+from omnigraph.records.offences import Code, Offence, Offences
 
 OF_TEXTS = {
     Code.INVALID_UTF8,
@@ -24,9 +24,9 @@ OF_TEXTS = {
 """What only the text of a record can be: a merge reads rows."""
 
 
-def findings_of(code: Code) -> Findings:
-    finding = Finding(code=code, message="a rule is broken", table_key=TableKey("node:A"), row_id="a")
-    return Findings(by_code={code: 1}, first=(finding,))
+def findings_of(code: Code) -> Offences:
+    finding = Offence(code=code, message="a rule is broken", table_key=TableKey("node:A"), row_id="a")
+    return Offences(by_code={code: 1}, first=(finding,))
 
 
 @pytest.mark.parametrize("kind", ConflictKind)

@@ -14,10 +14,10 @@ from omnigraph.query.image import hashing
 from omnigraph.query.image.adjacency import build_csr, gather, pairs_in
 from omnigraph.query.image.book import Book
 from omnigraph.query.image.buffers import array_of, numbers_of
-from omnigraph.query.image.columns import Column, PatchedColumn
+from omnigraph.query.image.columns import ImageColumn, PatchedColumn
 from omnigraph.query.image.hashing import hash_text, hash_texts
 from omnigraph.query.image.ranks import Ranks
-from omnigraph.query.image.rows import BaseRows, Rows
+from omnigraph.query.image.rows import BaseRows, TableRows
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 
@@ -109,7 +109,7 @@ def test_a_patched_column_reads_like_the_whole_one(data: st.DataObject, kind: pa
     ordinals = sorted(changed)
     patch = pa.array([changed[ordinal] for ordinal in ordinals], kind)
 
-    column = PatchedColumn(Column(pa.array(before, kind)), np.array(ordinals, np.int32), patch, size=size)
+    column = PatchedColumn(ImageColumn(pa.array(before, kind)), np.array(ordinals, np.int32), patch, size=size)
 
     asked = np.array(data.draw(st.lists(st.sampled_from(sorted(now)), max_size=20)), np.int32)
     expected = [now[ordinal] for ordinal in asked.tolist()]
@@ -143,7 +143,7 @@ def test_arrays_come_back_from_numpy_as_they_were(values: list[bool | None], sta
 )
 def test_rows_after_commits_are_those_of_a_new_base(base: list[int], commits: list[dict[int, int]]) -> None:
     now = dict(enumerate(base))
-    rows = Rows(BaseRows(np.array(base, np.int64)))
+    rows = TableRows(BaseRows(np.array(base, np.int64)))
     for commit in commits:
         taken = {row for ordinal, row in now.items() if ordinal not in commit}
         changes = {}

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from omnigraph.records.findings import FindingCollector
+from omnigraph.records.offences import OffenceCollector
 from omnigraph.records.ordinary import read_ordinary
 from omnigraph.records.parse import parse_chunk
 from omnigraph.records.reference import read_each
@@ -168,7 +168,7 @@ def test_rows_of_the_fast_path_equal_those_of_the_reference_path(everything, lin
     array = as_lines(text)
 
     ordinary = read_ordinary(array, first_line=1, catalog=everything)
-    findings = FindingCollector(limit=1000)
+    findings = OffenceCollector(limit=1000)
     every = pa.array(range(len(array)), pa.uint64())
     reference = by_line(read_each(array, first_line=1, at=every, file_index=0, catalog=everything, findings=findings))
 
@@ -206,7 +206,7 @@ def test_splitting_the_input_anywhere_changes_neither_rows_nor_errors(everything
     cut = data.draw(st.integers(0, len(pieces)))
 
     whole = parse_chunk(text, first_line=1, file_index=0, catalog=everything, max_errors=1000)
-    collector = FindingCollector(limit=1000)
+    collector = OffenceCollector(limit=1000)
     parts = []
     for first_line, part in ((1, pieces[:cut]), (cut + 1, pieces[cut:])):
         parsed = parse_chunk(

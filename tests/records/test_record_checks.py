@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from omnigraph.records.findings import Code
+from omnigraph.records.offences import Code
 
 ANA = {"type": "Sailor", "data": {"name": "Ana", "rank": "captain"}}
 

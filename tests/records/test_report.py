@@ -3,19 +3,19 @@
 import pytest
 
 from omnigraph import errors
-from omnigraph.records.findings import Code, Finding, FindingCollector
+from omnigraph.records.offences import Code, Offence, OffenceCollector
 from omnigraph.records.report import rejected
 
 
-def findings(*found: Finding, limit: int = 20):
-    collector = FindingCollector(limit=limit)
+def findings(*found: Offence, limit: int = 20):
+    collector = OffenceCollector(limit=limit)
     for finding in found:
         collector.add(finding)
     return collector.result()
 
 
 def record_finding(line: int, code: Code = Code.WRONG_TYPE, *, file_index: int = 0, property_name: str | None = "age"):
-    return Finding(
+    return Offence(
         code=code,
         message=f"message {line}",
         file_index=file_index,
@@ -28,7 +28,7 @@ def record_finding(line: int, code: Code = Code.WRONG_TYPE, *, file_index: int =
 def test_record_errors_make_the_document_of_the_contract(parse, sailors):
     old = '{"type":"Sailor","data":{"name":"Ana","rank":"mate","age":"old"}}'
     nick = '{"type":"Sailor","data":{"name":"Bo","rank":"mate","nick":"B"}}'
-    collector = FindingCollector()
+    collector = OffenceCollector()
     collector.include(parse(sailors, nick, old, first_line=7, file_index=1).findings)
     collector.include(parse(sailors, "", old).findings)
 
@@ -113,8 +113,8 @@ def test_errors_are_ordered_by_file_line_and_property():
     ]
 
 
-def set_finding(code: Code, *, line: int | None = 4) -> Finding:
-    return Finding(
+def set_finding(code: Code, *, line: int | None = 4) -> Offence:
+    return Offence(
         code=code,
         message=f"{code} of Ana",
         file_index=None if line is None else 0,

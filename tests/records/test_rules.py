@@ -3,7 +3,7 @@
 import pytest
 
 from omnigraph.catalog.compile import compile_schema
-from omnigraph.records.findings import Code
+from omnigraph.records.offences import Code
 
 
 def limited(declared: str, bounds: str):

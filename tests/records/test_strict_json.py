@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.records.findings import Code, Rejected
+from omnigraph.records.offences import Code, Rejected
 from omnigraph.records.strict_json import Number, decode_line, spell
 
 

@@ -7,7 +7,7 @@ from datetime import date
 import pyarrow as pa
 import pytest
 
-from omnigraph.records.findings import Code
+from omnigraph.records.offences import Code
 
 OVERFLOW = "1" + "0" * 400
 

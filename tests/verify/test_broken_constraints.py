@@ -12,7 +12,7 @@ from omnigraph.catalog.model import TableKey
 from omnigraph.engine.interface import Engine
 from omnigraph.engine.local import LocalEngine
 from omnigraph.graph import Graph
-from omnigraph.records.findings import Findings
+from omnigraph.records.offences import Offences
 from omnigraph.storage.tables import Table
 from omnigraph.writes.constraints import broken
 from omnigraph.writes.constraints.broken import BrokenConstraints, broken_constraints
@@ -73,7 +73,7 @@ def look(graph: Graph, engine: Engine | None = None, **options: Any) -> BrokenCo
     return broken_constraints(context, catalog, heads(graph), engine=engine, **options)
 
 
-def told(found: Mapping[TableKey, Findings]) -> dict[str, list[tuple[str, str | None]]]:
+def told(found: Mapping[TableKey, Offences]) -> dict[str, list[tuple[str, str | None]]]:
     return {
         key: sorted((finding.code.value, finding.row_id) for finding in table.first) for key, table in found.items()
     }

@@ -13,7 +13,7 @@ from omnigraph.base.nearest import listed, nearest
 from omnigraph.catalog.arrow import arrow_type, carrier_type
 from omnigraph.catalog.model import EntityType, Property, PropertyType, Scalar
 from omnigraph.errors import EntityNotFound, InvalidTarget
-from omnigraph.records.findings import Rejected
+from omnigraph.records.offences import Rejected
 from omnigraph.records.spelling import spell_json
 from omnigraph.records.strict_json import decode_line
 from omnigraph.records.values import read_value

@@ -7,7 +7,7 @@ from omnigraph.catalog.model import EdgeType, EntityType, PropertyType
 from omnigraph.catalog.scalars import traits_of
 from omnigraph.records.columns import RecordRows
 from omnigraph.records.envelope import Record
-from omnigraph.records.findings import Code, Finding, FindingCollector, Rejected
+from omnigraph.records.offences import Code, Offence, OffenceCollector, Rejected
 from omnigraph.records.scalar_forms import form_of
 from omnigraph.records.strict_json import Json, Number, decode_line
 from omnigraph.records.typed import ENDPOINTS
@@ -18,7 +18,7 @@ _ROWS_AT_ONCE = 4096
 class CellRows:
     """Turns batches of text columns into columns of their declared types; an absent cell is null."""
 
-    def __init__(self, entity: EntityType, *, file_index: int, findings: FindingCollector) -> None:
+    def __init__(self, entity: EntityType, *, file_index: int, findings: OffenceCollector) -> None:
         self.entity = entity
         self._file_index = file_index
         self._findings = findings
@@ -33,7 +33,7 @@ class CellRows:
                     records.add(place, self._record(cells))
                 except Rejected as exc:
                     self._findings.add(
-                        Finding(
+                        Offence(
                             code=exc.code,
                             message=str(exc),
                             file_index=self._file_index,

@@ -15,7 +15,7 @@ from omnigraph.catalog.defaults import default_scalar
 from omnigraph.catalog.model import EdgeType, EntityType, Property, PropertyType
 from omnigraph.catalog.names import is_reserved
 from omnigraph.records.envelope import Record
-from omnigraph.records.findings import Code, Finding, FindingCollector, Rejected
+from omnigraph.records.offences import Code, Offence, OffenceCollector, Rejected
 from omnigraph.records.scalar_forms import form_of
 from omnigraph.records.strict_json import Json, spell
 from omnigraph.records.tables import LINE, content_schema, embedded_properties, omitted_column
@@ -26,7 +26,7 @@ from omnigraph.records.values import read_value
 class RecordRows:
     """Gathers the records of one type from one file and turns them into columns."""
 
-    def __init__(self, entity: EntityType, *, file_index: int, findings: FindingCollector) -> None:
+    def __init__(self, entity: EntityType, *, file_index: int, findings: OffenceCollector) -> None:
         self.entity = entity
         self._file_index = file_index
         self._findings = findings
@@ -113,7 +113,7 @@ class RecordRows:
 
     def _report(self, code: Code, message: str, line: int, property_name: str) -> None:
         self._findings.add(
-            Finding(
+            Offence(
                 code=code,
                 message=message,
                 file_index=self._file_index,

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from omnigraph.base.units import shorten
 from omnigraph.catalog.model import Catalog, EdgeType, EntityKind, EntityType, NodeType
 from omnigraph.catalog.names import is_reserved
-from omnigraph.records.findings import Code, Rejected
+from omnigraph.records.offences import Code, Rejected
 from omnigraph.records.strict_json import Json, spell
 
 _NODE_FIELDS = frozenset({"type", "data"})

@@ -15,7 +15,7 @@ from omnigraph.base.values import dataclass
 from omnigraph.catalog.defaults import default_scalar
 from omnigraph.catalog.model import Catalog, EdgeType, EntityType, PropertyType
 from omnigraph.records.envelope import open_envelope
-from omnigraph.records.findings import Rejected
+from omnigraph.records.offences import Rejected
 from omnigraph.records.patterns import line_pattern
 from omnigraph.records.scalar_forms import form_of
 from omnigraph.records.strict_json import decode_line

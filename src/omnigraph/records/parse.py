@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.identity import derive_ids
 from omnigraph.catalog.model import Catalog, EntityType, NodeType, TableKey
-from omnigraph.records.findings import FINDINGS_KEPT, Finding, FindingCollector, Findings
+from omnigraph.records.offences import FINDINGS_KEPT, Offence, OffenceCollector, Offences
 from omnigraph.records.ordinary import OrdinaryLines, read_ordinary
 from omnigraph.records.reference import read_each
 from omnigraph.records.rules import Violation, find_id_mismatches, find_violations
@@ -28,7 +28,7 @@ class ParsedChunk:
 
     tables: Mapping[TableKey, pa.Table]
     """With the columns of `load_schema`, in line order."""
-    findings: Findings
+    findings: Offences
     line_count: int
 
 
@@ -37,7 +37,7 @@ def parse_chunk(
 ) -> ParsedChunk:
     """Parse whole lines of one file, the first of which is line `first_line`; pure, and safe to repeat."""
     lines = _split_lines(chunk)
-    findings = FindingCollector(limit=max_errors)
+    findings = OffenceCollector(limit=max_errors)
     ordinary = _read_ordinary(lines, first_line, catalog)
     others = read_each(
         lines, first_line=first_line, at=ordinary.left_over, file_index=file_index, catalog=catalog, findings=findings
@@ -85,7 +85,7 @@ def _in_line_order(parts: list[pa.Table]) -> pa.Table:
     return table if is_ordered else table.sort_by(LINE).combine_chunks()
 
 
-def check_rows(table: pa.Table, entity: EntityType, file_index: int, findings: FindingCollector) -> pa.Table:
+def check_rows(table: pa.Table, entity: EntityType, file_index: int, findings: OffenceCollector) -> pa.Table:
     """Report the rules that rows break, and give keyed nodes the ids of their keys."""
     for violation in find_violations(table, entity):
         _report(violation, table, entity, file_index, findings)
@@ -106,11 +106,11 @@ def with_place(table: pa.Table, entity: EntityType, file_index: int) -> pa.Table
 
 
 def _report(
-    violation: Violation, table: pa.Table, entity: EntityType, file_index: int, findings: FindingCollector
+    violation: Violation, table: pa.Table, entity: EntityType, file_index: int, findings: OffenceCollector
 ) -> None:
     for row in violation.rows[: findings.limit].to_pylist():
         findings.add(
-            Finding(
+            Offence(
                 code=violation.code,
                 message=violation.describe(row),
                 file_index=file_index,

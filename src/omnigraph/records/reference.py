@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from omnigraph.catalog.model import Catalog, EntityType
 from omnigraph.records.columns import RecordRows
 from omnigraph.records.envelope import open_envelope
-from omnigraph.records.findings import Finding, FindingCollector, Rejected
+from omnigraph.records.offences import Offence, OffenceCollector, Rejected
 from omnigraph.records.strict_json import decode_line
 
 _LINES_AT_ONCE = 4096
@@ -16,7 +16,7 @@ _LINES_AT_ONCE = 4096
 
 
 def read_each(
-    lines: pa.Array, *, first_line: int, at: pa.Array, file_index: int, catalog: Catalog, findings: FindingCollector
+    lines: pa.Array, *, first_line: int, at: pa.Array, file_index: int, catalog: Catalog, findings: OffenceCollector
 ) -> Iterator[tuple[EntityType, pa.Table]]:
     """Read the lines at the given indexes, ascending, and yield tables of the columns of `RecordRows.table`."""
     for offset in range(0, len(at), _LINES_AT_ONCE):
@@ -28,7 +28,7 @@ def read_each(
 
 
 def _gather(
-    lines: Iterable[tuple[int, bytes]], *, file_index: int, catalog: Catalog, findings: FindingCollector
+    lines: Iterable[tuple[int, bytes]], *, file_index: int, catalog: Catalog, findings: OffenceCollector
 ) -> Iterable[RecordRows]:
     rows_by_type: dict[int, RecordRows] = {}
     for number, text in lines:
@@ -37,7 +37,7 @@ def _gather(
         try:
             record = open_envelope(decode_line(text), catalog)
         except Rejected as exc:
-            findings.add(Finding(code=exc.code, message=str(exc), file_index=file_index, line=number))
+            findings.add(Offence(code=exc.code, message=str(exc), file_index=file_index, line=number))
             continue
         rows = rows_by_type.get(record.entity.type_id)
         if rows is None:

@@ -5,14 +5,14 @@ from typing import Any
 
 from omnigraph import errors
 from omnigraph.base.units import counted
-from omnigraph.records.findings import SET_CODES, Code, Finding, Findings
+from omnigraph.records.offences import SET_CODES, Code, Offence, Offences
 
 Entry = dict[str, Any]
 """A finding as it stands in the error document: its members are strings and a line number, unknown ones absent."""
 
 
 def rejected(
-    findings: Findings, *, files: Sequence[str], verb: str = "load", has_records: bool = True
+    findings: Offences, *, files: Sequence[str], verb: str = "load", has_records: bool = True
 ) -> errors.OmniError:
     """Make the error for a load, or another `verb`, that has findings; `files` holds the file names by index.
 
@@ -34,7 +34,7 @@ def rejected(
     return errors.ConstraintViolation(message, **place, rule=findings.first[0].code.value, **counts)
 
 
-def _message(findings: Findings, first: Entry) -> str:
+def _message(findings: Offences, first: Entry) -> str:
     extent = counted(findings.total, "error")
     if findings.file_indexes:
         extent += f" in {counted(len(findings.file_indexes), 'file')}"
@@ -42,7 +42,7 @@ def _message(findings: Findings, first: Entry) -> str:
     return f"{extent}; first: {place}{first['message']}"
 
 
-def _entry(finding: Finding, files: Sequence[str]) -> Entry:
+def _entry(finding: Offence, files: Sequence[str]) -> Entry:
     members = {
         "file": None if finding.file_index is None else files[finding.file_index],
         "line": finding.line,

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from omnigraph.base.units import shorten
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import FLOATS, EntityType, NodeType, Property, Range
-from omnigraph.records.findings import Code
+from omnigraph.records.offences import Code
 from omnigraph.records.strict_json import spell
 from omnigraph.records.value_readers import whole_bounds
 

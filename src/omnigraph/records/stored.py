@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from omnigraph.catalog.identity import derive_ids
 from omnigraph.catalog.model import EntityType, NodeType, Property
 from omnigraph.catalog.scalars import Family, traits_of
-from omnigraph.records.findings import Code, Finding, FindingCollector
+from omnigraph.records.offences import Code, Offence, OffenceCollector
 from omnigraph.records.rules import Violation, find_id_mismatches, find_violations
 
 
@@ -21,7 +21,7 @@ def ruled_columns(entity: EntityType) -> list[str]:
     return ["id", *(declared.name for declared in entity.properties if _has_rule(declared, entity))]
 
 
-def check_stored_rows(rows: pa.Table, entity: EntityType, findings: FindingCollector) -> None:
+def check_stored_rows(rows: pa.Table, entity: EntityType, findings: OffenceCollector) -> None:
     """Report the values that break enum, `@range`, `@check` or the type, missing ones, and ids that are not the key's.
 
     `rows` needs the columns of `ruled_columns` only.
@@ -36,11 +36,11 @@ def check_stored_rows(rows: pa.Table, entity: EntityType, findings: FindingColle
         report_violation(violation, rows, entity, findings)
 
 
-def report_violation(violation: Violation, rows: pa.Table, entity: EntityType, findings: FindingCollector) -> None:
+def report_violation(violation: Violation, rows: pa.Table, entity: EntityType, findings: OffenceCollector) -> None:
     """Report the rows that break a rule, each by its id."""
     for row in violation.rows[: findings.limit].to_pylist():
         findings.add(
-            Finding(
+            Offence(
                 code=violation.code,
                 message=violation.describe(row),
                 table_key=entity.table_key,

@@ -11,7 +11,7 @@ from collections import Counter
 from typing import NoReturn, TypeAlias
 
 from omnigraph.base.units import shorten
-from omnigraph.records.findings import Code, Rejected
+from omnigraph.records.offences import Code, Rejected
 
 
 class Number(str):

@@ -13,7 +13,7 @@ from omnigraph.catalog.defaults import default_scalar
 from omnigraph.catalog.model import EdgeType, EntityType, Property, PropertyType, Scalar
 from omnigraph.catalog.names import is_reserved
 from omnigraph.records.conversion import Misfit, convert_column
-from omnigraph.records.findings import Code, Finding, FindingCollector
+from omnigraph.records.offences import Code, Offence, OffenceCollector
 from omnigraph.records.tables import LINE, content_schema, embedded_properties, omitted_column
 
 ENDPOINTS = (("from", "src"), ("to", "dst"))
@@ -24,7 +24,7 @@ class TypedRows:
     """Turns batches of one table file into columns, with a finding for every cell that does not fit."""
 
     def __init__(
-        self, entity: EntityType, *, file_index: int, findings: FindingCollector, is_start: bool = True
+        self, entity: EntityType, *, file_index: int, findings: OffenceCollector, is_start: bool = True
     ) -> None:
         self.entity = entity
         self._file_index = file_index
@@ -114,7 +114,7 @@ class TypedRows:
         """Report an offence at each of the lines; `describe` words it for the n-th of them."""
         for place, line in enumerate(lines[: self._findings.limit].to_pylist()):
             self._findings.add(
-                Finding(
+                Offence(
                     code=code,
                     message=describe(place),
                     file_index=self._file_index,

@@ -19,7 +19,7 @@ from omnigraph.catalog.instants import parse_moment_ms
 from omnigraph.catalog.model import PropertyType
 from omnigraph.catalog.scalars import Scalar, traits_of
 from omnigraph.errors import Internal
-from omnigraph.records.findings import Code, Rejected
+from omnigraph.records.offences import Code, Rejected
 from omnigraph.records.strict_json import Json, Number, spell
 
 Stored: TypeAlias = "str | bool | int | float | bytes | list[Stored]"

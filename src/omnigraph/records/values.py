@@ -1,7 +1,7 @@
 """One JSON value of a declared type → one stored value, lists item by item."""
 
 from omnigraph.catalog.model import PropertyType
-from omnigraph.records.findings import Rejected
+from omnigraph.records.offences import Rejected
 from omnigraph.records.scalar_forms import form_of
 from omnigraph.records.strict_json import Json
 from omnigraph.records.value_readers import Stored, wrong_type

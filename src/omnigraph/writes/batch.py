@@ -22,7 +22,7 @@ from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import Commit, check_actor, check_message, check_name
 from omnigraph.storage.filters import Operator
 from omnigraph.writes.incoming import Row, Rows, change_rows, read_rows
-from omnigraph.writes.mutation import Delete, MutationWriter, Statement, Update, Upsert
+from omnigraph.writes.mutation import DeleteRows, MutationWriter, Statement, UpdateRows, Upsert
 from omnigraph.writes.protocol import run_write
 from omnigraph.writes.working import EntityFilter
 
@@ -98,7 +98,7 @@ class WriteBatch:
         assignments = dict(values)
         _refuse_identity(entity, assignments)
         self._statements.append(
-            Update(
+            UpdateRows(
                 entity=entity,
                 selection=_selection(entity, ids, where),
                 change=lambda images: change_rows(images, assignments, entity, self._catalog),
@@ -109,7 +109,7 @@ class WriteBatch:
     def delete(self, type_name: str, *, ids: Sequence[str] | None = None, where: Where | None = None) -> Self:
         """Remove the selected entities; the edges of removed nodes go with them."""
         entity = find_entity(self._catalog, type_name)
-        self._statements.append(Delete(entity=entity, selection=_selection(entity, ids, where)))
+        self._statements.append(DeleteRows(entity=entity, selection=_selection(entity, ids, where)))
         return self
 
     def commit(self) -> WriteResult:

@@ -14,7 +14,7 @@ from omnigraph.base.units import shorten
 from omnigraph.catalog.model import Catalog, EntityType
 from omnigraph.errors import Usage
 from omnigraph.records.arrow_rows import ArrowRows, arrow_reader, not_rows, speaks_arrow
-from omnigraph.records.findings import Code, Finding, FindingCollector, Findings
+from omnigraph.records.offences import Code, Offence, OffenceCollector, Offences
 from omnigraph.records.parse import check_rows, parse_chunk, with_place
 from omnigraph.records.rendering import render_lines
 from omnigraph.records.report import rejected
@@ -54,7 +54,7 @@ def _read_columns(rows: pa.Table, entity: EntityType) -> pa.Table | None:
     names = set(rows.column_names)
     if len(names) < rows.num_columns or not ends <= names <= {"id", *entity.property_by_name} | ends:
         return None
-    findings = FindingCollector(limit=1)
+    findings = OffenceCollector(limit=1)
     table = TypedRows(entity, file_index=0, findings=findings).table(rows, first_row=1)
     table = check_rows(table, entity, 0, findings)
     return None if findings else with_place(table, entity, 0)
@@ -65,7 +65,7 @@ def _change_columns(images: pa.Table, assignments: Row, entity: EntityType, cata
 
     A first row goes the long way, which types the values and finds out what would be wrong with them anywhere.
     """
-    findings = FindingCollector(limit=1)
+    findings = OffenceCollector(limit=1)
     parsed = _parse_or_none(_changed_records(images.slice(0, 1), assignments, entity), entity, catalog)
     if parsed is None:
         return None
@@ -120,8 +120,8 @@ def _rows_one_by_one(rows: pa.Table) -> list[Row]:
         return list(rows.to_pylist())
     except UnicodeDecodeError as error:
         line = next(number for number in range(rows.num_rows) if not _is_readable(rows.slice(number, 1))) + 1
-        wrong = Finding(code=Code.INVALID_UTF8, message="a text is not UTF-8", file_index=0, line=line)
-        findings = Findings(by_code={wrong.code: 1}, first=(wrong,), file_indexes=frozenset({0}))
+        wrong = Offence(code=Code.INVALID_UTF8, message="a text is not UTF-8", file_index=0, line=line)
+        findings = Offences(by_code={wrong.code: 1}, first=(wrong,), file_indexes=frozenset({0}))
         raise rejected(findings, files=_ROWS_SOURCE, verb="write") from error
 
 

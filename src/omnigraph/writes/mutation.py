@@ -14,7 +14,7 @@ from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import EntityType, NodeType, TableKey
 from omnigraph.graphs.capture import Capture
 from omnigraph.manifest.commits import CommitKind
-from omnigraph.records.findings import FindingCollector
+from omnigraph.records.offences import OffenceCollector
 from omnigraph.records.report import rejected
 from omnigraph.writes.budget import Budget, WriteLimits
 from omnigraph.writes.constraints import check_deltas
@@ -40,7 +40,7 @@ class Upsert:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Update:
+class UpdateRows:
     """Change entities: `change` turns their stored images into new ones of the same ids."""
 
     entity: EntityType
@@ -49,14 +49,14 @@ class Update:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Delete:
+class DeleteRows:
     """Remove entities; the edges of removed nodes go with them."""
 
     entity: EntityType
     selection: EntityFilter
 
 
-Statement = Upsert | Update | Delete
+Statement = Upsert | UpdateRows | DeleteRows
 
 
 @dataclass(slots=True, kw_only=True)
@@ -110,7 +110,7 @@ class MutationWriter:
             _apply(statement, work, capture, self.counts)
         deltas = {key: without_unchanged(capture, delta) for key, delta in work.deltas().items()}
         deltas = self._final({key: delta for key, delta in deltas.items() if not delta.is_empty})
-        findings = FindingCollector()
+        findings = OffenceCollector()
         check_deltas(capture, deltas, findings)
         self._refuse(findings)
         tables = prepare_tables(capture, deltas, identity)
@@ -118,14 +118,14 @@ class MutationWriter:
 
     def _final(self, deltas: Mapping[TableKey, TableDelta]) -> dict[TableKey, TableDelta]:
         """Return the deltas with images that lack nothing; refuse the others."""
-        findings = FindingCollector()
+        findings = OffenceCollector()
         if not self.has_records:
             for _, delta in sorted(deltas.items()):
                 check_values(delta, findings)
         self._refuse(findings)
         return {key: replace(delta, upserts=delta_rows(delta.entity, delta.upserts)) for key, delta in deltas.items()}
 
-    def _refuse(self, findings: FindingCollector) -> None:
+    def _refuse(self, findings: OffenceCollector) -> None:
         if findings:
             verb = "write" if self.has_records else "mutation"
             raise rejected(findings.result(), files=("<rows>",), verb=verb, has_records=self.has_records)
@@ -140,9 +140,9 @@ def _apply(statement: Statement, work: WorkingTables, capture: Capture, counts: 
         case Upsert():
             working.upsert(statement.rows, is_insert=statement.is_insert, keeps_vectors=statement.keeps_vectors)
             counts.add(statement.entity, statement.rows.num_rows)
-        case Update():
+        case UpdateRows():
             counts.add(statement.entity, working.update(statement.selection, statement.change))
-        case Delete():
+        case DeleteRows():
             removed = working.remove(statement.selection)
             counts.add(statement.entity, len(removed))
             if isinstance(statement.entity, NodeType) and len(removed):

@@ -9,7 +9,7 @@ from omnigraph.base.units import counted
 from omnigraph.branches.merge.resolution import Outcome
 from omnigraph.catalog.model import TableKey
 from omnigraph.errors import Internal, MergeConflicts
-from omnigraph.records.findings import Code, Finding, Findings
+from omnigraph.records.offences import Code, Offence, Offences
 
 CONFLICTS_KEPT = 1_000
 _CONFLICTS_NAMED = 3
@@ -75,7 +75,7 @@ _KIND_BY_CODE: Final = {code: kind for kind, traits in CONFLICTS.items() for cod
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Images:
+class ConflictImages:
     """One entity as export would write it, on each side; None where it does not exist."""
 
     base: Mapping[str, Any] | None
@@ -91,7 +91,7 @@ class MergeConflict:
     table_key: TableKey
     entity_id: str | None
     message: str
-    images: Images | None = None
+    images: ConflictImages | None = None
 
     def document(self) -> dict[str, Any]:
         """Describe the conflict for programs, in the names of both generations of clients."""
@@ -125,7 +125,7 @@ class ConflictList:
         self.total += total
         self.kept.extend(conflict for conflict, _ in zip(conflicts, range(self.room), strict=False))
 
-    def add_findings(self, findings: Findings) -> None:
+    def add_findings(self, findings: Offences) -> None:
         """Take over what the checks of the merged graph found."""
         self.add(map(_from_finding, findings.first), total=findings.total)
 
@@ -148,7 +148,7 @@ class ConflictList:
         )
 
 
-def _from_finding(finding: Finding) -> MergeConflict:
+def _from_finding(finding: Offence) -> MergeConflict:
     assert finding.table_key is not None
     kind = _KIND_BY_CODE.get(finding.code)
     if kind is None:

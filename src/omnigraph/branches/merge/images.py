@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.branches.merge.conflicts import Images, MergeConflict
+from omnigraph.branches.merge.conflicts import ConflictImages, MergeConflict
 from omnigraph.branches.merge.sides import MergeSides
 from omnigraph.catalog.model import TableKey
 from omnigraph.changes.compare import TableState
@@ -44,6 +44,6 @@ def _rendered(states: Iterable[TableState], ids: pa.Array) -> ImageById:
     return found
 
 
-def _images_of(conflict: MergeConflict, by_side: tuple[ImageById, ...]) -> Images:
+def _images_of(conflict: MergeConflict, by_side: tuple[ImageById, ...]) -> ConflictImages:
     base, source, target = ((images.get(conflict.entity_id) if conflict.entity_id else None) for images in by_side)
-    return Images(base=base, source=source, target=target)
+    return ConflictImages(base=base, source=source, target=target)

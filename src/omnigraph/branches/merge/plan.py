@@ -16,7 +16,7 @@ from omnigraph.branches.merge.tables import merge_table
 from omnigraph.branches.merge.values import check_values
 from omnigraph.catalog.model import TableKey
 from omnigraph.manifest.snapshot import TablePin
-from omnigraph.records.findings import FindingCollector
+from omnigraph.records.offences import OffenceCollector
 from omnigraph.writes.constraints import check_deltas
 from omnigraph.writes.delta import TableDelta, prepare_tables
 from omnigraph.writes.prepared import PreparedTable, WriteIdentity
@@ -63,7 +63,7 @@ def plan_in_process(sides: MergeSides, routes: Mapping[TableKey, Route], *, show
     conflicts = ConflictList()
     for merge in sorted(merges, key=lambda merge: (merge.entity.kind == "edge", merge.entity.name)):
         conflicts.add(merge.conflicts(at_most=conflicts.room), total=merge.conflicts_total)
-    findings = FindingCollector(limit=max(conflicts.room, 1))
+    findings = OffenceCollector(limit=max(conflicts.room, 1))
     for delta in deltas.values():
         check_values(delta.upserts, delta.entity, findings)
     check_deltas(sides.target, deltas, findings)

@@ -3,12 +3,12 @@
 import pyarrow as pa
 
 from omnigraph.catalog.model import EntityType
-from omnigraph.records.findings import FindingCollector
+from omnigraph.records.offences import OffenceCollector
 from omnigraph.records.rules import find_violations
 from omnigraph.records.stored import report_violation
 
 
-def check_values(rows: pa.Table, entity: EntityType, findings: FindingCollector) -> None:
+def check_values(rows: pa.Table, entity: EntityType, findings: OffenceCollector) -> None:
     """Check enum, `@range` and `@check` of whole images."""
     for violation in find_violations(rows, entity):
         report_violation(violation, rows, entity, findings)

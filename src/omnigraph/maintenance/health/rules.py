@@ -13,7 +13,7 @@ from omnigraph.maintenance.repair.drift import Classification
 from omnigraph.maintenance.unreadable import UNREADABLE, refuse_unreachable
 from omnigraph.manifest.ancestry import History
 from omnigraph.manifest.commits import CommitKind
-from omnigraph.records.findings import Findings
+from omnigraph.records.offences import Offences
 from omnigraph.storage.tables import Table
 from omnigraph.writes.constraints.broken import broken_constraints
 
@@ -26,7 +26,7 @@ class BrokenTable:
 
     table_key: TableKey
     branch: str
-    findings: Findings
+    findings: Offences
 
 
 def forced_tables(history: History | None) -> frozenset[TableKey]:

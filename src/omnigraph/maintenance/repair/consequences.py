@@ -14,7 +14,7 @@ from omnigraph.graphs.context import GraphContext
 from omnigraph.maintenance.repair.drift import Classification, TableDrift
 from omnigraph.maintenance.unreadable import UNREADABLE, refuse_unreachable
 from omnigraph.manifest.snapshot import GraphSnapshot
-from omnigraph.records.findings import Findings
+from omnigraph.records.offences import Offences
 from omnigraph.storage.tables import Table
 from omnigraph.writes.constraints.broken import BrokenConstraints, broken_constraints
 
@@ -68,7 +68,7 @@ def _opened(context: GraphContext, address: Any, version: int) -> Table | None:
 
 
 def _of_table(key: TableKey, judged: BrokenConstraints, limit: int) -> BrokenRules:
-    found = judged.broken.get(key, Findings())
+    found = judged.broken.get(key, Offences())
     return BrokenRules(
         total=found.total,
         by_code={code.value: count for code, count in found.by_code.items()},

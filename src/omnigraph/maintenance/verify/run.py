@@ -24,7 +24,7 @@ from omnigraph.manifest.log import ACTORS, COMMITS
 from omnigraph.manifest.rows import MANIFEST
 from omnigraph.manifest.snapshot import TablePin, branch_of
 from omnigraph.manifest.state import ManifestState
-from omnigraph.records.findings import Findings
+from omnigraph.records.offences import Offences
 from omnigraph.storage.file_references import lost_files
 from omnigraph.storage.tables import Table, TableAddress
 from omnigraph.storage.worker_files import shared_with_workers
@@ -241,7 +241,7 @@ class _Run:
                 self._note(ProblemKind.TABLE_UNREADABLE, f"the rules of {key} cannot be checked: {reason}", pin.address)
 
 
-def _broken(state: ManifestState, key: TableKey, findings: Findings) -> Problem:
+def _broken(state: ManifestState, key: TableKey, findings: Offences) -> Problem:
     pin = state.snapshot.pins[key]
     samples = "; ".join(finding.message for finding in findings.first[:_SAMPLES_SHOWN])
     more = f" and {findings.total - _SAMPLES_SHOWN} more" if findings.total > _SAMPLES_SHOWN else ""

@@ -35,7 +35,7 @@ from omnigraph.pipeline.load.sources import (
 )
 from omnigraph.pipeline.outputs import given_path
 from omnigraph.providers.config import EmbedConfig
-from omnigraph.records.findings import Finding, FindingCollector, Rejected
+from omnigraph.records.offences import Offence, OffenceCollector, Rejected
 from omnigraph.records.report import rejected
 
 
@@ -96,7 +96,7 @@ def run_embed_files(request: EmbedFilesRequest, *, events: Events) -> EmbedResul
 
 def _look(files: Sequence[InputFile], job: EmbedJob) -> _Counts:
     """Count what a run will do, and raise for the lines that cannot be read."""
-    counts, findings = _Counts(), FindingCollector()
+    counts, findings = _Counts(), OffenceCollector()
     for file in files:
         for chunk in _chunks(file):
             for number, line in numbered_lines(chunk):
@@ -104,7 +104,7 @@ def _look(files: Sequence[InputFile], job: EmbedJob) -> _Counts:
                 try:
                     record = EmbedRecord.read(line, job)
                 except Rejected as exc:
-                    findings.add(Finding(code=exc.code, message=str(exc), file_index=file.index, line=number))
+                    findings.add(Offence(code=exc.code, message=str(exc), file_index=file.index, line=number))
                     continue
                 counts.selected += record.is_selected
                 counts.embedded += record.needs_vector

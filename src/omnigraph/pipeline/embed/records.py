@@ -4,7 +4,7 @@ from omnigraph.base.values import dataclass
 from omnigraph.pipeline.embed.choosing import RecordFilter, record_text, spell_record
 from omnigraph.pipeline.embed.result import EmbedMode
 from omnigraph.pipeline.embed.spec import EmbedSpec
-from omnigraph.records.findings import Code, Rejected
+from omnigraph.records.offences import Code, Rejected
 from omnigraph.records.strict_json import Json, decode_line
 
 

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from omnigraph.base.units import counted, shorten
 from omnigraph.base.values import dataclass
-from omnigraph.records.findings import Code, Finding, Findings
+from omnigraph.records.offences import Code, Offence, Offences
 
 _BOM = codecs.BOM_UTF8
 _HEAD_BYTES = len(_BOM) + 1
@@ -40,10 +40,10 @@ class CsvProblem:
     row: int
     message: str
 
-    def findings(self) -> Findings:
+    def findings(self) -> Offences:
         """Return it as what a rejected load is made of."""
-        finding = Finding(code=self.code, message=self.message, file_index=0, line=self.row)
-        return Findings(by_code={self.code: 1}, first=(finding,), file_indexes=frozenset({0}))
+        finding = Offence(code=self.code, message=self.message, file_index=0, line=self.row)
+        return Offences(by_code={self.code: 1}, first=(finding,), file_indexes=frozenset({0}))
 
 
 class CheckedCsv:

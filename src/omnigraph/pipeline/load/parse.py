@@ -9,7 +9,7 @@ from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Catalog, TableKey
 from omnigraph.pipeline.load.lines import read_chunks
 from omnigraph.pipeline.load.sources import InputFile, InputReader, InputStore
-from omnigraph.records.findings import FINDINGS_KEPT, FindingCollector, Findings
+from omnigraph.records.offences import FINDINGS_KEPT, OffenceCollector, Offences
 from omnigraph.records.parse import ParsedChunk, parse_chunk
 
 
@@ -19,7 +19,7 @@ class ParsedInput:
 
     tables: Mapping[TableKey, pa.Table]
     """With the columns of `load_schema`, by position; types without records are absent."""
-    findings: Findings
+    findings: Offences
     files: tuple[str, ...]
     """Names by file index."""
 
@@ -33,7 +33,7 @@ def parse_input(
 ) -> ParsedInput:
     """Parse all files and hold their rows as Arrow tables; Python objects never exist for more than a chunk."""
     files = tuple(files)
-    findings = FindingCollector(limit=max_errors)
+    findings = OffenceCollector(limit=max_errors)
     parts: dict[TableKey, list[pa.Table]] = defaultdict(list)
     for chunk in parse_files(files, store=store, catalog=catalog, max_errors=max_errors):
         findings.include(chunk.findings)

@@ -18,7 +18,7 @@ from omnigraph.errors import Usage
 from omnigraph.pipeline.load.parse import ParsedInput
 from omnigraph.pipeline.load.sources import READING_INPUT
 from omnigraph.records.cells import CellRows
-from omnigraph.records.findings import FindingCollector
+from omnigraph.records.offences import OffenceCollector
 from omnigraph.records.parse import ParsedChunk, check_rows, with_place
 from omnigraph.records.report import rejected
 from omnigraph.records.typed import TypedRows
@@ -84,7 +84,7 @@ def parse_tables(
 ) -> ParsedInput:
     """Parse all tables and hold their rows in memory; positions are (file, row)."""
     entities = [find_entity(catalog, file.type_name) for file in files]
-    findings = FindingCollector(limit=max_errors)
+    findings = OffenceCollector(limit=max_errors)
     parts: dict[TableKey, list[pa.Table]] = defaultdict(list)
     with phase(events, READING_INPUT, unit="rows") as reading:
         for index, (file, entity) in enumerate(zip(files, entities, strict=True)):
@@ -125,7 +125,7 @@ class RowsOfType:
             rows = self.columns.apply(pa.Table.from_batches([batch]), where=self.name)
             if not rows.num_rows:
                 continue
-            findings = FindingCollector(limit=max_errors)
+            findings = OffenceCollector(limit=max_errors)
             reader = self._reader(file_index, findings, is_start=is_start and first_row == 1)
             table = check_rows(reader.table(rows, first_row=first_row), self.entity, file_index, findings)
             first_row += rows.num_rows
@@ -136,13 +136,13 @@ class RowsOfType:
     def check_columns(self, names: Sequence[str], *, max_errors: int) -> None:
         """Refuse columns that the type does not have, as `parse` would at the start, before a row is read."""
         empty = pa.table([pa.nulls(0) for _ in names], names=list(names))
-        findings = FindingCollector(limit=max_errors)
+        findings = OffenceCollector(limit=max_errors)
         named = self.columns.apply(empty, where=self.name).column_names
         TypedRows(self.entity, file_index=0, findings=findings).report_undeclared(named, pa.array([1], pa.uint64()))
         if findings:
             raise rejected(findings.result(), files=(self.name,))
 
-    def _reader(self, file_index: int, findings: FindingCollector, *, is_start: bool) -> CellRows | TypedRows:
+    def _reader(self, file_index: int, findings: OffenceCollector, *, is_start: bool) -> CellRows | TypedRows:
         if self.is_text:
             return CellRows(self.entity, file_index=file_index, findings=findings)
         return TypedRows(self.entity, file_index=file_index, findings=findings, is_start=is_start)

@@ -18,8 +18,8 @@ from omnigraph.graphs.capture import Capture
 from omnigraph.manifest.commits import CommitKind
 from omnigraph.pipeline.load.meaning import resolve_ids
 from omnigraph.pipeline.load.newest import newest_rows, newest_type
-from omnigraph.records.findings import Code, Finding, FindingCollector
 from omnigraph.records.minting import fill_missing_ids
+from omnigraph.records.offences import Code, Offence, OffenceCollector
 from omnigraph.records.report import rejected
 from omnigraph.records.tables import FILE, LINE, POSITION
 from omnigraph.writes.constraints import check_deltas
@@ -84,7 +84,7 @@ class LoadWriter:
     def prepare(self, capture: Capture, identity: WriteIdentity) -> PreparedWrite | None:
         """Work out what the input changes, check the outcome and stage it."""
         capture.expect(ir_hash=self.ir_hash, head=self.seen_head if self.is_strict else None)
-        findings = FindingCollector(limit=self.max_errors)
+        findings = OffenceCollector(limit=self.max_errors)
         deltas = {key: self._delta(capture, table, findings) for key, table in sorted(self.incoming.items())}
         check_deltas(capture, deltas, findings)
         if findings:
@@ -93,7 +93,7 @@ class LoadWriter:
         metadata = {"mode": self.mode, "rows_loaded": dict(self.rows_loaded)}
         return PreparedWrite(tables=tables, metadata=metadata) if tables else None
 
-    def _delta(self, capture: Capture, table: IncomingTable, findings: FindingCollector) -> TableDelta:
+    def _delta(self, capture: Capture, table: IncomingTable, findings: OffenceCollector) -> TableDelta:
         entity = table.entity
         rows = self._with_ids(capture, table)
         is_all_new = table.gives_no_ids and self.mode != "merge"
@@ -121,7 +121,7 @@ class LoadWriter:
         index = table.rows.schema.get_field_index("id")
         return table.rows.set_column(index, "id", table.minted)
 
-    def _folded(self, entity: EntityType, rows: pa.Table, findings: FindingCollector) -> pa.Table:
+    def _folded(self, entity: EntityType, rows: pa.Table, findings: OffenceCollector) -> pa.Table:
         """Reduce repeated ids to their newest or last record; report them where they are not allowed."""
         counts = rows["id"].combine_chunks().value_counts()
         repeated = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
@@ -141,7 +141,7 @@ class LoadWriter:
         return found.select(shape.names).cast(shape)
 
 
-def _report_repeated(entity: EntityType, rows: pa.Table, files: tuple[str, ...], findings: FindingCollector) -> None:
+def _report_repeated(entity: EntityType, rows: pa.Table, files: tuple[str, ...], findings: OffenceCollector) -> None:
     ordered = rows.select(["id", POSITION, FILE, LINE]).sort_by(POSITION)
     first: dict[str, str] = {}
     for row in ordered.to_pylist():
@@ -156,7 +156,7 @@ def _report_repeated(entity: EntityType, rows: pa.Table, files: tuple[str, ...],
         )
 
 
-def _refuse_existing(entity: EntityType, rows: pa.Table, matched: pa.Table, findings: FindingCollector) -> None:
+def _refuse_existing(entity: EntityType, rows: pa.Table, matched: pa.Table, findings: OffenceCollector) -> None:
     clashing = rows.filter(pc.is_in(rows["id"], value_set=matched["id"].combine_chunks())).sort_by(POSITION)
     for row in clashing.slice(0, findings.limit).select(["id", FILE, LINE]).to_pylist():
         findings.add(existing_finding(entity, row["id"], file_index=row[FILE], line=row[LINE]))
@@ -168,9 +168,9 @@ __all__ = ["IncomingTable", "LoadMode", "LoadWriter"]
 
 def repeated_finding(
     entity: EntityType, identity: str, *, first: str, place: str, file_index: int, line: int
-) -> Finding:
+) -> Offence:
     """Word an id that the input gives twice where it may not; the finding stands at the later place."""
-    return Finding(
+    return Offence(
         code=Code.DUPLICATE_ID,
         message=f"{entity.name} {shorten(identity)!r} occurs at {first} and again at {place}",
         file_index=file_index,
@@ -179,9 +179,9 @@ def repeated_finding(
     )
 
 
-def existing_finding(entity: EntityType, identity: str, *, file_index: int, line: int) -> Finding:
+def existing_finding(entity: EntityType, identity: str, *, file_index: int, line: int) -> Offence:
     """Word an id that a strict insert found stored."""
-    return Finding(
+    return Offence(
         code=Code.KEY_CONFLICT,
         message=f"{entity.name} {shorten(identity)!r} exists already",
         file_index=file_index,

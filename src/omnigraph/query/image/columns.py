@@ -16,7 +16,7 @@ _WORDS_SHARE = 4
 """Strings get codes where one in so many entities, or fewer, has a word of its own."""
 
 
-class Column:
+class ImageColumn:
     """Values by ordinal, null where there is no entity; never changed."""
 
     def __init__(self, values: pa.Array) -> None:
@@ -81,11 +81,11 @@ class Column:
 class PatchedColumn:
     """A column and the values of the few ordinals that are not as in it any more; never changed."""
 
-    def __init__(self, base: Column, ordinals: Ordinals, values: pa.Array, *, size: int) -> None:
+    def __init__(self, base: ImageColumn, ordinals: Ordinals, values: pa.Array, *, size: int) -> None:
         """Take the changed ordinals, ascending, with a value or null for each."""
         self._base = base
         self._ordinals = ordinals
-        self._patch = Column(values)
+        self._patch = ImageColumn(values)
         self._place_by_ordinal = {ordinal: place for place, ordinal in enumerate(ordinals.tolist())}
         self._size = size
 
@@ -204,11 +204,11 @@ def _overlaid(values: NDArray[Any], valid: NDArray[np.bool_] | None, places: NDA
     return Numbers(frozen(values), frozen(mask))
 
 
-def column_by_ordinal(pieces: list[pa.Array], ordinals: Ordinals, *, size: int, kind: pa.DataType) -> Column:
+def column_by_ordinal(pieces: list[pa.Array], ordinals: Ordinals, *, size: int, kind: pa.DataType) -> ImageColumn:
     """Put values that were read in the order of a scan into the order of their ordinals."""
     values = pa.concat_arrays([pa.array([], kind), *pieces])
     if len(ordinals) == size and bool((ordinals == np.arange(size, dtype=np.int32)).all()):
-        return Column(values)
+        return ImageColumn(values)
     places = np.full(size, MISSING, np.int64)
     places[ordinals] = np.arange(len(ordinals))
-    return Column(values.take(array_of(np.maximum(places, 0), pa.int64(), places != MISSING)))
+    return ImageColumn(values.take(array_of(np.maximum(places, 0), pa.int64(), places != MISSING)))

@@ -13,7 +13,7 @@ from omnigraph.manifest.snapshot import TablePin
 from omnigraph.query.access import Direction, Ordinals
 from omnigraph.query.image.adjacency import BUILD_BYTES_PER_EDGE, Csr, build_csr
 from omnigraph.query.image.book import Book
-from omnigraph.query.image.columns import Column, PatchedColumn
+from omnigraph.query.image.columns import ImageColumn, PatchedColumn
 from omnigraph.query.image.disk import DiskCache
 from omnigraph.query.image.known_states import KnownStates
 from omnigraph.query.image.patches import PatchedCsr, TouchedLists
@@ -31,7 +31,7 @@ from omnigraph.query.image.states import State, folded
 _VALUE_BYTES = 64
 """What reading a column takes per value, about."""
 
-AnyColumn = Column | PatchedColumn | FarColumn
+AnyColumn = ImageColumn | PatchedColumn | FarColumn
 AnyCsr = Csr | PatchedCsr
 
 
@@ -175,14 +175,14 @@ class Images:
         except (HistoricalVersionReclaimed, StorageError):
             return None  # As with lists: the base may be gone while the state is not.
 
-    def _read_column(self, state: State, name: str) -> Column | FarColumn:
+    def _read_column(self, state: State, name: str) -> ImageColumn | FarColumn:
         book = state.books[0] if len(state.books) == 1 else None
         saved = self._saved.load_column(state.pin, state.table, name, book) if state.is_fresh else None
         if saved is not None:
             return saved
         with self._shelf.reserved(_VALUE_BYTES * state.rows.count):
             column = read_column(state.table, state.rows, name, bytes_max=self._shelf.bytes_max)
-        if state.is_fresh and isinstance(column, Column):
+        if state.is_fresh and isinstance(column, ImageColumn):
             self._saved.save_column(state.pin, state.table, name, book, column)
         return column
 

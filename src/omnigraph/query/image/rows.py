@@ -80,7 +80,7 @@ class BaseRows:
         return self.row_ids[live][order], live[order]
 
 
-class Rows:
+class TableRows:
     """The rows of one state: those of a base, less and more what was changed since; never changed itself."""
 
     def __init__(
@@ -157,7 +157,7 @@ class Rows:
                 found[place] = self._by_row_id.get(int(row_ids[place]), MISSING)
         return found
 
-    def with_changes(self, changes: Iterable[tuple[int, int]]) -> "Rows":
+    def with_changes(self, changes: Iterable[tuple[int, int]]) -> "TableRows":
         """Return the rows after a commit: new row ids of ordinals, `MISSING` for those that are gone."""
         changed = {**self.changed}
         by_row_id = {**self._by_row_id}
@@ -168,11 +168,11 @@ class Rows:
             changed[ordinal] = row_id
             if row_id != MISSING:
                 by_row_id[row_id] = ordinal
-        return Rows(self.base, changed, by_row_id)
+        return TableRows(self.base, changed, by_row_id)
 
-    def folded(self) -> "Rows":
+    def folded(self) -> "TableRows":
         """Return the same rows as a base of their own."""
         row_ids = np.full(self.size, MISSING, np.int64)
         row_ids[: self.base.size] = self.base.all_row_ids()
         row_ids[self.changed_ordinals] = self.changed_row_ids
-        return Rows(BaseRows(row_ids))
+        return TableRows(BaseRows(row_ids))

@@ -21,7 +21,7 @@ from omnigraph.query.access import Direction
 from omnigraph.query.image.adjacency import Csr, Lists
 from omnigraph.query.image.book import Book, KeyIndex, SealedIds
 from omnigraph.query.image.buffers import text_parts
-from omnigraph.query.image.columns import Column
+from omnigraph.query.image.columns import ImageColumn
 from omnigraph.query.image.disk import DiskCache, Key
 from omnigraph.query.image.ranks import Ranks
 from omnigraph.query.image.rows import BaseRows
@@ -104,15 +104,15 @@ class SavedImages:
             arrays |= {"offsets once": csr.distinct.offsets, "targets once": csr.distinct.targets}
         self._write(pin, self._state_key(f"adjacency {direction}", pin, table, *books), {}, arrays)
 
-    def load_column(self, pin: TablePin, table: Table, name: str, book: Book | None) -> Column | None:
+    def load_column(self, pin: TablePin, table: Table, name: str, book: Book | None) -> ImageColumn | None:
         """Return a property of a state."""
         stored = self._read(pin, self._column_key(pin, table, name, book))
         if stored is None:
             return None
         with pa.ipc.open_stream(pa.py_buffer(stored.arrays["arrow"])) as reader:
-            return Column(reader.read_next_batch().column(0))
+            return ImageColumn(reader.read_next_batch().column(0))
 
-    def save_column(self, pin: TablePin, table: Table, name: str, book: Book | None, column: Column) -> None:
+    def save_column(self, pin: TablePin, table: Table, name: str, book: Book | None, column: ImageColumn) -> None:
         """Keep a property of a state."""
         if pin.row_count < _ROWS_MIN or (book is not None and not self._save_book(book, len(column.values))):
             return

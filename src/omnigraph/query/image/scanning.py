@@ -11,8 +11,8 @@ from omnigraph.base.grouping import grouped
 from omnigraph.query.access import MISSING, Codes, Numbers, Ordinals
 from omnigraph.query.image.book import Book
 from omnigraph.query.image.buffers import indices_of, numbers_of, whole
-from omnigraph.query.image.columns import Column, column_by_ordinal, plain_value
-from omnigraph.query.image.rows import BaseRows, RowIds, Rows
+from omnigraph.query.image.columns import ImageColumn, column_by_ordinal, plain_value
+from omnigraph.query.image.rows import BaseRows, RowIds, TableRows
 from omnigraph.query.image.shelf import DoesNotFit
 from omnigraph.storage.tables import ROW_ID, Table
 
@@ -29,7 +29,7 @@ class FarColumn:
 
     nbytes = 64
 
-    def __init__(self, table: Table, rows: Rows, name: str) -> None:
+    def __init__(self, table: Table, rows: TableRows, name: str) -> None:
         self._table = table
         self._rows = rows
         self._name = name
@@ -73,7 +73,7 @@ def read_edge_rows(table: Table) -> BaseRows:
     return BaseRows(np.concatenate([np.zeros(0, np.int64), *map(row_ids_in, _chunks(table, []))]))
 
 
-def read_ends(table: Table, rows: Rows, from_book: Book, to_book: Book) -> tuple[Ordinals, Ordinals, Ordinals]:
+def read_ends(table: Table, rows: TableRows, from_book: Book, to_book: Book) -> tuple[Ordinals, Ordinals, Ordinals]:
     """Read both ends of every edge as ordinals, with the edge."""
     count = rows.count
     near, far, edges = np.empty(count, np.int32), np.empty(count, np.int32), np.empty(count, np.int32)
@@ -95,7 +95,7 @@ def ordinals_of_ids(ids: pa.ChunkedArray, book: Book) -> Ordinals:
     return found
 
 
-def read_column(table: Table, rows: Rows, name: str, *, bytes_max: int) -> Column | FarColumn:
+def read_column(table: Table, rows: TableRows, name: str, *, bytes_max: int) -> ImageColumn | FarColumn:
     """Read a property of all entities; long texts stay where they are."""
     kind = table.schema.field(name).type
     if not is_held_in_memory(kind):

@@ -19,7 +19,7 @@ from omnigraph.query.access import MISSING, Ordinals
 from omnigraph.query.image.book import Book
 from omnigraph.query.image.buffers import array_of, whole
 from omnigraph.query.image.patches import EdgeDelta
-from omnigraph.query.image.rows import BaseRows, Rows
+from omnigraph.query.image.rows import BaseRows, TableRows
 from omnigraph.query.image.scanning import (
     as_row_ids,
     ordinals_of_ids,
@@ -45,7 +45,7 @@ class State:
     """Tells states apart, also two of the same version that were read at different times."""
     pin: TablePin
     table: Table
-    rows: Rows
+    rows: TableRows
     books: tuple[Book, ...]
     """Whose ordinals it has: the book of the nodes, or of both ends of the edges."""
     base: "State | None" = None
@@ -71,7 +71,7 @@ class State:
 
 def fresh_state(pin: TablePin, table: Table, rows: BaseRows, books: tuple[Book, ...]) -> State:
     """Return a base whose rows were read from its table."""
-    return State(serial=next(_serials), pin=pin, table=table, rows=Rows(rows), books=books, is_fresh=True)
+    return State(serial=next(_serials), pin=pin, table=table, rows=TableRows(rows), books=books, is_fresh=True)
 
 
 def state_after(context: GraphContext, earlier: State, pin: TablePin, table: Table) -> State | None:
@@ -135,7 +135,9 @@ def _changes(gone: Ordinals, written: Ordinals, touched: TouchedRows) -> Iterato
     yield from zip(written.tolist(), row_ids_in(touched.written).tolist(), strict=True)
 
 
-def _following(earlier: State, pin: TablePin, table: Table, *, rows: Rows, deltas: tuple[EdgeDelta, ...] = ()) -> State:
+def _following(
+    earlier: State, pin: TablePin, table: Table, *, rows: TableRows, deltas: tuple[EdgeDelta, ...] = ()
+) -> State:
     base = earlier.base or earlier
     return State(
         serial=next(_serials),

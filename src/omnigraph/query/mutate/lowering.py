@@ -49,9 +49,11 @@ def _change(statement: typed.Update | typed.Delete, values: RunValues) -> mutati
     entity = statement.entity
     selection = selection_of(entity, statement.predicate, values)
     if isinstance(statement, typed.Delete):
-        return mutation.Delete(entity=entity, selection=selection)
+        return mutation.DeleteRows(entity=entity, selection=selection)
     image = _image(entity, statement.assignments, values)
-    return mutation.Update(entity=entity, selection=selection, change=partial(changed_rows, entity=entity, image=image))
+    return mutation.UpdateRows(
+        entity=entity, selection=selection, change=partial(changed_rows, entity=entity, image=image)
+    )
 
 
 def _image(entity: EntityType, assignments: Iterable[typed.Assignment], values: RunValues) -> Image:

@@ -11,8 +11,8 @@ from omnigraph.catalog.identity import derive_ids
 from omnigraph.catalog.model import EntityType, NodeType, Property
 from omnigraph.errors import ConstraintViolation
 from omnigraph.query.typed import FROM, TO
-from omnigraph.records.findings import Code
 from omnigraph.records.minting import mint_ids
+from omnigraph.records.offences import Code
 from omnigraph.records.tables import content_schema, embedded_properties, omitted_column
 from omnigraph.records.value_readers import Stored
 

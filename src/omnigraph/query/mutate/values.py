@@ -7,7 +7,7 @@ from omnigraph.catalog.model import FLOATS, INTEGERS, EntityType, Scalar
 from omnigraph.catalog.values import ValueRefusedError, nearest_float32, stored_value
 from omnigraph.errors import ExternalBlobDenied, OmniError, QueryExecution
 from omnigraph.query.typed import AssignedValue, Assignment, Constant, ConstantValue, Now, Parameter
-from omnigraph.records.findings import Code, Rejected
+from omnigraph.records.offences import Code, Rejected
 from omnigraph.records.value_readers import Stored
 from omnigraph.records.values import read_value
 

@@ -17,7 +17,7 @@ from omnigraph.query.run.arrays import distinct_sorted, is_among
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Search:
+class ReachSearch:
     """What to follow, how far, and from which end."""
 
     edges: EdgeAccess
@@ -33,7 +33,7 @@ class Search:
         return self.edges.connects(nodes, nodes)
 
 
-def reach_one(search: Search, source: int) -> Ordinals:
+def reach_one(search: ReachSearch, source: int) -> Ordinals:
     """Return the nodes that one node is connected with, each once."""
     low, high = search.hops_min, search.hops_max
     start = np.array([source], np.int32)
@@ -61,7 +61,7 @@ def reach_one(search: Search, source: int) -> Ordinals:
     return np.concatenate(found) if found else np.zeros(0, np.int32)
 
 
-def reach_many(search: Search, sources: Ordinals) -> tuple[Positions, Ordinals]:
+def reach_many(search: ReachSearch, sources: Ordinals) -> tuple[Positions, Ordinals]:
     """Return position and node for every node that each source is connected with."""
     distinct = distinct_sorted(sources)
     pairs = _reach_pairs(search, distinct)
@@ -75,7 +75,7 @@ def reach_many(search: Search, sources: Ordinals) -> tuple[Positions, Ordinals]:
     return positions, nodes[np.arange(len(positions)) + np.repeat(starts - firsts, lengths)]
 
 
-def _reach_pairs(search: Search, sources: Ordinals) -> NDArray[np.int64]:
+def _reach_pairs(search: ReachSearch, sources: Ordinals) -> NDArray[np.int64]:
     """Return ascending pairs of a source's place and a node, packed into one number each."""
     width = search.size
     loops = search.has_loop(sources)

@@ -13,7 +13,7 @@ from omnigraph.query.access import Direction, EdgeAccess, Ordinals, Positions
 from omnigraph.query.plan.steps import Close, Expand
 from omnigraph.query.run.arrays import distinct_sorted, is_among
 from omnigraph.query.run.bindings import Run
-from omnigraph.query.run.reach import Search, reach_many, reach_one
+from omnigraph.query.run.reach import ReachSearch, reach_many, reach_one
 from omnigraph.query.run.rows import Rows, Values
 from omnigraph.query.typed import Travel, Traversal
 
@@ -140,10 +140,10 @@ def _ends_of_many(
     return reach_many(search, sources)
 
 
-def _search(run: Run, traversal: Traversal, travel: Travel, *, is_reverse: bool) -> Search:
+def _search(run: Run, traversal: Traversal, travel: Travel, *, is_reverse: bool) -> ReachSearch:
     edges = run.access.edges(traversal.edge)
     size = max(run.node_size(traversal.edge.from_type), 1)
-    return Search(
+    return ReachSearch(
         edges=edges,
         size=size,
         hops_min=traversal.hops_min,

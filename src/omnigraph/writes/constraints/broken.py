@@ -20,7 +20,7 @@ from omnigraph.catalog.model import Catalog, EdgeType, EntityType, TableKey
 from omnigraph.engine.interface import Engine, Produced, Watch
 from omnigraph.errors import OmniError
 from omnigraph.graphs.context import GraphContext
-from omnigraph.records.findings import FINDINGS_KEPT, FindingCollector, Findings
+from omnigraph.records.offences import FINDINGS_KEPT, OffenceCollector, Offences
 from omnigraph.records.stored import check_stored_rows, ruled_columns
 from omnigraph.storage.tables import Table
 from omnigraph.storage.worker_files import TablePlace, shared_with_workers, worker_store
@@ -39,7 +39,7 @@ class BrokenConstraints:
     A finding names the table whose rule is broken: with a node table, that may be an edge table that lacks its nodes.
     """
 
-    broken: Mapping[TableKey, Findings] = field(default_factory=dict)
+    broken: Mapping[TableKey, Offences] = field(default_factory=dict)
     unchecked: Mapping[TableKey, str] = field(default_factory=dict)
 
 
@@ -94,8 +94,8 @@ class _Looking:
     unchecked: dict[TableKey, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._findings: defaultdict[TableKey, FindingCollector] = defaultdict(
-            lambda: FindingCollector(limit=self.limit)
+        self._findings: defaultdict[TableKey, OffenceCollector] = defaultdict(
+            lambda: OffenceCollector(limit=self.limit)
         )
 
     def result(self) -> BrokenConstraints:
@@ -193,14 +193,14 @@ class _ValueCheck:
 class _ValueOutcome:
     table_key: TableKey
     rows: int
-    findings: Findings
+    findings: Offences
     problem: str | None = None
 
 
 def check_values(check: _ValueCheck) -> _ValueOutcome:
     """Check the values of some fragments on a worker; what cannot be read is an outcome, since others can be."""
     task = check.fragments
-    findings = FindingCollector(limit=check.limit)
+    findings = OffenceCollector(limit=check.limit)
     problem: str | None = None
     try:
         table = task.place.open(worker_store(task.uri, task.operation_id))

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from omnigraph.catalog.identity import spell_column
 from omnigraph.catalog.model import EdgeType, EntityType, TableKey, Unique
 from omnigraph.graphs.capture import Capture
-from omnigraph.records.findings import Code, FindingCollector
+from omnigraph.records.offences import Code, OffenceCollector
 from omnigraph.records.tables import FILE, LINE, POSITION
 from omnigraph.writes.constraints import words
 from omnigraph.writes.constraints.base_state import RetainedRows
@@ -19,7 +19,7 @@ from omnigraph.writes.delta import TableDelta
 ENDPOINTS = (("from", "src"), ("to", "dst"))
 
 
-def check_deltas(capture: Capture, deltas: Mapping[TableKey, TableDelta], findings: FindingCollector) -> None:
+def check_deltas(capture: Capture, deltas: Mapping[TableKey, TableDelta], findings: OffenceCollector) -> None:
     """Collect every violation of uniqueness, endpoints and cardinality in the state that `deltas` would produce."""
     retained = RetainedRows(capture, deltas)
     for _, delta in sorted(deltas.items()):
@@ -33,7 +33,7 @@ def check_deltas(capture: Capture, deltas: Mapping[TableKey, TableDelta], findin
 
 
 def _check_unique(
-    capture: Capture, retained: RetainedRows, delta: TableDelta, rule: Unique, findings: FindingCollector
+    capture: Capture, retained: RetainedRows, delta: TableDelta, rule: Unique, findings: OffenceCollector
 ) -> None:
     if delta.upserts.num_rows == 0:
         return
@@ -52,7 +52,7 @@ def _check_unique(
 
 
 def _check_endpoints(
-    capture: Capture, retained: RetainedRows, delta: TableDelta, edge: EdgeType, findings: FindingCollector
+    capture: Capture, retained: RetainedRows, delta: TableDelta, edge: EdgeType, findings: OffenceCollector
 ) -> None:
     if delta.upserts.num_rows == 0:
         return
@@ -68,7 +68,7 @@ def _check_endpoints(
             findings.add(words.orphan_finding(edge, node, word, row))
 
 
-def _check_retained_edges(capture: Capture, retained: RetainedRows, edge: EdgeType, findings: FindingCollector) -> None:
+def _check_retained_edges(capture: Capture, retained: RetainedRows, edge: EdgeType, findings: OffenceCollector) -> None:
     """Find stored edges that stay while a node at one of their ends goes."""
     for word, column in ENDPOINTS:
         node = capture.catalog.node_by_name[edge.from_type if word == "from" else edge.to_type]
@@ -86,7 +86,7 @@ def _check_cardinality(
     retained: RetainedRows,
     delta: TableDelta | None,
     edge: EdgeType,
-    findings: FindingCollector,
+    findings: OffenceCollector,
 ) -> None:
     if delta is None or edge.cardinality.is_unbounded:
         return
@@ -132,7 +132,7 @@ def _with_place(rows: pa.Table, columns: Mapping[str, Any]) -> pa.Table:
     return pa.table({**columns, "position": rows[POSITION], "file": rows[FILE], "line": rows[LINE]})
 
 
-def _counted(result: pa.Table, code: Code, findings: FindingCollector) -> list[dict[str, Any]]:
+def _counted(result: pa.Table, code: Code, findings: OffenceCollector) -> list[dict[str, Any]]:
     """Return the reported rows, and count those beyond the limit."""
     if result.num_rows:
         total = pc.max(result["total"]).as_py()

@@ -11,7 +11,7 @@ from typing import Any
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Catalog, EdgeType, EntityType, NodeType, Unique
 from omnigraph.engine.interface import Engine
-from omnigraph.records.findings import Code, Finding, FindingCollector
+from omnigraph.records.offences import Code, Offence, OffenceCollector
 from omnigraph.writes.constraints import words
 from omnigraph.writes.constraints.keys import member_columns
 from omnigraph.writes.constraints.resulting_state import ResultingState, number_of
@@ -38,7 +38,7 @@ class ViolationQuery:
     code: Code
     query: str
     columns: frozenset[str]
-    word: Callable[[Mapping[str, Any]], Finding]
+    word: Callable[[Mapping[str, Any]], Offence]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,10 +48,10 @@ class Violations:
     number: int
     """Which of the checks that were run."""
     code: Code
-    first: tuple[Finding, ...]
+    first: tuple[Offence, ...]
     total: int
 
-    def add_to(self, findings: FindingCollector) -> None:
+    def add_to(self, findings: OffenceCollector) -> None:
         """Report them all."""
         for finding in self.first:
             findings.add(finding)
@@ -59,7 +59,7 @@ class Violations:
 
 
 def run_checks(
-    engine: Engine, state: ResultingState, checks: Sequence[ViolationQuery], findings: FindingCollector
+    engine: Engine, state: ResultingState, checks: Sequence[ViolationQuery], findings: OffenceCollector
 ) -> None:
     """Run all checks as one statement: the first few violations of each are worded, all are counted."""
     for violations in find_violations(engine, state, checks):
@@ -185,7 +185,7 @@ def _node(catalog: Catalog, edge: EdgeType, word: str) -> NodeType:
     return catalog.node_by_name[edge.from_type if word == "from" else edge.to_type]
 
 
-def _bound(word: Callable[..., Finding], *about: Any) -> Callable[[Mapping[str, Any]], Finding]:
+def _bound(word: Callable[..., Offence], *about: Any) -> Callable[[Mapping[str, Any]], Offence]:
     return lambda row: word(*about, row)
 
 

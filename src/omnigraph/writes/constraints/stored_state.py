@@ -6,7 +6,7 @@ With that, the checks of a load ask of all that is stored what they otherwise as
 from collections.abc import Collection, Iterator
 
 from omnigraph.catalog.model import Catalog, EdgeType, EntityType, NodeType, TableKey
-from omnigraph.records.findings import Code
+from omnigraph.records.offences import Code
 from omnigraph.writes.constraints import words
 from omnigraph.writes.constraints.keys import key_fields
 from omnigraph.writes.constraints.resulting_state import NO_PLACE, ResultingState, number_of

@@ -5,12 +5,12 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.records.findings import Code, Finding, FindingCollector
+from omnigraph.records.offences import Code, Offence, OffenceCollector
 from omnigraph.records.rules import find_violations
 from omnigraph.writes.delta import TableDelta
 
 
-def check_values(delta: TableDelta, findings: FindingCollector) -> None:
+def check_values(delta: TableDelta, findings: OffenceCollector) -> None:
     """Collect what is required and null, and every value that an enum, `@range` or `@check` does not allow."""
     rows, entity = delta.upserts, delta.entity
     if rows.num_rows == 0:
@@ -34,11 +34,11 @@ def _report(
     property_name: str,
     rows: pa.Array,
     describe: Callable[[int], str],
-    findings: FindingCollector,
+    findings: OffenceCollector,
 ) -> None:
     for row in rows[: findings.limit].to_pylist():
         findings.add(
-            Finding(
+            Offence(
                 code=code,
                 message=describe(row),
                 table_key=delta.entity.table_key,

@@ -151,10 +151,10 @@ class Exchange:
         """Leave out what was kept on a shelf so far."""
         self._files[shelf].clear()
 
-    def listed(self, shelf: str, relations: Iterable[str]) -> "Shelf":
+    def listed(self, shelf: str, relations: Iterable[str]) -> "ScratchShelf":
         """Return a shelf for tasks that read buckets of it by themselves."""
         schemas = {relation: self._schemas[relation] for relation in relations}
-        return Shelf(place=self.place, files=self._listed(shelf), schema_by_relation=schemas)
+        return ScratchShelf(place=self.place, files=self._listed(shelf), schema_by_relation=schemas)
 
     def produced(self, relation: str, shelf: str, *, rows: int) -> Produced:
         """Describe a kept relation for statements of the engine."""
@@ -183,7 +183,7 @@ class Exchange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shelf:
+class ScratchShelf:
     """What all workers kept on one shelf, as a task finds it."""
 
     place: ScratchPlace

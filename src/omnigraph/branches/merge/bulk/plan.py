@@ -25,7 +25,7 @@ from omnigraph.branches.merge.sides import MergeSides
 from omnigraph.branches.merge.tables import word_conflicts
 from omnigraph.catalog.model import Catalog, EdgeType, EntityType, TableKey
 from omnigraph.engine.interface import Engine, Produced, Relation
-from omnigraph.records.findings import FindingCollector
+from omnigraph.records.offences import OffenceCollector
 from omnigraph.storage.deletions import RemovedRows
 from omnigraph.storage.worker_files import ScratchPlace
 from omnigraph.writes.chains import prepare_written
@@ -125,7 +125,7 @@ class _BulkMerge:
         conflicts = ConflictList()
         for table in sorted(tables, key=lambda table: (table.entity.kind == "edge", table.entity.name)):
             self._add_conflicts(table, conflicts)
-        findings = FindingCollector(limit=max(conflicts.room, 1))
+        findings = OffenceCollector(limit=max(conflicts.room, 1))
         with phase(self.events, "checking"):
             self._check(exchange, routes, tables, findings)
         pointed = {table.entity.table_key for table in tables if table.route is Route.POINTER}
@@ -223,7 +223,7 @@ class _BulkMerge:
         exchange: Exchange,
         routes: Mapping[TableKey, Route],
         tables: list[_Resolved],
-        findings: FindingCollector,
+        findings: OffenceCollector,
     ) -> None:
         resolved = {table.entity.table_key: table for table in tables}
         state = MergedState({key: table.relation for key, table in resolved.items()}, self._stored)
@@ -254,7 +254,7 @@ class _BulkMerge:
         exchange: Exchange,
         tables: list[_Resolved],
         pointed: set[TableKey],
-        findings: FindingCollector,
+        findings: OffenceCollector,
         *,
         writes_files: bool,
     ) -> dict[TableKey, list[str]]:

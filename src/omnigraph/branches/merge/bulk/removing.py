@@ -18,7 +18,7 @@ from omnigraph.engine.interface import Engine
 from omnigraph.storage.deletions import RemovedRows, write_deletions
 from omnigraph.storage.worker_files import TablePlace, worker_store
 from omnigraph.writes.constraints.resulting_state import number_of
-from omnigraph.writes.exchange.stages import Exchange, Shelf
+from omnigraph.writes.exchange.stages import Exchange, ScratchShelf
 
 _TASK_ROWS = 1 << 20
 
@@ -48,7 +48,7 @@ class _Removal:
 
     uri: str
     operation_id: str
-    shelf: Shelf
+    shelf: ScratchShelf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,11 +98,11 @@ def _remove(removal: _Removal, fragments: _Fragments) -> tuple[int, RemovedRows]
     return fragments.table, write_deletions(store.tables, table, offsets)
 
 
-def _offsets(shelf: Shelf, table: ThinnedTable) -> Iterator[tuple[int, pa.Array]]:
+def _offsets(shelf: ScratchShelf, table: ThinnedTable) -> Iterator[tuple[int, pa.Array]]:
     yield from _offsets_in(shelf, table.relation, tuple(table.rows_by_fragment))
 
 
-def _offsets_in(shelf: Shelf, relation: str, fragment_ids: tuple[int, ...]) -> Iterator[tuple[int, pa.Array]]:
+def _offsets_in(shelf: ScratchShelf, relation: str, fragment_ids: tuple[int, ...]) -> Iterator[tuple[int, pa.Array]]:
     for fragment_id in fragment_ids:
         rows = shelf.rows(relation, fragment_id)
         if rows.num_rows:

@@ -12,13 +12,13 @@ import pyarrow.compute as pc
 
 from omnigraph.branches.merge.values import check_values
 from omnigraph.catalog.model import EntityType, TableKey
-from omnigraph.records.findings import FindingCollector, Findings
+from omnigraph.records.offences import OffenceCollector, Offences
 from omnigraph.records.tables import content_schema
 from omnigraph.storage.row_changes import chosen_by_fragment, scan_chosen
 from omnigraph.storage.tables import StateAddress
 from omnigraph.storage.worker_files import TablePlace, worker_store
 from omnigraph.writes.constraints.resulting_state import number_of
-from omnigraph.writes.exchange.stages import Shelf
+from omnigraph.writes.exchange.stages import ScratchShelf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class TakeTask:
     uri: str
     operation_id: str
     tables: tuple[TakenTable, ...]
-    shelf: Shelf
+    shelf: ScratchShelf
     findings_limit: int
 
 
@@ -56,7 +56,7 @@ class PartTaken:
 
     table_key: TableKey
     fragments: tuple[str, ...]
-    findings: Findings
+    findings: Offences
 
 
 def take_part(task: TakeTask, place: tuple[int, int]) -> PartTaken:
@@ -68,12 +68,12 @@ def take_part(task: TakeTask, place: tuple[int, int]) -> PartTaken:
     table, part = task.tables[place[0]], place[1]
     rows = task.shelf.rows(table.relation, part)
     if not rows.num_rows:
-        return PartTaken(table_key=table.entity.table_key, fragments=(), findings=Findings())
+        return PartTaken(table_key=table.entity.table_key, fragments=(), findings=Offences())
     store = worker_store(task.uri, task.operation_id)
     rows = rows.sort_by("row_address").combine_chunks()
     is_update = pc.is_valid(rows["target_row"])
     updates, inserts = _in_target_order(rows.filter(is_update)), rows.filter(pc.invert(is_update))
-    findings = FindingCollector(limit=task.findings_limit)
+    findings = OffenceCollector(limit=task.findings_limit)
     images = _checked(table, chain(_images(task, table, updates), _images(task, table, inserts)), findings)
     if table.is_written:
         row_ids = updates["target_row"].combine_chunks().cast(pa.uint64())
@@ -109,7 +109,7 @@ def _images(task: TakeTask, taken: TakenTable, rows: pa.Table) -> Iterator[pa.Re
 
 
 def _checked(
-    taken: TakenTable, batches: Iterator[pa.RecordBatch], findings: FindingCollector
+    taken: TakenTable, batches: Iterator[pa.RecordBatch], findings: OffenceCollector
 ) -> Iterator[pa.RecordBatch]:
     schema = content_schema(taken.entity)
     for batch in batches:

@@ -14,7 +14,7 @@ from omnigraph.engine.interface import Engine, Produced
 from omnigraph.pipeline.load.bulk.screening import Screening
 from omnigraph.pipeline.load.bulk.views import IncomingKeys, Views
 from omnigraph.pipeline.load.writer import LoadMode, existing_finding, repeated_finding
-from omnigraph.records.findings import Code, Finding, FindingCollector
+from omnigraph.records.offences import Code, Offence, OffenceCollector
 from omnigraph.writes.constraints.set_checks import (
     ViolationQuery,
     cardinality_check,
@@ -40,7 +40,7 @@ class LoadCheck:
     is_looked_up: bool = False
     """Whether workers looked up what has to be known of stored rows, and met nothing that must not be."""
 
-    def find(self, findings: FindingCollector) -> dict[TableKey, int]:
+    def find(self, findings: OffenceCollector) -> dict[TableKey, int]:
         """Collect every violation in the state that the load would produce; return how many entities each type has."""
         if not self.screen(Screening(self.incoming, self.catalog, self.mode, is_looked_up=self.is_looked_up)):
             return {key: table.rows for key, table in self.incoming.items()}
@@ -67,7 +67,7 @@ class LoadCheck:
         folded = frozenset(key for key, table in self.incoming.items() if counts[key] < table.rows)
         return Views(self.incoming, self.stored, mode=self.mode, folded=folded)
 
-    def _find_each(self, counts: Mapping[TableKey, int], findings: FindingCollector) -> None:
+    def _find_each(self, counts: Mapping[TableKey, int], findings: OffenceCollector) -> None:
         views = self.views(counts)
         checks = [*self._identity_checks(views, counts, findings.limit), *self._rule_checks(views, findings.limit)]
         run_checks(self.engine, views, checks, findings)
@@ -92,7 +92,7 @@ class LoadCheck:
             ) WHERE place > 1 ORDER BY position LIMIT {limit}
         """
 
-        def word(row: Mapping[str, Any]) -> Finding:
+        def word(row: Mapping[str, Any]) -> Offence:
             return repeated_finding(
                 entity,
                 row["id"],

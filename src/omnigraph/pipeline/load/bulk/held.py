@@ -22,7 +22,7 @@ from omnigraph.pipeline.load.bulk.pieces import LineNumbers
 from omnigraph.pipeline.load.bulk.reading import LoadTask, PieceOutcome, PiecesRead, keep_piece, new_folder
 from omnigraph.pipeline.load.bulk.rewriting import with_rewritten
 from omnigraph.pipeline.load.inputs import IN_MEMORY_BYTES_MAX
-from omnigraph.records.findings import Findings
+from omnigraph.records.offences import Offences
 from omnigraph.records.parse import ParsedChunk, with_place
 from omnigraph.records.tables import FILE, LINE, POSITION
 from omnigraph.storage.scratch import Scratch
@@ -115,7 +115,7 @@ def _chunks(task: HeldTask, scratch: Scratch, first: int) -> Iterator[ParsedChun
     before = 0
     for outcome in task.outcomes:
         tables = _waiting(task.load, scratch, outcome, before, file_index=first)
-        yield ParsedChunk(tables=tables, findings=Findings(), line_count=outcome.lines)
+        yield ParsedChunk(tables=tables, findings=Offences(), line_count=outcome.lines)
         before += outcome.lines
 
 

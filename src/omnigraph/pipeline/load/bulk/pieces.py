@@ -16,7 +16,7 @@ from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Catalog
 from omnigraph.pipeline.load.lines import CHUNK_BYTES, LINE_BYTES_MAX, ByteStream, Chunk, read_chunks
 from omnigraph.pipeline.load.sources import CountedInputs, InputFile, InputReader, LocalInputs, store_of
-from omnigraph.records.findings import Finding, Findings
+from omnigraph.records.offences import Offence, Offences
 from omnigraph.records.parse import ParsedChunk, parse_chunk
 from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.uris import is_bucket_uri
@@ -173,7 +173,7 @@ class LineNumbers:
         """Spell a place as reports show it."""
         return f"{self._file_by_piece[piece].name}:{self._lines_before[piece] + line}"
 
-    def located(self, findings: Findings) -> Findings:
+    def located(self, findings: Offences) -> Offences:
         """Turn findings that name pieces and lines of pieces into findings that name files and lines of files."""
         return replace(
             findings,
@@ -181,7 +181,7 @@ class LineNumbers:
             file_indexes=frozenset(self._file_by_piece[piece].index for piece in findings.file_indexes),
         )
 
-    def _located(self, finding: Finding) -> Finding:
+    def _located(self, finding: Offence) -> Offence:
         if finding.file_index is None or finding.line is None:
             return finding
         piece = finding.file_index

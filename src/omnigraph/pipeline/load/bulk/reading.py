@@ -14,8 +14,8 @@ from omnigraph.pipeline.load.bulk.keys import incoming_keys
 from omnigraph.pipeline.load.bulk.lookups import LookedUp, can_look_up, look_up
 from omnigraph.pipeline.load.bulk.pieces import InputPiece, NumberedPiece
 from omnigraph.pipeline.load.writer import LoadMode
-from omnigraph.records.findings import FindingCollector, Findings
 from omnigraph.records.minting import fill_missing_ids
+from omnigraph.records.offences import OffenceCollector, Offences
 from omnigraph.records.parse import ParsedChunk
 from omnigraph.records.tables import content_schema
 from omnigraph.storage.scratch import Scratch
@@ -98,7 +98,7 @@ class PieceOutcome:
 
     ordinal: int
     lines: int
-    findings: Findings
+    findings: Offences
     tables: tuple[PieceTable, ...] = field(default=())
     folder: str = ""
     """Where in the scratch this attempt kept its files."""
@@ -140,7 +140,7 @@ def keep_piece(
     """Keep the records of one piece, unless one of them is wrong; those of a piece that waits just as they are."""
     load = replace(load, folder_by_piece={ordinal: folder})
     keeper = _Holder(load, scratch, ordinal) if waits else _Keeper(load, scratch, ordinal)
-    findings = FindingCollector(limit=load.max_errors)
+    findings = OffenceCollector(limit=load.max_errors)
     lines = 0
     for parsed in chunks:
         lines += parsed.line_count

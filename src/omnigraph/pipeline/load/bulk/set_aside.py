@@ -17,7 +17,7 @@ from omnigraph.base.values import dataclass
 from omnigraph.pipeline.load.record_lines import VALUE, RecordLines
 from omnigraph.pipeline.load.tables import RowsOfType
 from omnigraph.pipeline.outputs import appearing_file
-from omnigraph.records.findings import Finding, FindingCollector
+from omnigraph.records.offences import Offence, OffenceCollector
 from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.uris import is_bucket_uri
 
@@ -63,18 +63,18 @@ class Sieve:
         scratch.write(name, b"".join(self._lines))
         return SetAside(name=name, records=len(self._lines))
 
-    def _findings(self, batch: pa.RecordBatch) -> dict[int, list[Finding]]:
+    def _findings(self, batch: pa.RecordBatch) -> dict[int, list[Offence]]:
         """Return what is wrong with rows, by their places in the batch and in their order."""
-        findings = FindingCollector(limit=_FINDINGS_MAX)
+        findings = OffenceCollector(limit=_FINDINGS_MAX)
         for chunk in self._rows.parse([batch], file_index=0, max_errors=_FINDINGS_MAX, is_start=False):
             findings.include(chunk.findings)
-        by_place: dict[int, list[Finding]] = {}
+        by_place: dict[int, list[Offence]] = {}
         for finding in findings.result().first:
             if finding.line is not None:
                 by_place.setdefault(finding.line - 1, []).append(finding)
         return dict(sorted(by_place.items()))
 
-    def _line(self, row: dict[str, Any], number: int, findings: Sequence[Finding]) -> bytes:
+    def _line(self, row: dict[str, Any], number: int, findings: Sequence[Offence]) -> bytes:
         document = {
             "reason": "; ".join(finding.message for finding in findings),
             "codes": sorted({finding.code.value for finding in findings}),

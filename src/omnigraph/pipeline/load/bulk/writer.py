@@ -36,7 +36,7 @@ from omnigraph.pipeline.load.bulk.suspects import count_all_suspects
 from omnigraph.pipeline.load.bulk.views import IncomingKeys, Views
 from omnigraph.pipeline.load.sources import READING_INPUT
 from omnigraph.pipeline.load.writer import LoadMode
-from omnigraph.records.findings import FindingCollector
+from omnigraph.records.offences import OffenceCollector
 from omnigraph.records.report import rejected
 from omnigraph.storage.worker_files import TablePlace
 from omnigraph.writes.chains import prepare_written
@@ -80,7 +80,7 @@ def read_pieces(engine: Engine, load: LoadTask, pieces: Sequence[InputPiece], ev
 def placed(kept: PiecesRead) -> LineNumbers:
     """Find out where the records of pieces stand; raise with every bad record counted and the first few shown."""
     places = LineNumbers(kept.pieces, {outcome.ordinal: outcome.lines for outcome in kept.outcomes})
-    findings = FindingCollector(limit=kept.load.max_errors)
+    findings = OffenceCollector(limit=kept.load.max_errors)
     for outcome in kept.outcomes:
         findings.include(outcome.findings)
     if findings:
@@ -166,7 +166,7 @@ class BulkLoadWriter:
             spell_place=self.places.spell,
             is_looked_up=self._is_looked_up(load),
         )
-        findings = FindingCollector(limit=load.max_errors)
+        findings = OffenceCollector(limit=load.max_errors)
         with phase(self.events, "checking"):
             counts = check.find(findings)
         self.rows_loaded = dict(counts)

@@ -1,6 +1,6 @@
-"""What is wrong with the input of a load: one `Finding` per offence, all of them counted, the first few kept.
+"""What is wrong with the input of a load: one `Offence` per offence, all of them counted, the first few kept.
 
-Findings travel from workers to the driver, so a `Findings` stays small however many records are bad. A check that
+Findings travel from workers to the driver, so a `Offences` stays small however many records are bad. A check that
 stops at its first offence raises `Rejected`; who knows the place turns it into a finding.
 """
 
@@ -61,7 +61,7 @@ class Rejected(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Offence:
     """One offence and its place; an entity that is not in the input has no place but a `row_id`."""
 
     code: Code
@@ -85,11 +85,11 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Findings:
+class Offences:
     """All offences as counts, and the first of them by position."""
 
     by_code: Mapping[Code, int] = field(default_factory=dict)
-    first: tuple[Finding, ...] = ()
+    first: tuple[Offence, ...] = ()
     file_indexes: frozenset[int] = frozenset()
     """The files that hold at least one offence."""
 
@@ -99,20 +99,20 @@ class Findings:
         return sum(self.by_code.values())
 
 
-class FindingCollector:
+class OffenceCollector:
     """Counts findings and keeps the first `limit` of them, in memory bounded by `limit`."""
 
     def __init__(self, *, limit: int = FINDINGS_KEPT) -> None:
         # One is always kept, because the message of the rejection quotes it.
         self.limit = max(limit, 1)
         self._counts: Counter[Code] = Counter()
-        self._kept: list[Finding] = []
+        self._kept: list[Offence] = []
         self._file_indexes: set[int] = set()
 
     def __bool__(self) -> bool:
         return bool(self._counts)
 
-    def add(self, finding: Finding) -> None:
+    def add(self, finding: Offence) -> None:
         """Count one finding, and keep it while it is among the first."""
         self._counts[finding.code] += 1
         if finding.file_index is not None:
@@ -124,22 +124,22 @@ class FindingCollector:
         if offences > 0:
             self._counts[code] += offences
 
-    def include(self, findings: Findings) -> None:
+    def include(self, findings: Offences) -> None:
         """Take over what another collector found."""
         self._counts.update(findings.by_code)
         self._file_indexes.update(findings.file_indexes)
         self._keep(findings.first)
 
-    def result(self) -> Findings:
+    def result(self) -> Offences:
         """Return what was found so far."""
         self._prune()
         by_code = {code: self._counts[code] for code in sorted(self._counts)}
-        return Findings(by_code=by_code, first=tuple(self._kept), file_indexes=frozenset(self._file_indexes))
+        return Offences(by_code=by_code, first=tuple(self._kept), file_indexes=frozenset(self._file_indexes))
 
-    def _keep(self, findings: Iterable[Finding]) -> None:
+    def _keep(self, findings: Iterable[Offence]) -> None:
         self._kept.extend(findings)
         if len(self._kept) > self.limit * _PRUNE_FACTOR:
             self._prune()
 
     def _prune(self) -> None:
-        self._kept = sorted(self._kept, key=Finding.position)[: self.limit]
+        self._kept = sorted(self._kept, key=Offence.position)[: self.limit]
