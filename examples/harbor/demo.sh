@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The main job end to end: create a graph, load it, branch and merge, read its past, and keep it healthy.
+# The main job end to end: create a graph, load it, ask it, branch and merge, read its past, and keep it healthy.
 set -euo pipefail
 cd "$(dirname "$0")"
 work=$(mktemp -d)
@@ -21,6 +21,9 @@ step omnigraph load --data crew.jsonl --mode append --as act-ana
 say "A load with mistakes changes nothing and names each of them"
 step omnigraph load --data mistakes.jsonl --mode append || true
 
+say "Ask it: who serves on which ship, and how old the crews are"
+step omnigraph query -e 'match { $s: Sailor  $s servesOn $h } return { $h.title, count($s) as crew, avg($s.age) as mean_age } order { crew desc }'
+
 say "Try something on a branch, and merge it"
 step omnigraph branch create review
 step omnigraph load --data promotions.jsonl --mode merge --branch review --as act-bo
@@ -29,8 +32,8 @@ step omnigraph branch merge review --delete-branch --as act-ana
 
 say "Everything that was is still there: the crew now, and before the promotions"
 step omnigraph commit list
-step omnigraph export --type Sailor
-step omnigraph export --type Sailor --snapshot main~1
+step omnigraph query -e 'match { $s: Sailor } return { $s.name, $s.rank } order { $s.name }'
+step omnigraph query -e 'match { $s: Sailor } return { $s.name, $s.rank } order { $s.name }' --snapshot main~1
 
 say "Many small writes leave many small files and no indexes; health says so, optimize mends it, next to live writers"
 for day in 1 2 3 4; do
