@@ -98,7 +98,7 @@ def test_older_states_and_branches_can_be_asked(run, graph):
 
     assert there["n"] == now["n"] + 1 == before["n"] + 2
     shown = run("query", graph, *count, "--snapshot", "main~1")
-    assert shown.out.splitlines()[0] == "1 rows from snapshot main~1 via _"
+    assert shown.out.splitlines()[0] == "1 row from snapshot main~1 via _"
 
 
 @pytest.mark.parametrize(
