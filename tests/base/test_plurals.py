@@ -18,6 +18,7 @@ _COUNTED_BY_HAND = re.compile(rf" (?:[a-z]+ )?(?:{THINGS})\b(?!=)")
 _NEVER_ONE = {
     "RECOVERY_FLOOR",
     "layout.rows",
+    "limits.rows",
     "len(finding.places)",
     "len(finding.tables)",
     "len(tables)",

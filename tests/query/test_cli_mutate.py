@@ -37,7 +37,7 @@ def test_a_mutation_says_what_it_did_in_text_and_as_a_document(run, art):
 
     assert text.code == 0, text.err
     first, actor, commit = text.out.splitlines()
-    assert (first, actor) == ("changed main via add: 1 nodes, 0 edges", "actor_id: act-ines")
+    assert (first, actor) == ("changed main via add: 1 node, 0 edges", "actor_id: act-ines")
     assert commit.startswith("commit ")
 
     ran = run("mutate", art, "-e", ADD, "--params", '{"name": "Mia"}', "--json", "-m", "one more")
@@ -66,7 +66,7 @@ def test_a_file_of_queries_runs_the_one_that_is_named(run, art, queries):
     unknown = run("mutate", art, "--query", queries, "--name", "mades")
     read = run("mutate", art, "--query", queries, "--name", "all", "--json")
 
-    assert named.out.splitlines()[0] == "changed main via made: 1 nodes, 1 edges"
+    assert named.out.splitlines()[0] == "changed main via made: 1 node, 1 edge"
     assert (unnamed.code, unnamed.document["kind"]) == (2, "query_selection")
     assert unnamed.document["query_selection"]["names"] == ["add", "made", "forget", "all"]
     assert unknown.code == 1

@@ -46,7 +46,7 @@ def test_what_is_there_stays_and_unknown_names_are_refused(run, art, seed_files)
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_the_command_asks_spark_where_it_is_told_to(run, art):
+def test_the_command_asks_spark_where_it_is_told_to(run, art, spark):
     here, there = (run("query", art, "-e", READ, "--json", *flags) for flags in ((), ("--engine", "spark")))
 
     assert there.code == 0, there.err

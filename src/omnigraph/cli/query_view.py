@@ -56,7 +56,7 @@ def explanation_text(explanation: "Explanation") -> Text:
     grid = Grid(columns=columns, rows=tuple(_step_cells(step, was_run=was_run) for step in explanation.steps))
     if explanation.seconds is None:
         return [grid]
-    return [grid, f"{explanation.rows} rows in {explanation.seconds * 1_000:.3f} ms"]
+    return [grid, f"{counted(explanation.rows, 'row')} in {explanation.seconds * 1_000:.3f} ms"]
 
 
 def _step_cells(step: "ExplainedStep", *, was_run: bool) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ def load_text(result: "LoadResult") -> Text:
 
 def mutation_text(result: "MutationResult") -> Text:
     """Say how many entities a mutation affected, who made it, and whether anything changed."""
-    counts = f"{result.affected_nodes} nodes, {result.affected_edges} edges"
+    counts = f"{counted(result.affected_nodes, 'node')}, {counted(result.affected_edges, 'edge')}"
     lines = [f"changed {result.branch} via {result.query_name}: {counts}"]
     if result.actor_id is not None:
         lines.append(f"actor_id: {result.actor_id}")

@@ -74,7 +74,7 @@ class Narrator:
             nonlocal rows
             rows += count
             if self._is_time:
-                self._say(f"partition {partition}: {rows:,} rows")
+                self._say(f"partition {partition}: {rows:,} {'row' if rows == 1 else 'rows'}")
 
         return took
 
