@@ -26,7 +26,7 @@ NOTES = "node Sailor { name: String @key }\nnode Note { slug: String @key  text:
 
 
 def of(graph: Graph, code: str) -> list[Finding]:
-    return [finding for finding in graph.health().judging if finding.code == code]
+    return [finding for finding in graph.health().findings if finding.code == code]
 
 
 def load(graph: Graph, *names: str, branch: str = "main") -> None:
@@ -131,7 +131,7 @@ def test_many_branches_that_need_optimizing_are_one_finding_with_one_command(loc
         graph.branches.create(name)
         load(graph, "Kim", branch=name)
 
-    (finding,) = [found for found in graph.health().judging if found.needs_something]
+    (finding,) = [found for found in graph.health().findings if found.needs_something]
 
     assert (finding.code, finding.branch) == ("never_optimized", None)
     assert {"node:Sailor on a", "node:Sailor on c", "node:Ship"} <= set(finding.places)
@@ -147,7 +147,7 @@ def test_commands_are_quoted_for_a_shell(tmp_path: Path) -> None:
     uri = str(tmp_path / "my graph.omni")
     graph = harbor.new_graph(uri)
 
-    (fix,) = {finding.fix for finding in graph.health().judging if finding.severity is not Severity.INFO}
+    (fix,) = {finding.fix for finding in graph.health().findings if finding.severity is not Severity.INFO}
 
     assert fix == f"omnigraph optimize '{uri}'"
     assert run(fix) == 0
