@@ -239,11 +239,11 @@ class Graph:
 
     def collect_query(
         self,
-        spark: Any,
         text: str,
         name: str | None = None,
         /,
         *,
+        spark: Any,
         params: Mapping[str, object] | None = None,
         snapshot: str | None = None,
         query_source: str = "<query>",

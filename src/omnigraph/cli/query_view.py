@@ -54,7 +54,7 @@ def explanation_text(explanation: "Explanation") -> Text:
     if was_run:
         columns = (*columns, TextColumn(title="rows", justify="right"), TextColumn(title="ms", justify="right"))
     grid = Grid(columns=columns, rows=tuple(_step_cells(step, was_run=was_run) for step in explanation.steps))
-    if explanation.seconds is None:
+    if explanation.seconds is None or explanation.rows is None:
         return [grid]
     return [grid, f"{counted(explanation.rows, 'row')} in {explanation.seconds * 1_000:.3f} ms"]
 

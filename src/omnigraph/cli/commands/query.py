@@ -123,7 +123,12 @@ def _answered(invocation: Invocation, graph: "Graph", asked: "QueryInput", addre
             opened = open_session(choice, invocation.environ)
         with opened.in_use():
             return graph.collect_query(
-                opened.session, asked.text, asked.name, params=asked.params, snapshot=address, query_source=asked.source
+                asked.text,
+                asked.name,
+                spark=opened.session,
+                params=asked.params,
+                snapshot=address,
+                query_source=asked.source,
             )
 
 
