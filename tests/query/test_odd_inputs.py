@@ -4,6 +4,8 @@ import pytest
 
 from omnigraph.errors import InvalidTarget, ParamError, QueryExecution
 from omnigraph.graph import Graph
+from omnigraph.query.asking import Asking
+from omnigraph.query.sql.answers import answer_with_duckdb
 from support.sailing import crew_graph
 
 NAMES = ("Ana", "Bo", "Cy", "Di", "Ed")
@@ -80,3 +82,25 @@ def test_what_is_no_text_is_no_query(crew: Graph) -> None:
     for text, name in ((["match"], None), (b"match", None), ("match { $s: Sailor } return { $s.name }", ["q"])):
         with pytest.raises(InvalidTarget, match="not"):
             crew.query(text, name)  # type: ignore[call-overload]
+
+
+def answers_of_duckdb(crew: Graph, text: str, **values: object) -> list[dict[str, object]]:
+    snapshot = crew.snapshot()
+    found: list[dict[str, object]] = answer_with_duckdb(
+        snapshot, Asking().asked(snapshot, text, None, values)
+    ).to_pylist()
+    return found
+
+
+@pytest.mark.parametrize("text", ["match { 1 = 1 } return { 5 }", 'match { 1 = 2 } return { count("x") as n }'])
+def test_a_match_without_variables_is_the_same_in_sql(crew: Graph, text: str) -> None:
+    assert answers_of_duckdb(crew, text) == crew.query(text).rows()
+
+
+def test_a_traversal_of_any_length_ends_and_sql_says_where_it_does_not(crew: Graph) -> None:
+    text = "match { $s mentors{1,99999999999} $x } return { $s.name, $x.name } order { $s.name, $x.name }"
+    few = text.replace("99999999999", "9")
+
+    assert crew.query(text).rows() == crew.query(few).rows() == answers_of_duckdb(crew, few)
+    with pytest.raises(QueryExecution, match=r"^query: Mentors is followed for up to 99999999999 hops"):
+        answers_of_duckdb(crew, text)

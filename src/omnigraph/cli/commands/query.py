@@ -70,6 +70,12 @@ def query(
     branch = _MAIN if branch is None else branch.strip()
     if not branch:
         raise errors.InvalidName("--branch is empty; give it a branch name or leave it out.", name="")
+    if snapshot is not None and not snapshot.strip():
+        raise errors.Usage("--snapshot is empty; give it an address or leave it out.", flag="--snapshot")
+    if out is not None and (explain or analyze):
+        raise errors.Usage(
+            "--out takes the rows, and --explain and --analyze show none; give one of them.", flag="--out"
+        )
     asked = read_query(flags, verb="query")
     graph = open_to_read(invocation)
     address = snapshot or branch
