@@ -13,7 +13,7 @@ from benchmarks.figures import Figure, once
 
 Work = Callable[[int], object]
 """What is timed; it is told which turn it is, and takes another value each time."""
-_REPEAT_MAX, _REPEAT_MIN = 101, 3
+_REPEAT_MAX, _REPEAT_MIN = 501, 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

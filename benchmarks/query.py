@@ -13,13 +13,13 @@ import omnigraph
 from benchmarks.both_ways import both_ways, compared
 from benchmarks.figures import Figure, apart, once
 from benchmarks.query_cases import Case, cases
-from benchmarks.query_data import Data, Size, generate, new_graph
-from benchmarks.query_others import Embedded, RawTables, find_module
+from benchmarks.query_data import Size, generate, new_graph
+from benchmarks.query_others import Embedded, RawTables, find_module, listed
 from benchmarks.query_processes import command_figure, commit_figure, first_figures, memory_figures
-from benchmarks.query_search import listed, search_figures
+from benchmarks.query_search import search_figures
 
 _FULL = Size(people=100_000, edges=1_000_000, docs=30_000)
-_SMALL = Size(people=1_000, edges=10_000, docs=500, patience=0.1, processes=1)
+_SMALL = Size(people=1_000, edges=10_000, docs=200, patience=0.02, processes=1)
 _BRANCH = "trial"
 _PINNED = "a pinned snapshot"
 _GOAL_HEAD, _GOAL_HEAD_LANCE = 1.0, 0.2
@@ -106,7 +106,7 @@ def _case_figures(
             goal=_goal(case, our, other),
         )
         for our in ours
-        for other in others or {None: None}
+        for other in (*others,) or (None,)
     ]
 
 

@@ -2,16 +2,15 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from benchmarks.query_data import OLD, Data, person
-from benchmarks.query_others import RawTables, Values, among
+from benchmarks.query_others import RawTables, Rows, Values, among, listed
 
-Rows = list[tuple[Any, ...]]
 _KEYS = 32
 
 
@@ -34,7 +33,7 @@ class Case:
 def cases(data: Data) -> tuple[Case, ...]:
     """Return all questions, with people to ask about."""
     chance = np.random.default_rng(3)
-    some = chance.integers(0, data.people.num_rows, _KEYS)
+    some = data.sources[chance.integers(0, len(data.sources), _KEYS)]  # people who know somebody
     keys = tuple({"k": person(number)} for number in some)
     return (
         Case(
@@ -58,7 +57,7 @@ def cases(data: Data) -> tuple[Case, ...]:
             with_head=True,
         ),
         Case(
-            what="two hops from a key, each person once, with how many ways lead there",
+            what="two hops from a key, each person once with the number of ways",
             query="query q($k: String) { match { $a: Person { name: $k } $a knows $b $b knows $c } "
             "return { $c.name, count($b) as ways } }",
             cypher="MATCH (a:Person {name: $k})-[:Knows]->(b:Person)-[:Knows]->(c:Person) RETURN c.name, count(*)",
@@ -69,7 +68,8 @@ def cases(data: Data) -> tuple[Case, ...]:
         ),
         Case(
             what="how many are reached from a key in one to three hops",
-            query="query q($k: String) { match { $a: Person { name: $k } $a knows{1,3} $b } return { count($b) as n } }",
+            query="query q($k: String) { match { $a: Person { name: $k } $a knows{1,3} $b } "
+            "return { count($b) as n } }",
             cypher="MATCH (a:Person {name: $k})-[:Knows* SHORTEST 1..3]->(b:Person) WHERE b.name <> $k "
             "RETURN count(DISTINCT b)",
             lance=_reach,
@@ -91,7 +91,8 @@ def cases(data: Data) -> tuple[Case, ...]:
             what="triangles at a key",
             query="query q($k: String) { match { $a: Person { name: $k } $a knows $b $b knows $c $c knows $a } "
             "return { count($c) as n } }",
-            cypher="MATCH (a:Person {name: $k})-[:Knows]->(b:Person)-[:Knows]->(c:Person)-[:Knows]->(a) RETURN count(*)",
+            cypher="MATCH (a:Person {name: $k})-[:Knows]->(b:Person)-[:Knows]->(c:Person)-[:Knows]->(a) "
+            "RETURN count(*)",
             lance=_triangles,
             values=keys,
             goal=0.5,
@@ -99,7 +100,8 @@ def cases(data: Data) -> tuple[Case, ...]:
         ),
         Case(
             what="aggregate over one hop of 41 % of people",
-            query=f"match {{ $a: Person $a.age > {OLD} $a knows $b }} return {{ count($b) as n, sum($b.age) as total }}",
+            query=f"match {{ $a: Person $a.age > {OLD} $a knows $b }} "
+            "return { count($b) as n, sum($b.age) as total }",
             cypher=f"MATCH (a:Person)-[:Knows]->(b:Person) WHERE a.age > {OLD} RETURN count(*), sum(b.age)",
             lance=_aggregate_one,
             goal=0.2,
@@ -140,26 +142,23 @@ def cases(data: Data) -> tuple[Case, ...]:
     )
 
 
-def _pairs_with_a_friend(data: Data, some: np.ndarray) -> tuple[Mapping[str, str], ...]:
+def _pairs_with_a_friend(data: Data, some: NDArray[np.int64]) -> tuple[Mapping[str, str], ...]:
     """Return pairs of people who both know somebody: any two would have nobody in common."""
     pairs = []
-    for friend in data.targets[some]:
+    for one in some:
+        friend = data.targets[data.sources == one][0]
         knowing = data.sources[data.targets == friend]
         pairs.append({"k": person(knowing[0]), "m": person(knowing[-1])})
     return tuple(pairs)
 
 
-def _rows(table: pa.Table) -> Rows:
-    return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
-
-
 def _key(raw: RawTables, values: Values) -> Rows:
-    return _rows(raw.people_where(f"id = '{values['k']}'", ["age", "city"]))
+    return listed(raw.people_where(f"id = '{values['k']}'", ["age", "city"]))
 
 
 def _one_hop(raw: RawTables, values: Values) -> Rows:
     friends = raw.ends_where(f"src = '{values['k']}'", "dst")
-    return _rows(raw.people_where(among("id", friends), ["id", "age"]))
+    return listed(raw.people_where(among("id", friends), ["id", "age"]))
 
 
 def _two_hops(raw: RawTables, values: Values) -> Rows:
@@ -213,9 +212,9 @@ def _edges_of_old(raw: RawTables) -> pa.Table:
 def _oldest(raw: RawTables, _: Values) -> Rows:
     people = _ages(raw)
     best = pc.select_k_unstable(people, 10, [("age", "descending"), ("id", "ascending")])
-    return _rows(people.take(best))
+    return listed(people.take(best))
 
 
 def _by_city(raw: RawTables, _: Values) -> Rows:
     people = raw.people_where(None, ["city", "age"])
-    return _rows(people.group_by("city").aggregate([([], "count_all"), ("age", "sum")]))
+    return listed(people.group_by("city").aggregate([([], "count_all"), ("age", "sum")]))

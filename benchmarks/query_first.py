@@ -4,10 +4,12 @@ The same question to a small graph comes before, so that everything is imported 
 the number of rows as JSON.
 """
 
+import importlib
 import json
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 ONE_HOP = "query q($k: String) { match { $a: Person { name: $k } $a knows $b } return { $b.name, $b.age } }"
 ONE_HOP_CYPHER = "MATCH (a:Person {name: $k})-[:Knows]->(b:Person) RETURN b.name, b.age"
@@ -22,8 +24,7 @@ def ask_ours(uri: str, key: str) -> int:
 
 def ask_ladybug(path: str, key: str) -> int:
     """Open a database and ask."""
-    import ladybug
-
+    ladybug: Any = importlib.import_module("ladybug")
     with ladybug.Database(path) as database, ladybug.Connection(database) as connection:
         return len(connection.execute(ONE_HOP_CYPHER, {"k": key}).get_all())
 

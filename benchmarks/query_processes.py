@@ -14,6 +14,7 @@ from benchmarks.figures import Figure, Unit, once
 from benchmarks.query_data import Data, Size, generate, new_graph, person
 from benchmarks.query_first import ONE_HOP
 from benchmarks.query_others import Embedded, find_module
+from omnigraph.catalog.model import EdgeType, NodeType, TableKey
 from omnigraph.graphs.snapshot import pinned_state
 from omnigraph.query.access import Direction
 from omnigraph.query.image.graph_image import GraphImage
@@ -85,22 +86,26 @@ def memory_figures(graph: omnigraph.Graph, data: Data) -> list[Figure]:
     context, pinned = pinned_state(snapshot)
     image = GraphImage(context, pinned, snapshot.catalog, Images(shelf))
     types = snapshot.catalog.type_by_table_key
-    people = image.nodes(types["node:Person"])
+    person_type, knows_type = types[TableKey("node:Person")], types[TableKey("edge:Knows")]
+    assert isinstance(person_type, NodeType)
+    assert isinstance(knows_type, EdgeType)
+    people = image.nodes(person_type)
     found = people.find(person(0))
-    of_keys = shelf.used_bytes
+    (book,) = people.state.books
+    rows = shelf.used_bytes
     for name in ("age", "city"):
         people.column(name)
-    of_columns = shelf.used_bytes - of_keys
-    knows = image.edges(types["edge:Knows"])
+    of_columns = shelf.used_bytes - rows
+    knows = image.edges(knows_type)
     for direction in Direction:
         knows.neighbours(found, direction)
-    of_edges = shelf.used_bytes - of_keys - of_columns
+    of_edges = shelf.used_bytes - rows - of_columns
     nodes = data.people.num_rows
     return [
         Figure(what="query: memory per edge, both directions", ours=of_edges / data.knows.num_rows, unit=Unit.BYTES),
         Figure(
             what="query: memory per node, the key and its index",
-            ours=of_keys / nodes,
+            ours=(book.nbytes + rows) / nodes,
             unit=Unit.BYTES,
             note=f"{of_columns / nodes:.1f} B more for an I32 and a String of few values",
         ),

@@ -15,7 +15,7 @@ import omnigraph
 from benchmarks.both_ways import both_ways, compared
 from benchmarks.figures import Figure
 from benchmarks.query_data import DIMENSION, Data, word
-from benchmarks.query_others import Embedded, among, find_module
+from benchmarks.query_others import Embedded, among, find_module, listed
 
 _ASKED, _WANTED = 24, 10
 _NEAREST = (
@@ -161,10 +161,3 @@ def _check_words(snapshot: Any, text: str, ours: pa.Table, scores: list[float], 
     assert scored["d.title"].to_pylist() == ours["d.title"].to_pylist(), text
     assert np.allclose(scored["score"].to_pylist(), sorted(scores, reverse=True), rtol=1e-4), text
     assert [author[title] for title in ours["d.title"].to_pylist()] == ours["p.name"].to_pylist(), text
-
-
-def listed(rows: Any) -> list[tuple[Any, ...]]:
-    """Return the rows of an answer, whatever holds them."""
-    if isinstance(rows, pa.Table):
-        return list(zip(*(column.to_pylist() for column in rows.columns), strict=True))
-    return [tuple(row) for row in rows]
