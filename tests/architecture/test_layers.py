@@ -50,6 +50,7 @@ DOORS = {
     "random": ("base/ids.py",),
     "click": ("cli/",),
     "rich": ("cli/",),
+    "prompt_toolkit": ("cli/shell/terminal.py",),
 }
 
 

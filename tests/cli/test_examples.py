@@ -25,6 +25,7 @@ def run_in_bash(script: str, program: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         ["bash", "-e", "-o", "pipefail", "-c", script],
         env=environ,
+        stdin=subprocess.DEVNULL,  # `omnigraph shell` talks to whoever is there
         capture_output=True,
         text=True,
         timeout=120,

@@ -15,7 +15,7 @@ from omnigraph.maintenance.optimize import run
 from omnigraph.maintenance.optimize.report import as_document
 from omnigraph.manifest.log import COMMITS
 from omnigraph.manifest.rows import MANIFEST
-from omnigraph.storage import staging
+from omnigraph.storage import data_files
 from support import harbor, library, old_graphs
 from support.library import BOOK, CITES
 
@@ -77,7 +77,7 @@ def test_the_versions_of_rows_are_kept_for_data_alone(store_root):
 
 
 def test_forty_tables_of_sixty_fragments_converge_in_one_run(local_root, monkeypatch):
-    monkeypatch.setattr(staging, "_FRAGMENT_ROWS_MAX", 1)
+    monkeypatch.setattr(data_files, "_FRAGMENT_ROWS_MAX", 1)
     graph = omnigraph.init(local_root, "\n".join(f"node T{number} {{ name: String @key }}" for number in range(40)))
     records = [{"type": f"T{table}", "data": {"name": f"n{row}"}} for table in range(40) for row in range(60)]
     graph.load(harbor.lines(records), mode="append")

@@ -42,7 +42,8 @@ def answer_lines(answer: "Answer", form: Format, style: TableStyle) -> Iterator[
         case "kv":
             return _kv_lines(answer)
         case "json":
-            return iter(json.dumps(query_document(answer), indent=2, ensure_ascii=False).splitlines())
+            # Not `splitlines`, which also cuts at characters that JSON leaves within a text.
+            return iter(json.dumps(query_document(answer), indent=2, ensure_ascii=False).split("\n"))
         case "table":
             return _table_lines(answer, style)
 

@@ -140,11 +140,13 @@ class Asking:
 
     def planned(self, snapshot: "Snapshot", text: str, name: str | None, *, source: str = "<query>") -> PlannedRead:
         """Parse, check and plan a read, or find that it has been done."""
+        if not isinstance(text, str):
+            raise InvalidTarget(f"A query is a text such as 'match {{ … }} return {{ … }}', not {text!r}.")
+        if not isinstance(name, str | None):
+            raise InvalidTarget(f"The name of a query is a text such as 'by_artist', not {name!r}.")
         found = self._plans.get((text, name))
         if found is not None and found.catalog is snapshot.catalog:
             return found
-        if not isinstance(text, str):
-            raise InvalidTarget(f"A query is a text such as 'match {{ … }} return {{ … }}', not {text!r}.")
         chosen = choose_query(text, name=name, verb="query", source=source)
         read = check_query(chosen.syntax, snapshot.catalog, source=chosen.source)
         assert isinstance(read, CheckedRead)

@@ -93,17 +93,22 @@ def _list(checking: Checking, written: ListSyntax) -> Constant:
                 f"a list holds values of one type: {spell_expression(written.items[0])} is {items[0].type}, "
                 f"{spell_expression(item)} is {items[-1].type}",
             )
+    scalar = _common(items)
     values = tuple(item.value for item in items if not isinstance(item.value, tuple))
-    return Constant(value=values, type=PropertyType(scalar=_common([item.type for item in items]), is_list=True))
+    if scalar is Scalar.F64:
+        values = tuple(map(float, values))
+    return Constant(value=values, type=PropertyType(scalar=scalar, is_list=True))
 
 
-def _common(types: list[PropertyType]) -> Scalar:
-    """Return the scalar that holds the values of all types, which go together."""
-    scalars = {found.scalar for found in types}
+def _common(items: list[Constant]) -> Scalar:
+    """Return the scalar that holds all values, whose types go together."""
+    scalars = {item.type.scalar for item in items}
+    if Scalar.U64 in scalars and any(isinstance(item.value, int) and item.value < 0 for item in items):
+        return Scalar.F64  # no whole numbers reach from below zero to that far above it
     for wider in (Scalar.F64, Scalar.U64):
         if wider in scalars:
             return wider
-    return types[0].scalar if types else Scalar.STRING
+    return items[0].type.scalar if items else Scalar.STRING
 
 
 def is_exact(declared: PropertyType, value: PropertyType) -> bool:

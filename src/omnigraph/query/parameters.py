@@ -16,6 +16,8 @@ from omnigraph.query.typed import CheckedQuery, CheckedRead, ConstantValue, Para
 
 _INTEGER = re.compile(r"-?[0-9]{1,40}")
 _SHOWN_MAX = 60
+_BITS_MAX = 128
+"""More than any column has; Python refuses to spell whole numbers of some thousand digits."""
 
 
 def bind_parameters(query: CheckedQuery, given: Mapping[str, object]) -> dict[str, ConstantValue | None]:
@@ -100,6 +102,8 @@ def _integer(value: object, declared: PropertyType) -> int:
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):
         return _wrong(value, declared)
+    if value.bit_length() > _BITS_MAX:
+        raise ValueRefusedError(f"it is out of range for {declared.scalar}")
     return int(stored_value(value, declared))
 
 
@@ -120,7 +124,10 @@ def _wrong(value: object, declared: PropertyType) -> NoReturn:
 
 
 def _shown(value: object) -> str:
-    return shorten(ascii(value) if isinstance(value, str) else repr(value), _SHOWN_MAX)
+    try:
+        return shorten(ascii(value) if isinstance(value, str) else repr(value), _SHOWN_MAX)
+    except (ValueError, RecursionError):  # digits without number, or arrays in arrays without end
+        return "a value too long to show"
 
 
 def _refuse(parameter: Parameter, reason: str) -> NoReturn:

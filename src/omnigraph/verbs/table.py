@@ -124,6 +124,7 @@ VERBS = (
         request="query.mutate.request.MutateRequest",
         document="mutation_document",
     ),
+    Verb(words="shell", command_class=CommandClass.ANY, accepts=_WRITE, document="query_document"),
     Verb(
         words="export",
         command_class=CommandClass.ANY,

@@ -15,8 +15,8 @@ from omnigraph.cli.output import writing_to_stdout
 from omnigraph.cli.params import json_option
 from omnigraph.cli.progress import follow_progress
 from omnigraph.cli.query_files import write_lines, write_parquet, written_text
-from omnigraph.cli.query_input import QueryFlags, query_options, read_query
-from omnigraph.cli.query_view import FORMATS, TableStyle, answer_lines, explanation_text
+from omnigraph.cli.query_input import QueryFlags, chosen_branch, query_options, read_query, state_options
+from omnigraph.cli.query_view import TableStyle, answer_lines, explanation_text
 from omnigraph.cli.scope import open_to_read
 from omnigraph.engine.choice import EngineName
 
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from omnigraph.cli.query_view import Format
     from omnigraph.graph import Graph
     from omnigraph.graphs.result import Result
-
-_MAIN = "main"
 
 
 @command(
@@ -39,9 +37,7 @@ _MAIN = "main"
     ),
 )
 @query_options
-@click.option("--branch", metavar="BRANCH", help="The branch; default main.")
-@click.option("--snapshot", metavar="ADDRESS", help="An older state: a commit id, branch@N, branch@TIME or branch~N.")
-@click.option("--format", "form", type=click.Choice(FORMATS), help="How to show the rows; default table.")
+@state_options
 @click.option("--out", metavar="FILE", help="Write the rows to a new file: .parquet, .csv, .json, .jsonl, or --format.")
 @click.option("--explain", is_flag=True, help="Show the steps that would answer the query instead of running it.")
 @click.option("--analyze", is_flag=True, help="Run the query and show what each step did instead of the rows.")
@@ -65,11 +61,7 @@ def query(
     """
     if invocation.command.typed == "read":
         invocation.notices.warn("`read` is deprecated; use `omnigraph query`")
-    if branch is not None and snapshot is not None:
-        raise errors.Usage("--branch and --snapshot both say which state is meant; give one of them.", flag="--branch")
-    branch = _MAIN if branch is None else branch.strip()
-    if not branch:
-        raise errors.InvalidName("--branch is empty; give it a branch name or leave it out.", name="")
+    branch = chosen_branch(branch, snapshot)
     asked = read_query(flags, verb="query")
     graph = open_to_read(invocation)
     address = snapshot or branch

@@ -50,7 +50,7 @@ class _Planning:
         self, nodes: tuple[str, ...], clauses: Clauses, *, bound: frozenset[str], kept: frozenset[str], rows: float
     ) -> tuple[Step, ...]:
         """Plan rows of which the kept variables are read, and of everything else only how often it occurs."""
-        if not (kept | bound):
+        if nodes and not (kept | bound):
             kept |= {self._smallest(nodes, clauses)}
         apart = [group for group in components((*nodes, *bound), clauses) if not group[0] & (kept | bound)]
         for variables, said in apart:

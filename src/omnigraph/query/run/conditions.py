@@ -1,6 +1,5 @@
 """Which rows pass a condition. Null is never a match, numbers compare exactly, strings by their UTF-8 bytes."""
 
-import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -9,13 +8,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.catalog.model import NUMBERS, PropertyType, Scalar
-from omnigraph.catalog.values import ValueRefusedError, nearest_float32
 from omnigraph.query.access import Codes, ColumnAccess, Numbers, Ordinals, Truths
 from omnigraph.query.plan.reading import read_by_condition
 from omnigraph.query.plan.steps import AnyCondition
 from omnigraph.query.run.arrays import numbers_of, truths_of
 from omnigraph.query.run.bindings import Run, is_constant
-from omnigraph.query.run.exact import COMPARE, MIRRORED, compare_numbers, compare_with_number
+from omnigraph.query.run.exact import COMPARE, MIRRORED, compare_numbers, compare_with_number, rounded_to_single
 from omnigraph.query.run.rows import Rows
 from omnigraph.query.run.texts import rows_matching
 from omnigraph.query.typed import Condition, ConstantValue, PropertyRead, TextMatch
@@ -160,7 +158,7 @@ class _Column:
         values, valid = self.numbers()
         if self.type.scalar in NUMBERS:
             assert isinstance(value, int | float)
-            number = _single(value) if self.type.scalar is Scalar.F32 else value
+            number = rounded_to_single(value) if self.type.scalar is Scalar.F32 else value
             mask = compare_with_number(values, operator, number)
         else:
             mask = np.asarray(COMPARE[operator](values, value), np.bool_)
@@ -190,14 +188,6 @@ class _Column:
         for valid in (left_valid, right_valid):
             mask = mask if valid is None else mask & valid
         return mask
-
-
-def _single(value: float) -> float:
-    """Round what is compared with single floats to one of them; what is too large for them is above or below all."""
-    try:
-        return nearest_float32(float(value))
-    except ValueRefusedError:
-        return math.inf if value > 0 else -math.inf
 
 
 def word_place(words: pa.Array, value: str) -> tuple[int, bool]:
@@ -256,7 +246,7 @@ def _column_within(column: _Column, value: Any, operator: str) -> Truths:
     elif column.type.scalar is Scalar.BOOL:
         is_it = numbers_of(items).values == value
     else:
-        number = _single(value) if column.type.scalar is Scalar.F32 else value
+        number = rounded_to_single(value) if column.type.scalar is Scalar.F32 else value
         is_it = compare_with_number(numbers_of(items).values, "=", number)
     mask = np.zeros(len(lists), np.bool_)
     mask[numbers_of(pc.list_parent_indices(lists).cast(pa.int64())).values[is_it]] = True

@@ -18,6 +18,7 @@ from omnigraph.query.run.bindings import Run
 from omnigraph.query.run.conditions import entities_passing
 from omnigraph.query.run.rows import ORIGIN, Rows
 from omnigraph.query.run.traverse import DIRECTION
+from omnigraph.query.run.weights import added_by, added_within, multiplied
 from omnigraph.query.typed import Travel
 
 Steps: TypeAlias = tuple[Step, ...]
@@ -63,7 +64,7 @@ def _counted(run: Run, steps: Steps, columns: dict[str, Any], count: int, run_st
     origin = rows.values(ORIGIN)
     if rows.weights is None:
         return np.bincount(origin, minlength=count).astype(np.int64, copy=False)
-    return np.rint(np.bincount(origin, weights=rows.weights, minlength=count)).astype(np.int64)
+    return added_by(origin, rows.weights, count)
 
 
 def _followed(steps: Steps, columns: dict[str, Any]) -> Expand | None:
@@ -122,12 +123,9 @@ def _weights(run: Run, steps: Steps, variable: str, size: int, run_steps: RunSte
         assert isinstance(step, Weigh | Negate)
         places = np.flatnonzero(weights).astype(np.int32)
         counts = solutions(run, Rows(len(places), {variable: places}), step.seeds, step.steps, run_steps)
-        weights[places] *= (counts == 0) if isinstance(step, Negate) else counts
+        weights[places] = multiplied(weights[places], (counts == 0) if isinstance(step, Negate) else counts)
     return weights
 
 
 def _added(adjacency: Adjacency, weights: Counts, sources: NDArray[np.int32]) -> Counts:
-    sums = np.zeros(len(adjacency.targets) + 1, np.int64)
-    np.cumsum(weights[adjacency.targets], out=sums[1:])
-    added: Counts = sums[adjacency.offsets[sources + 1]] - sums[adjacency.offsets[sources]]
-    return added
+    return added_within(adjacency.offsets, weights[adjacency.targets])[sources]

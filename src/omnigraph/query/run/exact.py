@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from omnigraph.catalog.values import ValueRefusedError, nearest_float32
 from omnigraph.language.query.syntax import Comparison
 from omnigraph.query.access import Truths
 
@@ -20,6 +21,14 @@ COMPARE: Final[dict[str, Callable[[Any, Any], Any]]] = {
     ">=": operator.ge,
 }
 MIRRORED: Final[dict[str, Comparison]] = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def rounded_to_single(value: float) -> float:
+    """Round what is compared with single floats to one of them; what is too large for them is above or below all."""
+    try:
+        return nearest_float32(float(value))
+    except ValueRefusedError:
+        return math.inf if value > 0 else -math.inf
 
 
 def compare_with_number(values: NDArray[Any], comparison: str, number: float) -> Truths:

@@ -21,6 +21,7 @@ from omnigraph.query.run.arrays import arrow_of, indices_of, numbers_of, valid_o
 from omnigraph.query.run.bindings import Run
 from omnigraph.query.run.columns import cached_type, column_of
 from omnigraph.query.run.rows import Rows
+from omnigraph.query.run.weights import added_by, total
 from omnigraph.query.typed import Aggregate, CheckedRead, Expression, NodeReference, PropertyRead
 
 _COUNTED_MAX = 1 << 22
@@ -182,8 +183,8 @@ def _counts(rows: Rows, groups: Groups, valid: Truths | None) -> NDArray[np.int6
         return np.bincount(of_row, minlength=groups.count).astype(np.int64)
     weights = rows.weights if valid is None else rows.weights[valid]
     if groups.count == 1:
-        return np.array([weights.sum()], np.int64)
-    return np.rint(np.bincount(of_row, weights=weights, minlength=groups.count)).astype(np.int64)
+        return np.array([total(weights)], np.int64)
+    return added_by(of_row, weights, groups.count)
 
 
 def _sum_or_mean(rows: Rows, numbers: Numbers, groups: Groups, *, is_mean: bool) -> pa.Array:

@@ -34,7 +34,7 @@ class ReachSearch:
 
 
 def reach_one(search: ReachSearch, source: int) -> Ordinals:
-    """Return the nodes that one node is connected with, each once."""
+    """Return the nodes that one node is connected with, each once and ascending."""
     low, high = search.hops_min, search.hops_max
     start = np.array([source], np.int32)
     starts_with_loop = bool(search.has_loop(start)[0])
@@ -58,7 +58,7 @@ def reach_one(search: ReachSearch, source: int) -> Ordinals:
                 found.extend([frontier] if starts_with_loop else [])
             else:
                 found.append(frontier[search.has_loop(frontier)])
-    return np.concatenate(found) if found else np.zeros(0, np.int32)
+    return np.sort(np.concatenate(found)) if found else np.zeros(0, np.int32)
 
 
 def reach_many(search: ReachSearch, sources: Ordinals) -> tuple[Positions, Ordinals]:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from omnigraph.query.run.weights import multiplied, total
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -65,9 +67,9 @@ class Rows:
 
     def weighted(self, weights: "NDArray[np.int64]", *, keeps_nothing: bool = False) -> "Rows":
         """Return the rows with their weights multiplied; those that stand for nothing are gone, or may be kept."""
-        total = weights if self.weights is None else self.weights * weights
-        weighted = Rows(self.count, self.columns, total)
-        is_there = total > 0
+        product = weights if self.weights is None else multiplied(self.weights, weights)
+        weighted = Rows(self.count, self.columns, product)
+        is_there = product > 0
         count = np.count_nonzero(is_there)
         if count == self.count or (keeps_nothing and 2 * count > self.count):
             return weighted
@@ -75,4 +77,4 @@ class Rows:
 
     def total(self) -> int:
         """Return how many rows these stand for."""
-        return self.count if self.weights is None else int(self.weights.sum())
+        return self.count if self.weights is None else total(self.weights)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omnigraph.catalog.model import NodeType
-from omnigraph.errors import QueryFailed
+from omnigraph.errors import QueryExecution
 from omnigraph.graphs.snapshot import Snapshot, stored_table
 from omnigraph.query.access import NodeAccess, Numbers, Ordinals, Truths
 from omnigraph.query.run.arrays import distinct_sorted, is_among
@@ -133,7 +133,7 @@ class SnapshotSearch:
         """Return the nodes, their fused scores, and their rank in each arm."""
         k = queries[2]
         if k is None or k < 1:
-            raise QueryFailed(f"`rrf` was given k = {'null' if k is None else k}; 1 or more make sense.")
+            raise QueryExecution(f"query: `rrf` was given k = {'null' if k is None else k}; 1 or more make sense.")
         ranks = [
             self._arm(run, arm, query, nodes, limit=limit)
             for arm, query in zip((ranking.first, ranking.second), queries, strict=False)

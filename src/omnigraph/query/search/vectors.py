@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from omnigraph.errors import QueryFailed
+from omnigraph.errors import QueryExecution
 from omnigraph.query.access import MISSING, NodeAccess, Numbers, Ordinals
 from omnigraph.storage.searching import IndexedTable
 
@@ -56,7 +56,7 @@ def _direction(query: Sequence[float]) -> NDArray[np.float64]:
     wanted = np.asarray(query, np.float64)
     length = float(np.sqrt(np.einsum("i,i->", wanted, wanted)))
     if length == 0:
-        raise QueryFailed("`nearest` was asked for a vector of zeros, which has no direction to be near to.")
+        raise QueryExecution("query: `nearest` was asked for a vector of zeros, which has no direction to be near to.")
     return wanted / length
 
 

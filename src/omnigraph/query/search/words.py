@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import lru_cache
 
-from omnigraph.errors import QueryFailed
+from omnigraph.errors import QueryExecution
 from omnigraph.query.typed import TextMatch
 from omnigraph.storage.text_analysis import terms_of, words_of
 
@@ -27,7 +27,7 @@ def _fuzzy(query: str, edits: int | None) -> Callable[[str], bool]:
     if edits is None:
         return lambda _: False
     if edits < 0:
-        raise QueryFailed(f"`fuzzy` was given {edits} edits; 0 or more make sense.")
+        raise QueryExecution(f"query: `fuzzy` was given {edits} edits; 0 or more make sense.")
     wanted = words_of(query)
 
     def matches(text: str) -> bool:

@@ -5,14 +5,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from omnigraph.base.values import dataclass
-from omnigraph.catalog.model import INTEGERS, PropertyType, Scalar
+from omnigraph.catalog.model import FLOATS, INTEGERS, NUMBERS, PropertyType, Scalar
 from omnigraph.errors import QueryFailed
-from omnigraph.query.run.exact import COMPARE, MIRRORED
+from omnigraph.query.run.exact import COMPARE, MIRRORED, rounded_to_single
 from omnigraph.query.sql.dialects import Dialect
 from omnigraph.query.typed import Condition, Constant, Expression, Now, Parameter, PropertyRead
+from omnigraph.records.value_readers import whole_bounds
 
 NEVER = "FALSE"
-_FLOATS = frozenset({Scalar.F32, Scalar.F64})
 _WIDE = "DECIMAL(38, 0)"
 
 
@@ -66,17 +66,17 @@ class Values:
             array = f"CAST({self.dialect.array(items)} AS {self.list_type(scalar.scalar)})"
             return "NULL" if value is None else array
         if value is None:
-            return f"CAST(NULL AS {self.dialect.types[kind.scalar]})"
+            return f"CAST(NULL AS {self.dialect.type_of(kind.scalar)})"
         if isinstance(value, bool):
             return "TRUE" if value else "FALSE"
         if isinstance(value, str):
             return self.dialect.text(value)
-        spelled = repr(float(value)) if kind.scalar in _FLOATS else str(value)
-        return f"CAST({spelled} AS {self.dialect.types[kind.scalar]})"
+        spelled = repr(float(value)) if kind.scalar in FLOATS else str(value)
+        return f"CAST({spelled} AS {self.dialect.type_of(kind.scalar)})"
 
     def list_type(self, scalar: Scalar) -> str:
         """Spell the type of a list."""
-        item = self.dialect.types[scalar]
+        item = self.dialect.type_of(scalar)
         return f"{item}[]" if self.dialect.quote == '"' else f"ARRAY<{item}>"
 
     def _contains(self, left: Expression, right: Expression) -> str:
@@ -112,7 +112,7 @@ class Values:
 
     def _with_number(self, side: Expression, operator: str, number: float) -> str:
         column, kind = self.value(side), side.type.scalar  # type: ignore[union-attr]
-        if kind in _FLOATS:
+        if kind in FLOATS:
             return _float_with(f"CAST({column} AS DOUBLE)", operator, _rounded(number, kind))
         return _whole_with(f"CAST({column} AS {_WIDE})", operator, number)
 
@@ -143,17 +143,12 @@ def _sign(operator: str) -> str:
 
 def _is_number(kind: PropertyType) -> bool:
     """Whether a type is one of numbers, or of lists of them."""
-    return kind.scalar in INTEGERS or kind.scalar in _FLOATS
+    return kind.scalar in NUMBERS
 
 
 def _rounded(number: float, kind: Scalar) -> float:
     """Round a number as it is before it meets an F32."""
-    if kind is not Scalar.F32:
-        return number
-    import numpy as np
-
-    with np.errstate(over="ignore"):
-        return float(np.float32(number))
+    return rounded_to_single(number) if kind is Scalar.F32 else number
 
 
 def _known(operator: str, column: str, *, is_above: bool) -> str:
@@ -196,15 +191,13 @@ def _float_with(column: str, operator: str, number: float) -> str:
 
 def _fitting(number: float, scalar: Scalar) -> float | None:
     """Return a number as a list of another kind could hold it; None if it could not."""
-    if scalar in _FLOATS:
+    if scalar in FLOATS:
         try:
             near = _rounded(float(number), scalar)
         except OverflowError:
             return None
-        return near if scalar is Scalar.F32 or near == number else None
+        return near if math.isfinite(near) and (scalar is Scalar.F32 or near == number) else None
     if isinstance(number, float) and not number.is_integer():
         return None
-    whole = int(number)
-    bounds = {Scalar.I32: (-(1 << 31), 1 << 31), Scalar.I64: (-(1 << 63), 1 << 63)}
-    low, end = bounds.get(scalar, (0, 1 << (32 if scalar is Scalar.U32 else 64)))
-    return whole if low <= whole < end else None
+    low, high = whole_bounds(scalar)
+    return int(number) if low <= number <= high else None

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from omnigraph.base.values import dataclass
-from omnigraph.catalog.model import Scalar
+from omnigraph.catalog.scalars import Scalar, known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +25,10 @@ class Dialect:
     array: Callable[[Sequence[str]], str]
     struct: Callable[[Mapping[str, str]], str]
     types: Mapping[Scalar, str]
+
+    def type_of(self, scalar: Scalar) -> str:
+        """Spell the type in which values of a scalar are computed with."""
+        return known(self.types, scalar, "query/sql/dialects.py")
 
     def name(self, name: str) -> str:
         """Quote a name."""

@@ -85,7 +85,8 @@ class _Statement:
             ]
         for traversal in pattern.traversals:
             self._join(traversal, homes, tables, tests)
-        inner = f"SELECT {', '.join(selected)} FROM {', '.join(tables)}"
+        # A match without variables is one row, of which nothing is asked.
+        inner = f"SELECT {', '.join(selected)} FROM {', '.join(tables)}" if tables else "SELECT 1 AS nothing"
         name = self._add("rows", inner + (f" WHERE {' AND '.join(tests)}" if tests else ""))
         conditions = [self._condition(condition) for condition in pattern.conditions]
         if conditions:
