@@ -682,7 +682,7 @@ def test_the_time_of_now_is_that_of_the_clock(typed: Graph) -> None:
     assert datetime.fromtimestamp(before / 1000, UTC) <= moment <= datetime.now(UTC) + timedelta(seconds=1)
 
 
-@pytest.mark.parametrize("value", [10**5000, object(), [{1, 2}]])
+@pytest.mark.parametrize("value", [10**5000, object(), [{1, 2}]], ids=["digits", "object", "set"])
 def test_a_value_that_json_cannot_spell_is_an_error_of_its_parameter(tmp_path, value):
     graph = crew_graph(str(tmp_path / "crew.omni"))
 
