@@ -1,13 +1,15 @@
 """Reads at the edges of what can be asked: ends that are known both, counts without end, values that nothing holds."""
 
+from pathlib import Path
+
 import pytest
 
-from omnigraph.errors import InvalidTarget, ParamError, QueryExecution
+from omnigraph.errors import HistoricalVersionReclaimed, InvalidTarget, ParamError, QueryExecution
 from omnigraph.graph import Graph
 from omnigraph.query.asking import Asking
 from omnigraph.query.sql.answers import answer_with_duckdb
 from support.graphs import graph_of, node
-from support.sailing import crew_graph
+from support.sailing import change, crew_graph
 
 NAMES = ("Ana", "Bo", "Cy", "Di", "Ed")
 
@@ -154,3 +156,21 @@ def test_a_sum_that_no_float_holds_is_an_error_in_sql_too(measures: Graph, funct
     for answer in (measures.query, lambda asked: answers_of_duckdb(measures, asked)):
         with pytest.raises(QueryExecution, match=r"^query: a sum"):
             answer(text)
+
+
+def test_a_state_that_cleanup_took_is_named_by_its_type(tmp_path: Path) -> None:
+    graph = crew_graph(str(tmp_path / "g.omni"))
+    change(graph, 'update Sailor set { age: 35 } where name = "Bo"')
+    graph.optimize()
+    graph.cleanup(keep=1, confirm=True)
+
+    with pytest.raises(HistoricalVersionReclaimed, match="node:Sailor") as caught:
+        graph.query("match { $s: Sailor } return { $s.name }", snapshot="main~2")
+
+    assert caught.value.details["table_key"] == "node:Sailor"
+
+
+def test_a_node_of_an_algorithm_is_two_texts(crew: Graph) -> None:
+    for odd in (("Sailor", 5), ("Sailor",), "Sailor"):
+        with pytest.raises(InvalidTarget, match="A node is"):
+            crew.algorithms().shortest_path(odd, ("Sailor", "Di"))  # type: ignore[arg-type]

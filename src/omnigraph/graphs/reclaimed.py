@@ -18,18 +18,28 @@ def telling_reclaimed(context: GraphContext, pins: Iterable[TablePin]) -> Iterat
     """
     try:
         yield
+    except HistoricalVersionReclaimed as error:
+        # Storage knows a table by its path; whoever reads the message knows it by its type.
+        gone = next((pin for pin in pins if pin.address.path == error.details["table_key"]), None)
+        if gone is None:
+            raise
+        raise _reclaimed(gone) from error
     except StorageError as error:
         if error.details["storage_kind"] != "not_found":
             raise
         gone = next((pin for pin in pins if _is_gone(context, pin)), None)
         if gone is None:
             raise
-        raise HistoricalVersionReclaimed(
-            f"Version {gone.version} of {gone.table_key} is gone: cleanup, a hard drop or the deletion of its branch "
-            "removed it. Take a new snapshot.",
-            table_key=gone.table_key,
-            version=gone.version,
-        ) from error
+        raise _reclaimed(gone) from error
+
+
+def _reclaimed(gone: TablePin) -> HistoricalVersionReclaimed:
+    return HistoricalVersionReclaimed(
+        f"Version {gone.version} of {gone.table_key} is gone: cleanup, a hard drop or the deletion of its branch "
+        "removed it. Take a new snapshot.",
+        table_key=gone.table_key,
+        version=gone.version,
+    )
 
 
 def _is_gone(context: GraphContext, pin: TablePin) -> bool:

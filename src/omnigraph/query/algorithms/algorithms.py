@@ -118,7 +118,7 @@ class Algorithms:
         return [PathNode(*pair) for pair in zip(named["type"].to_pylist(), named["id"].to_pylist(), strict=True)]
 
     def _number(self, graph: WholeGraph, node: tuple[str, str]) -> int:
-        if not isinstance(node, tuple) or len(node) != 2:  # a type and an id
+        if not isinstance(node, tuple) or len(node) != 2 or not all(isinstance(part, str) for part in node):
             raise InvalidTarget(f"A node is (type, id), as in ('Person', 'ada'), not {node!r}.")
         found = graph.number(*node)
         if found is None:
