@@ -1,6 +1,7 @@
 """Somebody at a terminal: editing over several lines, history, completion. The only module with prompt_toolkit."""
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,7 +36,7 @@ def talk(invocation: "Invocation", session: "Session", *, name: str, history: Pa
         key_bindings=_keys(),
         prompt_continuation=lambda width, *_: "> ".rjust(width),
         # Answers may go to a file while somebody types.
-        output=create_output(always_prefer_tty=True),
+        output=None if sys.stdout.isatty() else create_output(always_prefer_tty=True),
     )
     while True:
         completer.forget()
