@@ -28,6 +28,7 @@ PARTS = (
     "feeding",
     "merge_large",
     "query_image",
+    "query",
 )
 ROOT = Path(__file__).parents[1]
 README, PAGE = ROOT / "README.md", ROOT / "docs" / "benchmarks.md"
@@ -51,13 +52,19 @@ def main() -> None:
     parser.add_argument("part", nargs="*", help=f"of {', '.join(PARTS)}; all if none is named")
     parser.add_argument("--update-docs", action="store_true", help="write the tables and the chart of the docs")
     parser.add_argument("--large", action="store_true", help="measure sizes too that take much longer, where there are")
+    parser.add_argument("--small", action="store_true", help="take little data, to see that a part runs; for `query`")
     options = parser.parse_args()
+    if options.small and options.update_docs:
+        parser.error("--small measures nothing that the docs could show")
     for part in options.part or PARTS:
         if part not in PARTS:
             parser.error(f"there is no part {part}")
         with tempfile.TemporaryDirectory() as directory:
             module = importlib.import_module(f"benchmarks.{part}")
-            measure = getattr(module, "measure_large", module.measure) if options.large else module.measure
+            size = "measure_small" if options.small else "measure_large" if options.large else "measure"
+            if options.small and not hasattr(module, size):
+                parser.error(f"the part {part} has no small size")
+            measure = getattr(module, size, module.measure)
             figures = apart(measure, Path(directory))
         print(f"{part}\n{spell_table(figures)}\n", flush=True)
         if options.update_docs:

@@ -21,6 +21,7 @@ class Unit(StrEnum):
 
     SECONDS = "s"
     MEBIBYTES = "MiB"
+    BYTES = "B"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +50,12 @@ class Figure:
         """Write a number with as many digits as it deserves."""
         if self.unit is Unit.MEBIBYTES:
             return f"{value:,.0f} MiB"
+        if self.unit is Unit.BYTES:
+            return f"{value:,.1f} B"
+        if value < 0.001:
+            return f"{value * 1_000_000:.0f} µs"
+        if value < 0.01:
+            return f"{value * 1000:.1f} ms"
         if value < 1:
             return f"{value * 1000:.0f} ms"
         return f"{value:.2f} s" if value < 10 else f"{value:.0f} s"

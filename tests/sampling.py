@@ -48,6 +48,7 @@ KEEP_EVERY = {
     "tests/*/test_crash*": 40,
     "tests/soak/": 0,
     # Long histories, many processes, waits for leases to expire: ten seconds and more each.
+    "tests/query/test_benchmark.py::test_every_figure": 0,
     "tests/graphs/test_time_travel.py::test_every_earlier_commit_reads_back_as_it_was": 0,
     "tests/load/test_concurrency.py": 0,
     "tests/storage/test_locks.py::test_a_wrong_wall_clock": 0,

@@ -13,6 +13,7 @@ READS = [
     'match { $s: Sailor { name: "Ana" } $s mentors{1,2} $x } return { $x.name } order { $x.name }',
     "match { $s: Sailor not { $s servesOn $_ } } return { $s } order { $s.name }",
     "match { $s $m:mentors $x } return { $s.rank, count($m.since) as n } order { n desc }",
+    "match { $s: Sailor $s mentors{1,500} $x } return { $s.name, $x.name } order { $s.name, $x.name }",
     'match { $s: Sailor search($s.bio, "ice") } return { $s.name } order { $s.name }',
 ]
 ASK = """

@@ -680,3 +680,20 @@ def test_the_time_of_now_is_that_of_the_clock(typed: Graph) -> None:
 
     moment = column(typed, "T", "at")["x"]
     assert datetime.fromtimestamp(before / 1000, UTC) <= moment <= datetime.now(UTC) + timedelta(seconds=1)
+
+
+@pytest.mark.parametrize("value", [10**5000, object(), [{1, 2}]], ids=["digits", "object", "set"])
+def test_a_value_that_json_cannot_spell_is_an_error_of_its_parameter(tmp_path, value):
+    graph = crew_graph(str(tmp_path / "crew.omni"))
+
+    with pytest.raises(ParamError, match=r"\$n"):
+        graph.mutate("query q($n: I32?) { update Sailor set { age: $n } where age > 0 }", n=value)
+
+
+def test_an_array_that_holds_itself_is_an_error_of_its_parameter(tmp_path):
+    graph = crew_graph(str(tmp_path / "crew.omni"))
+    endless: list[object] = []
+    endless.append(endless)
+
+    with pytest.raises(ParamError, match=r"\$n"):
+        graph.mutate('query q($n: [String]) { update Sailor set { tags: $n } where name = "Bo" }', n=endless)

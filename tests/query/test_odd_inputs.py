@@ -4,6 +4,9 @@ import pytest
 
 from omnigraph.errors import InvalidTarget, ParamError, QueryExecution
 from omnigraph.graph import Graph
+from omnigraph.query.asking import Asking
+from omnigraph.query.sql.answers import answer_with_duckdb
+from support.graphs import graph_of, node
 from support.sailing import crew_graph
 
 NAMES = ("Ana", "Bo", "Cy", "Di", "Ed")
@@ -80,3 +83,74 @@ def test_what_is_no_text_is_no_query(crew: Graph) -> None:
     for text, name in ((["match"], None), (b"match", None), ("match { $s: Sailor } return { $s.name }", ["q"])):
         with pytest.raises(InvalidTarget, match="not"):
             crew.query(text, name)  # type: ignore[call-overload]
+
+
+def answers_of_duckdb(crew: Graph, text: str, **values: object) -> list[dict[str, object]]:
+    snapshot = crew.snapshot()
+    found: list[dict[str, object]] = answer_with_duckdb(
+        snapshot, Asking().asked(snapshot, text, None, values)
+    ).to_pylist()
+    return found
+
+
+@pytest.mark.parametrize("text", ["match { 1 = 1 } return { 5 }", 'match { 1 = 2 } return { count("x") as n }'])
+def test_a_match_without_variables_is_the_same_in_sql(crew: Graph, text: str) -> None:
+    assert answers_of_duckdb(crew, text) == crew.query(text).rows()
+
+
+def test_a_traversal_of_any_length_ends_and_sql_says_where_it_does_not(crew: Graph) -> None:
+    text = "match { $s mentors{1,99999999999} $x } return { $s.name, $x.name } order { $s.name, $x.name }"
+    few = text.replace("99999999999", "9")
+
+    assert crew.query(text).rows() == crew.query(few).rows() == answers_of_duckdb(crew, few)
+    with pytest.raises(QueryExecution, match=r"^query: Mentors is followed for up to 99999999999 hops"):
+        answers_of_duckdb(crew, text)
+
+
+MEASURES = """
+node Measure {
+    name: String @key
+    much: F64?
+    day: Date?
+    days: [Date]?
+    at: DateTime?
+    times: [DateTime]?
+    small: [F32]?
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def measures(tmp_path_factory: pytest.TempPathFactory) -> Graph:
+    uri = str(tmp_path_factory.mktemp("measures") / "g.omni")
+    now = "2020-01-01T10:00:00Z"
+    one = node("Measure", name="a", much=1e308, day="2020-01-01", days=["2020-01-01"], at=now, times=[now], small=[0.5])
+    return graph_of(uri, MEASURES, one, node("Measure", name="b", much=1e308, day="2020-01-02", days=[]))
+
+
+@pytest.mark.parametrize(
+    ("condition", "found"),
+    [
+        ('$m.days contains date("2020-01-01")', ["a"]),
+        ("$m.days contains $m.day", ["a"]),
+        ('[date("2020-01-02")] contains $m.day', ["b"]),
+        ('$m.times contains datetime("2020-01-01T10:00:00Z")', ["a"]),
+        ("$m.times contains $m.at", ["a"]),
+        ("$m.small contains 0.5", ["a"]),
+        (f"$m.small contains {'9' * 60}.0", []),
+    ],
+)
+def test_members_of_lists_are_found_the_same_in_sql(measures: Graph, condition: str, found: list[str]) -> None:
+    text = f"match {{ $m: Measure  {condition} }} return {{ $m.name }}"
+
+    assert [row["m.name"] for row in measures.query(text)] == found
+    assert [row["m.name"] for row in answers_of_duckdb(measures, text)] == found
+
+
+@pytest.mark.parametrize("function", ["sum", "avg"])
+def test_a_sum_that_no_float_holds_is_an_error_in_sql_too(measures: Graph, function: str) -> None:
+    text = f"match {{ $m: Measure }} return {{ {function}($m.much) as much }}"
+
+    for answer in (measures.query, lambda asked: answers_of_duckdb(measures, asked)):
+        with pytest.raises(QueryExecution, match=r"^query: a sum"):
+            answer(text)

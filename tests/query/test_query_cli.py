@@ -157,3 +157,45 @@ def test_wide_cells_are_cut_or_wrapped_as_configured(run, graph, monkeypatch, tm
         ran = run("query", graph, "-e", 'match { $a: Artist } return { "abcdefgh" as wide } limit 1')
 
         assert [line.rstrip() for line in ran.out.splitlines()[3:]] == expected
+
+
+def test_an_empty_snapshot_is_not_the_head(run, graph):
+    ran = run("query", graph, "-e", ALL, "--snapshot", "")
+
+    assert ran.code == 2
+    assert "--snapshot is empty" in ran.err
+
+
+@pytest.mark.parametrize("flag", ["--explain", "--analyze"])
+def test_steps_are_not_written_where_rows_belong(run, graph, tmp_path, flag):
+    out = tmp_path / "rows.csv"
+
+    ran = run("query", graph, "-e", ALL, "--out", str(out), flag)
+
+    assert ran.code == 2
+    assert "--out" in ran.err
+    assert not out.exists()
+
+
+def test_parameters_nested_without_end_are_no_defect_of_ours(run, graph, seed_files):
+    deep = "[" * 100_000
+    seed_files.joinpath("deep.json").write_text(deep, encoding="utf-8")
+    text = "query q($n: [I64]) { match { $a: Artist } return { $a.name } }"
+
+    in_file = run("query", graph, "-e", text, "--params-file", "deep.json")
+    in_line = run("query", graph, "-e", text, "--param", f"n={deep}")
+
+    assert (in_file.code, in_line.code) == (2, 1)
+    assert "--params-file is not JSON" in in_file.err
+    assert "$n" in in_line.err
+
+
+@pytest.mark.parametrize("separator", ["\x85", "\u2028", "\u2029"])
+def test_json_keeps_what_other_programs_take_for_the_end_of_a_line(run, graph, separator):
+    text = "query q($t: String) { match { $a: Artist } return { $t } limit 1 }"
+    words = ("query", graph, "-e", text, "--param", f"t=a{separator}b")
+
+    found = json.loads(run(*words, "--format", "json").out)
+
+    assert found["rows"] == [{"t": f"a{separator}b"}]
+    assert run(*words, "--json").document == found

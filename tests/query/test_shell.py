@@ -360,6 +360,10 @@ def test_an_interrupt_and_a_defect_end_their_statement_and_not_the_shell(capsys)
     invocation = Invocation(argv=["shell"], environ={})
 
     assert all(_answered(invocation, Failing(), typed) for typed in (":interrupt", ":defect\n:never"))
+    seen: list[str] = []
+    Failing.answer = lambda _, statement: seen.append(statement) or True
+    assert _answered(invocation, Failing(), f'match {{ $a: Artist {{ name: "a\u2028b" }} }}\n{COUNT[21:]}')
+    assert seen == [f'match {{ $a: Artist {{ name: "a\u2028b" }} }}\n{COUNT[21:]}'], "only line feeds end lines"
     interrupted, defect = capsys.readouterr().err.splitlines()
     assert interrupted == "error: interrupted"
     assert "ZeroDivisionError" in defect

@@ -95,7 +95,7 @@ def _object(flags: QueryFlags) -> dict[str, Any]:
     text = inline if path is None else read_text_file(path, what="file of parameters")
     try:
         given = json.loads(text or "")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise errors.Usage(f"{flag} is not JSON: {error}.", flag=flag) from error
     if not isinstance(given, dict):
         raise errors.Usage(

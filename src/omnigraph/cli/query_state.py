@@ -30,4 +30,6 @@ def chosen_branch(branch: str | None, snapshot: str | None) -> str:
     branch = _MAIN if branch is None else branch.strip()
     if not branch:
         raise errors.InvalidName("--branch is empty; give it a branch name or leave it out.", name="")
+    if snapshot is not None and not snapshot.strip():
+        raise errors.Usage("--snapshot is empty; give it an address or leave it out.", flag="--snapshot")
     return branch

@@ -20,7 +20,7 @@ from omnigraph.query.columns import result_schema
 from omnigraph.query.parameters import bind_parameters
 from omnigraph.query.plan.explain import Explanation, explain
 from omnigraph.query.plan.planner import plan_read
-from omnigraph.query.plan.reading import searches
+from omnigraph.query.plan.reading import most_hops, searches
 from omnigraph.query.plan.steps import Plan
 from omnigraph.query.typed import CheckedRead
 
@@ -178,8 +178,10 @@ class Asking:
 
 def _answer_without_image(snapshot: "Snapshot", planned: PlannedRead, run: "Run") -> "pa.Table":
     """Answer a read whose image would be too large: DuckDB reads as much at a time as it has memory for."""
+    from omnigraph.query.sql.reach import HOPS_MAX
+
     read = planned.plan.read
-    if searches(read):
+    if searches(read) or most_hops(read.pattern) > HOPS_MAX:
         from omnigraph.query.opening import open_tables
         from omnigraph.query.run.execute import execute
 

@@ -93,7 +93,7 @@ def _written(name: str, text: str, declared: ParameterTypeSyntax | None) -> obje
         return text
     try:
         return json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         form = "a JSON array such as [1, 2]" if declared.is_list or declared.dimension else "a JSON value"
         raise ParamError(
             f"The parameter `${name}` got {shorten(text, 60)!r}, which is not {form}.",

@@ -63,6 +63,10 @@ def query(
     if invocation.command.typed == "read":
         invocation.notices.warn("`read` is deprecated; use `omnigraph query`")
     branch = chosen_branch(branch, snapshot)
+    if out is not None and (explain or analyze):
+        raise errors.Usage(
+            "--out takes the rows, and --explain and --analyze show none; give one of them.", flag="--out"
+        )
     asked = read_query(flags, verb="query")
     graph = open_to_read(invocation)
     address = snapshot or branch

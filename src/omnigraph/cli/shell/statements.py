@@ -65,7 +65,7 @@ def is_ended(text: str) -> bool:
     if not text.strip() or text.endswith("\n") or not text.rpartition("\n")[2].strip():
         return True
     reader = Statements()
-    for line in text.splitlines(keepends=True):
+    for line in text.split("\n"):
         for _ in reader.feed(line):
             pass
     return not reader.is_within

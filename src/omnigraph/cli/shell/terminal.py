@@ -54,7 +54,7 @@ def _answered(invocation: "Invocation", session: "Session", typed: str) -> bool:
     """Run what was typed, up to its first failure; return whether the shell goes on."""
     notices = invocation.notices
     try:
-        return all(session.answer(statement) for statement in all_statements(typed.splitlines()))
+        return all(session.answer(statement) for statement in all_statements(typed.split("\n")))
     except (StdoutFailed, BrokenPipeError):
         raise
     except KeyboardInterrupt as interrupt:

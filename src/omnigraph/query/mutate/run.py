@@ -7,7 +7,7 @@ from omnigraph.base import clock, ids
 from omnigraph.base.events import Events
 from omnigraph.base.showing import Shown
 from omnigraph.base.values import dataclass
-from omnigraph.errors import Effect, InvalidName
+from omnigraph.errors import Effect, InvalidName, ParamError, Usage
 from omnigraph.graphs.capture import Capture, capture_branch
 from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import Commit, check_actor, check_message, check_name
@@ -77,7 +77,18 @@ def _checked(chosen: ChosenQuery, capture: Capture) -> CheckedMutation:
 
 def _as_json(params: Mapping[str, object]) -> dict[str, object]:
     """Spell the values of a program as JSON has them: dates as text, bytes as base64, numpy's numbers as numbers."""
-    return {str(name): json.loads(spell_json(value)) for name, value in params.items()}
+    return {str(name): _json_of(str(name), value) for name, value in params.items()}
+
+
+def _json_of(name: str, value: object) -> object:
+    try:
+        return json.loads(spell_json(value))
+    except Usage as error:
+        raise ParamError(f"The parameter `${name}`: {error}", param=name, expected=None) from error
+    except (ValueError, RecursionError) as error:  # digits without number, or an array that holds itself
+        raise ParamError(
+            f"The parameter `${name}` got a value that cannot be spelled as JSON: {error}.", param=name, expected=None
+        ) from error
 
 
 def _commit_id(given: str) -> str:

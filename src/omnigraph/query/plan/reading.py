@@ -62,6 +62,12 @@ def free_variables(pattern: Pattern) -> frozenset[str]:
     return found - frozenset(pattern.nodes) - frozenset(pattern.edges)
 
 
+def most_hops(pattern: Pattern) -> int:
+    """Return how many hops the longest traversal of a pattern may have, at any depth."""
+    own = (traversal.hops_max for traversal in pattern.traversals)
+    return max((*own, *map(most_hops, pattern.negations)), default=0)
+
+
 def searches(read: CheckedRead) -> bool:
     """Whether a read has a search function anywhere."""
     shown = [*(column.expression for column in read.columns), *(key.expression for key in read.order)]

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omnigraph.catalog.values import ValueRefusedError, nearest_float32
+from omnigraph.errors import QueryExecution
 from omnigraph.language.query.syntax import Comparison
 from omnigraph.query.access import Truths
 
@@ -29,6 +30,12 @@ def rounded_to_single(value: float) -> float:
         return nearest_float32(float(value))
     except ValueRefusedError:
         return math.inf if value > 0 else -math.inf
+
+
+def insist_on_finite(are_finite: bool) -> None:
+    """Raise unless all sums of a query are finite."""
+    if not are_finite:
+        raise QueryExecution("query: a sum is larger than a float can be.")
 
 
 def compare_with_number(values: NDArray[Any], comparison: str, number: float) -> Truths:

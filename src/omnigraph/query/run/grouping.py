@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import FLOATS, Scalar
-from omnigraph.errors import QueryExecution
 from omnigraph.query.access import Numbers, Truths
 from omnigraph.query.plan.estimates import is_unique
 from omnigraph.query.run.arrays import arrow_of, indices_of, numbers_of, valid_of
 from omnigraph.query.run.bindings import Run
 from omnigraph.query.run.columns import cached_type, column_of
+from omnigraph.query.run.exact import insist_on_finite
 from omnigraph.query.run.rows import Rows
 from omnigraph.query.run.weights import added_by, total
 from omnigraph.query.typed import Aggregate, CheckedRead, Expression, NodeReference, PropertyRead
@@ -195,8 +195,7 @@ def _sum_or_mean(rows: Rows, numbers: Numbers, groups: Groups, *, is_mean: bool)
     if rows.weights is not None:
         addends = addends * (rows.weights if valid is None else rows.weights[valid])
     sums: NDArray[Any] = np.bincount(of_row, weights=addends, minlength=groups.count)
-    if not np.isfinite(sums).all():
-        raise QueryExecution("query: a sum is larger than a float can be.")
+    insist_on_finite(bool(np.isfinite(sums).all()))
     is_there = counts > 0
     if is_mean:
         sums = sums / np.maximum(counts, 1)

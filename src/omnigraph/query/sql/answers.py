@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.query.columns import result_schema
+from omnigraph.query.run.exact import insist_on_finite
 from omnigraph.query.sql.dialects import DUCKDB
 from omnigraph.query.sql.statement import Asked, statement_of
-from omnigraph.query.typed import CheckedRead
+from omnigraph.query.typed import Aggregate, CheckedRead
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,5 +32,16 @@ def fitted(rows: "pa.Table", read: CheckedRead) -> "pa.Table":
     import pyarrow as pa
 
     schema = result_schema(read)
+    _insist_on_sums(rows, read)
     columns = [column.combine_chunks().cast(field.type) for column, field in zip(rows.columns, schema, strict=True)]
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _insist_on_sums(rows: "pa.Table", read: CheckedRead) -> None:
+    """Refuse a sum that has become infinite, which databases do not."""
+    import pyarrow.compute as pc
+
+    for values, column in zip(rows.columns, read.columns, strict=True):
+        expression = column.expression
+        if isinstance(expression, Aggregate) and expression.function in ("sum", "avg"):
+            insist_on_finite(bool(pc.all(pc.is_finite(values), min_count=0).as_py()))

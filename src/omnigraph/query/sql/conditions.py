@@ -6,6 +6,7 @@ from typing import Any
 
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import FLOATS, INTEGERS, NUMBERS, PropertyType, Scalar
+from omnigraph.catalog.scalars import Family, traits_of
 from omnigraph.errors import QueryFailed
 from omnigraph.query.run.exact import COMPARE, MIRRORED, rounded_to_single
 from omnigraph.query.sql.dialects import Dialect
@@ -84,6 +85,10 @@ class Values:
         if not kind.is_list:
             return f"coalesce({self.dialect.has_substring}({self.value(left)}, {self.value(right)}), FALSE)"
         wanted = right.type  # type: ignore[union-attr]  # the same
+        if isinstance(left, PropertyRead) and traits_of(kind.scalar).family is Family.MOMENT:
+            # A single one is a number by now; those in a stored list are as they were.
+            moment = self.dialect.moment(self.value(right), kind.scalar)
+            return f"coalesce({self.dialect.has_member}({self.value(left)}, {moment}), FALSE)"
         if wanted.scalar is kind.scalar or not (_is_number(wanted) and _is_number(kind)):
             return f"coalesce({self.dialect.has_member}({self.value(left)}, {self.value(right)}), FALSE)"
         if isinstance(right, PropertyRead):

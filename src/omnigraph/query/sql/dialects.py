@@ -30,6 +30,11 @@ class Dialect:
         """Spell the type in which values of a scalar are computed with."""
         return known(self.types, scalar, "query/sql/dialects.py")
 
+    def moment(self, number: str, scalar: Scalar) -> str:
+        """Return a number of days or milliseconds as the date or the time it stands for; any other value as it is."""
+        form = {Scalar.DATE: self.from_days, Scalar.DATETIME: self.from_millis}.get(scalar)
+        return number if form is None else form.format(number)
+
     def name(self, name: str) -> str:
         """Quote a name."""
         return f"{self.quote}{name.replace(self.quote, self.quote * 2)}{self.quote}"

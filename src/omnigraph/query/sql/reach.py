@@ -2,8 +2,12 @@
 
 from collections.abc import Callable
 
+from omnigraph.errors import QueryExecution
 from omnigraph.query.sql.dialects import Dialect
 from omnigraph.query.typed import Travel, Traversal
+
+HOPS_MAX = 32
+"""Each hop is a join with all hops before it: longer statements take a database longer to read than to answer."""
 
 _WAYS = {
     Travel.OUT: ("SELECT src AS l, dst AS r FROM {edges}",),
@@ -20,6 +24,11 @@ def pair_relations(traversal: Traversal, name: str, dialect: Dialect, table: Cal
         # A path cannot go on over an edge between two types.
         nothing = "" if traversal.hops_min == 1 else " WHERE FALSE"
         return {name: f"SELECT DISTINCT l, r FROM ({steps}){nothing}"}
+    if traversal.hops_max > HOPS_MAX:
+        raise QueryExecution(
+            f"query: {traversal.edge.name} is followed for up to {traversal.hops_max} hops; in SQL, {HOPS_MAX} are the "
+            "most. Leave out the engine, or ask for fewer."
+        )
     nodes = table(f"node:{traversal.edge.from_type}")
     step, loops = f"{name}_step", f"{name}_loop"
     made = {

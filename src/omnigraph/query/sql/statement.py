@@ -201,14 +201,7 @@ class _Statement:
 
     def _back(self, value: str, kind: Any) -> str:
         """Return a number as what it stands for."""
-        if kind.is_list:
-            return value
-        match kind.scalar:
-            case Scalar.DATE:
-                return self._dialect.from_days.format(value)
-            case Scalar.DATETIME:
-                return self._dialect.from_millis.format(value)
-        return value
+        return value if kind.is_list else self._dialect.moment(value, kind.scalar)
 
     def _table(self, table_key: str) -> str:
         return self._name(self._name_by_table.get(table_key, table_key))
