@@ -11,10 +11,13 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
 import omnigraph
+from omnigraph.cli.invocation import Invocation
+from omnigraph.cli.shell import statements
 from omnigraph.cli.shell.help_text import HELP, VALUES_BY_COMMAND
 from omnigraph.cli.shell.offers import Vocabulary, offers
 from omnigraph.cli.shell.session import Session, Settings
@@ -29,8 +32,9 @@ ADD = 'query add() { insert Artist { name: "Zoe" } }'
 def piped(run, monkeypatch) -> Callable[..., object]:
     """Run the shell in this process over a text that is no terminal."""
 
-    def run_text(text: str, *arguments: str) -> object:
-        monkeypatch.setattr(sys, "stdin", io.StringIO(text))
+    def run_text(text: str | bytes, *arguments: str) -> object:
+        typed = text.encode() if isinstance(text, str) else text
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(typed), encoding="ascii"))
         return run("shell", *arguments)
 
     return run_text
@@ -173,6 +177,20 @@ def test_help_names_every_command_and_every_command_is_there(piped, shown_art):
     assert {*session._commands, "quit"} == set(VALUES_BY_COMMAND)
 
 
+def test_what_is_read_is_utf_8_text(piped, shown_art):
+    good = piped(
+        '\ufeff:timing off\r\nmatch { $a: Artist { name: "Rémy" } } return { $a.name }\r\n',
+        shown_art,
+        "--format",
+        "csv",
+    )
+    bad = piped(b"// fine\n// \xff\n", shown_art)
+
+    assert (good.code, good.out) == (0, "a.name\nRémy\n"), good.err
+    assert bad.code != 0
+    assert "Line 2 of standard input is not UTF-8 text (byte 3)." in bad.err
+
+
 ENDS = {
     "": True,
     "match { $a: Artist }": False,
@@ -196,6 +214,17 @@ ENDS = {
 @pytest.mark.parametrize(("text", "ended"), ENDS.items())
 def test_enter_ends_what_is_complete_or_cannot_become_so(text, ended):
     assert is_ended(text) is ended
+
+
+def test_a_long_statement_is_read_once_and_a_string_may_go_over_lines(monkeypatch):
+    lengths = []
+    real = statements.read_tokens
+    monkeypatch.setattr(statements, "read_tokens", lambda text: lengths.append(len(text)) or real(text))
+    insert = '    insert Artist { name: "a;\n}b" }\n'
+    text = "query many() {\n" + insert * 500 + "}\n"
+
+    assert list(all_statements(text.splitlines(keepends=True))) == [text.strip()]
+    assert sum(lengths) < 5 * len(text)
 
 
 def test_a_text_falls_into_its_statements_wherever_it_is_cut():
@@ -265,12 +294,14 @@ class Terminal:
 
 
 @contextmanager
-def conversation(program: str, *arguments: str) -> Iterator[tuple[Terminal, subprocess.Popen]]:
+def conversation(
+    program: str, *arguments: str, stdout: BinaryIO | None = None
+) -> Iterator[tuple[Terminal, subprocess.Popen]]:
     ours, theirs = pty.openpty()
     talk = subprocess.Popen(
         [program, *arguments],
         stdin=theirs,
-        stdout=theirs,
+        stdout=stdout or theirs,
         stderr=theirs,
         start_new_session=True,
         env={**os.environ, "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1"},
@@ -317,6 +348,36 @@ def test_a_conversation_at_a_terminal(program, art, tmp_path):
     assert "+:branch review\n" in history.read_text(encoding="utf-8")
     assert history.stat().st_mode & 0o077 == 0
     assert not list(Path(art).rglob("*history*"))
+
+
+def test_an_interrupt_and_a_defect_end_their_statement_and_not_the_shell(capsys):
+    from omnigraph.cli.shell.terminal import _answered
+
+    class Failing:
+        def answer(self, statement: str) -> bool:
+            raise {":interrupt": KeyboardInterrupt, ":defect": ZeroDivisionError}[statement]
+
+    invocation = Invocation(argv=["shell"], environ={})
+
+    assert all(_answered(invocation, Failing(), typed) for typed in (":interrupt", ":defect\n:never"))
+    seen: list[str] = []
+    Failing.answer = lambda _, statement: seen.append(statement) or True
+    assert _answered(invocation, Failing(), f'match {{ $a: Artist {{ name: "a\u2028b" }} }}\n{COUNT[21:]}')
+    assert seen == [f'match {{ $a: Artist {{ name: "a\u2028b" }} }}\n{COUNT[21:]}'], "only line feeds end lines"
+    interrupted, defect = capsys.readouterr().err.splitlines()
+    assert interrupted == "error: interrupted"
+    assert "ZeroDivisionError" in defect
+
+
+def test_answers_can_go_to_a_file_while_somebody_types(program, shown_art, seed_files):
+    with seed_files.joinpath("rows.csv").open("wb") as rows:
+        line = ("shell", shown_art, "--format", "csv")
+        with conversation(program, *line, stdout=rows) as (terminal, talk):
+            assert terminal.sees("art main>"), terminal.shown
+            terminal.type(f"{COUNT}\r:quit\r")
+            assert talk.wait(timeout=60) == 0
+
+    assert seed_files.joinpath("rows.csv").read_text() == "n\n2\n"
 
 
 def test_a_pipe_needs_no_library_for_terminals(program, shown_art):

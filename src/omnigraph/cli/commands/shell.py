@@ -1,14 +1,16 @@
 """`omnigraph shell`."""
 
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast
 
 import click
 
+from omnigraph import errors
 from omnigraph.cli.command import command
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.operator_config import operator_home
-from omnigraph.cli.query_input import chosen_branch, state_options
+from omnigraph.cli.query_state import chosen_branch, state_options
 from omnigraph.cli.scope import resolve_storage
 
 if TYPE_CHECKING:
@@ -48,10 +50,19 @@ def shell(
     with graph.snapshot(settings.address):
         pass  # whether it is there is known before anybody types
     session = Session(invocation, graph, uri=target.uri, settings=settings, is_read_only=read_only)
-    if not sys.stdin.isatty():
-        all(session.answer(statement) for statement in all_statements(sys.stdin))
+    if not (sys.stdin.isatty() and (sys.stdout.isatty() or sys.stderr.isatty())):
+        all(session.answer(statement) for statement in all_statements(_lines_of_stdin()))
         return
     from omnigraph.cli.shell.terminal import talk
 
     invocation.notices.echo(f"{target.uri}: :help lists the commands, Tab completes, Ctrl-D leaves.")
     talk(invocation, session, name=target.name, history=operator_home(invocation.environ) / _HISTORY)
+
+
+def _lines_of_stdin() -> Iterator[str]:
+    """Yield lines as they come; like files of queries they are UTF-8, whatever the locale says."""
+    for number, line in enumerate(sys.stdin.buffer, start=1):
+        try:
+            yield line.decode("utf-8" if number > 1 else "utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise errors.Io(f"Line {number} of standard input is not UTF-8 text (byte {error.start}).") from error

@@ -65,7 +65,7 @@ def is_ended(text: str) -> bool:
     if not text.strip() or text.endswith("\n") or not text.rpartition("\n")[2].strip():
         return True
     reader = Statements()
-    for line in text.splitlines(keepends=True):
+    for line in text.split("\n"):
         for _ in reader.feed(line):
             pass
     return not reader.is_within
@@ -80,16 +80,23 @@ def all_statements(lines: Iterable[str]) -> Iterator[str]:
 
 
 class Statements:
-    """Takes lines in and gives statements out."""
+    """Takes lines in and gives statements out; every line is looked at once, however long the statement is."""
 
     def __init__(self) -> None:
-        self._text = ""
+        self._begin("")
+
+    def _begin(self, text: str) -> None:
+        self._text = text.lstrip()
+        self._read_to = 0
+        """Up to where the text is known: its end, or where a string or comment starts that has no end yet."""
+        self._depth = 0
+        """How many braces are open there."""
         self._standing = Standing.OPEN
 
     @property
     def is_within(self) -> bool:
         """Whether a statement has begun that needs another line."""
-        return bool(self._text.strip()) and self._standing is Standing.OPEN
+        return bool(self._text) and self._standing is Standing.OPEN
 
     def feed(self, line: str) -> Iterator[str]:
         """Take a line; yield what it completes. An empty line within braces is part of the query."""
@@ -97,43 +104,59 @@ class Statements:
             yield from self.finish()
         self._text += line if line.endswith("\n") else f"{line}\n"
         yield from self._taken()
-        if not line.strip() and _depth(read_tokens(self._text)) <= 0:
+        if not line.strip() and self._depth <= 0:
             yield from self.finish()
-        self._standing = standing_of(self._text) if self._text.strip() else Standing.OPEN
+        if self._text and self._depth <= 0:
+            self._standing = standing_of(self._text)
         if self._standing is Standing.CLOSED:
             yield from self.finish()
 
     def finish(self) -> Iterator[str]:
         """Yield what is left, whether or not it is complete."""
-        text, self._text, self._standing = self._text.strip(), "", Standing.OPEN
+        text = self._text.strip()
+        self._begin("")
         if not _is_nothing(text):
             yield text
 
     def _taken(self) -> Iterator[str]:
         """Yield all that ends before the end of the text: commands with their line, everything with its `;`."""
         while True:
-            text = self._text.lstrip()
-            command, _ = command_of(text)
-            if command is not None and command not in _TAKE_QUERIES:
-                line, _, self._text = text.partition("\n")
-                yield line.rstrip("; \t\r")
-                continue
-            end = _first_end(text)
+            if self._read_to == 0:
+                self._begin(self._text)
+                command, _ = command_of(self._text)
+                if command is not None and command not in _TAKE_QUERIES:
+                    line, _, rest = self._text.partition("\n")
+                    self._begin(rest)
+                    yield line.rstrip("; \t\r")
+                    continue
+            end = self._read_on()
             if end is None:
-                self._text = text
                 return
-            self._text = text[end + 1 :]
-            if not _is_nothing(text[:end]):
-                yield text[:end].strip()
+            text = self._text[:end].strip()
+            self._begin(self._text[end + 1 :])
+            if not _is_nothing(text):
+                yield text
+
+    def _read_on(self) -> int | None:
+        """Count the braces of what was not read yet; return where a `;` ends the statement."""
+        new = self._text[self._read_to :]
+        for kind, found, start, _ in read_tokens(new):
+            if kind == "{":
+                self._depth += 1
+            elif kind == "}":
+                self._depth -= 1
+            elif kind is BAD and found == ";":
+                return self._read_to + start
+            elif kind is BAD and found in _UNCLOSED:
+                self._read_to += start
+                return None
+        self._read_to = len(self._text)
+        return None
 
 
 def _is_nothing(text: str) -> bool:
     """Tell whether a text is blank but for comments; a comment that does not end is a mistake to be shown."""
     return all(kind is COMMENT for kind, *_ in read_tokens_and_comments(text)[:-1])
-
-
-def _first_end(text: str) -> int | None:
-    return next((start for kind, found, start, _ in read_tokens(text) if kind is BAD and found == ";"), None)
 
 
 def _depth(tokens: Iterable[Token]) -> int:

@@ -1,6 +1,7 @@
 """Somebody at a terminal: editing over several lines, history, completion. The only module with prompt_toolkit."""
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,7 +36,7 @@ def talk(invocation: "Invocation", session: "Session", *, name: str, history: Pa
         key_bindings=_keys(),
         prompt_continuation=lambda width, *_: "> ".rjust(width),
         # Answers may go to a file while somebody types.
-        output=create_output(always_prefer_tty=True),
+        output=None if sys.stdout.isatty() else create_output(always_prefer_tty=True),
     )
     while True:
         completer.forget()
@@ -53,7 +54,7 @@ def _answered(invocation: "Invocation", session: "Session", typed: str) -> bool:
     """Run what was typed, up to its first failure; return whether the shell goes on."""
     notices = invocation.notices
     try:
-        return all(session.answer(statement) for statement in all_statements(typed.splitlines()))
+        return all(session.answer(statement) for statement in all_statements(typed.split("\n")))
     except (StdoutFailed, BrokenPipeError):
         raise
     except KeyboardInterrupt as interrupt:
