@@ -199,3 +199,12 @@ def test_json_keeps_what_other_programs_take_for_the_end_of_a_line(run, graph, s
 
     assert found["rows"] == [{"t": f"a{separator}b"}]
     assert run(*words, "--json").document == found
+
+
+@pytest.mark.parametrize("form", ["table", "kv"])
+def test_a_value_neither_leaves_its_line_nor_speaks_to_the_terminal(run, graph, form):
+    text = "query q($t: String) { match { $a: Artist } return { $t } limit 1 }"
+    ran = run("query", graph, "-e", text, "--param", "t=a\nb\u2028c\x1b[31md", "--format", form)
+
+    assert r"a\nb\u2028c\x1b[31md" in ran.out
+    assert "\x1b" not in ran.out

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, get_args
 
+from omnigraph.base.plain_text import printable
 from omnigraph.base.units import counted
 from omnigraph.base.values import dataclass
 from omnigraph.cli.output import Grid, Text, TextColumn
@@ -108,8 +109,8 @@ def _cell(value: object) -> str:
 
 
 def _shown(value: object) -> str:
-    """Spell a value so that it stays on its line."""
-    return _cell(value).replace("\r", "\\r").replace("\n", "\\n")
+    """Spell a value so that it stays on its line, and tells a terminal nothing."""
+    return printable(_cell(value))
 
 
 def _kv_lines(answer: "Answer") -> Iterator[str]:
