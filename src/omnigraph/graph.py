@@ -260,9 +260,10 @@ class Graph:
     ) -> "Algorithms":
         """Run graph algorithms over one state: `pagerank`, `components`, `degree`, `shortest_path`."""
         from omnigraph.query.algorithms.algorithms import Algorithms
+        from omnigraph.query.opening import open_tables
 
         over = self._asked_snapshot(snapshot, branch=branch, at=at)
-        return Algorithms(self._asking.access(over), over.catalog)
+        return Algorithms(self._asking.access(over), over.catalog, tables=lambda: open_tables(over))
 
     def explain(
         self,

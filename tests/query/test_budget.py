@@ -20,7 +20,11 @@ ASK = """
 import json, sys
 import omnigraph
 graph = omnigraph.open(sys.argv[1], read_only=True)
-print(json.dumps([graph.query(text).rows() for text in json.loads(sys.argv[2])]))
+found = [graph.query(text).rows() for text in json.loads(sys.argv[2])]
+asked = graph.algorithms()
+found.append(sorted(map(str, asked.components("Mentors").to_pylist())))
+found.append(asked.shortest_path(("Sailor", "Ana"), ("Sailor", "Di")))
+print(json.dumps(found))
 """
 
 
@@ -44,3 +48,4 @@ def test_a_budget_that_is_too_small_changes_no_answer(tmp_path: Path) -> None:
 
     assert found == answers(uri, OMNIGRAPH_CACHE_BYTES="1")
     assert [row["s.name"] for row in found[0]] == ["Ana", "Bo", "Ed", "Di", "Cy"]
+    assert found[-1] == [["Sailor", name] for name in ("Ana", "Bo", "Di")]

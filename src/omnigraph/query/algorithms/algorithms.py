@@ -1,6 +1,6 @@
 """What people ask of a graph as a whole."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -32,9 +32,13 @@ class Algorithms:
     Nodes are those of the types that these edges connect. Parallel edges count once.
     """
 
-    def __init__(self, access: "GraphAccess", catalog: "Catalog") -> None:
+    def __init__(
+        self, access: "GraphAccess", catalog: "Catalog", *, tables: "Callable[[], GraphAccess] | None" = None
+    ) -> None:
+        """Take how the snapshot is read, and how it is read where that needs more memory than images may take."""
         self._access = access
         self._catalog = catalog
+        self._tables = tables
 
     def degree(self, edges: Sequence[str] = (), *, direction: DirectionName = "out") -> "pa.Table":
         """Count the neighbours of every node: columns `type`, `id` and `degree`."""
@@ -131,7 +135,15 @@ class Algorithms:
         nodes: list[NodeType] = [
             entity for name, entity in sorted(self._catalog.node_by_name.items()) if name in touched or not names
         ]
-        return WholeGraph(self._access, nodes, chosen)
+        from omnigraph.query.image.shelf import DoesNotFit
+
+        try:
+            return WholeGraph(self._access, nodes, chosen).read()
+        except DoesNotFit:
+            if self._tables is None:
+                raise
+            self._access = self._tables()
+            return WholeGraph(self._access, nodes, chosen)
 
     def _chosen(self, names: Sequence[str]) -> "list[EdgeType]":
         known = {edge.name: edge for edge in self._catalog.edge_by_folded_name.values()}

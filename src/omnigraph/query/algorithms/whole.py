@@ -30,6 +30,11 @@ class WholeGraph:
         self.size = int(starts[-1])
         """One more than the largest number; not every number below it is a node."""
 
+    def read(self) -> "WholeGraph":
+        """Read all nodes and edges now, rather than when they are asked for."""
+        _ = self.nodes, self.pairs
+        return self
+
     @cached_property
     def nodes(self) -> Numbers:
         """The numbers of all nodes, ascending."""
