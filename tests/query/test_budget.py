@@ -49,3 +49,23 @@ def test_a_budget_that_is_too_small_changes_no_answer(tmp_path: Path) -> None:
     assert found == answers(uri, OMNIGRAPH_CACHE_BYTES="1")
     assert [row["s.name"] for row in found[0]] == ["Ana", "Bo", "Ed", "Di", "Cy"]
     assert found[-1] == [["Sailor", name] for name in ("Ana", "Bo", "Di")]
+
+
+def test_rows_that_no_memory_holds_are_an_error_of_the_query(tmp_path: Path) -> None:
+    uri = crew_graph(str(tmp_path / "crew.omni")).uri
+    child = """
+import resource, sys
+import omnigraph
+graph = omnigraph.open(sys.argv[1], read_only=True)
+graph.query("match { $s: Sailor $x: Sailor } return { $s.name }")
+used = 4096 * int(open("/proc/self/statm").read().split()[0])
+resource.setrlimit(resource.RLIMIT_AS, (used + (64 << 20), resource.RLIM_INFINITY))
+strangers = " ".join(f"$v{place}: Sailor" for place in range(16))
+try:
+    graph.query(f"match {{ {strangers} }} return {{ $v1.name }}")
+except omnigraph.errors.QueryExecution as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", child, uri], capture_output=True, text=True, timeout=120, check=False)
+
+    assert done.stdout.startswith("query: its rows take more memory"), done.stderr

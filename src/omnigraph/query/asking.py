@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from omnigraph.base.clock import now_ms
 from omnigraph.base.values import dataclass
-from omnigraph.errors import InvalidTarget
+from omnigraph.errors import InvalidTarget, QueryExecution
 from omnigraph.graphs.result import Result
 from omnigraph.query.check import check_query
 from omnigraph.query.choosing import choose_query
@@ -117,6 +117,11 @@ class Asking:
             rows = execute(run, planned.plan, planned.schema)
         except DoesNotFit:
             rows = _answer_without_image(snapshot, planned, run)
+        except MemoryError as error:
+            raise QueryExecution(
+                "query: its rows take more memory than there is; connect variables that nothing connects, or count "
+                "rows instead of listing them."
+            ) from error
         return Result(rows, query_name=read.name, branch=snapshot.branch, commit_id=snapshot.commit_id)
 
     def asked(
