@@ -51,3 +51,12 @@ def test_the_command_asks_spark_where_it_is_told_to(run, art, spark):
 
     assert there.code == 0, there.err
     assert there.document == here.document
+
+
+@pytest.mark.parametrize("name", [f"{'x' * 250}.csv", f"{'x' * 250}.parquet"])
+def test_a_file_that_cannot_be_written_is_named(run, art, tmp_path, name):
+    ran = run("query", art, "-e", "match { $a: Artist } return { $a.name }", "--out", str(tmp_path / name))
+
+    assert ran.code == 1
+    assert "cannot be written" in ran.err
+    assert list(tmp_path.glob(".x*")) == []

@@ -1,7 +1,8 @@
 """Rows of a query in a new file; a file that is there is left as it is."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,17 +25,16 @@ def write_parquet(rows: "pa.Table", out: str) -> WrittenRows:
     """Write rows as Parquet."""
     from pyarrow import parquet
 
-    path, unfinished = _new_file(out)
-    parquet.write_table(rows, unfinished)
-    return _finished(path, unfinished, rows.num_rows)
+    with _new_file(out) as unfinished:
+        parquet.write_table(rows, unfinished)
+    return WrittenRows(out, rows.num_rows)
 
 
 def write_lines(lines: Iterable[str], out: str, *, rows: int) -> WrittenRows:
     """Write rows that have been spelled as text."""
-    path, unfinished = _new_file(out)
-    with unfinished.open("w", encoding="utf-8", newline="\n") as file:
+    with _new_file(out) as unfinished, unfinished.open("w", encoding="utf-8", newline="\n") as file:
         file.writelines(f"{line}\n" for line in lines)
-    return _finished(path, unfinished, rows)
+    return WrittenRows(out, rows)
 
 
 def written_text(written: WrittenRows) -> Text:
@@ -42,15 +42,19 @@ def written_text(written: WrittenRows) -> Text:
     return [f"wrote {counted(written.rows, 'row')} to {written.path}"]
 
 
-def _new_file(out: str) -> tuple[Path, Path]:
+@contextmanager
+def _new_file(out: str) -> Iterator[Path]:
+    """Give a file to write to, which gets its name when it is whole; a failure leaves nothing."""
     path = Path(out)
-    if path.exists():
-        raise errors.Usage(f"--out {out} is there already; name a new file.", flag="--out")
-    if not path.parent.is_dir():
-        raise errors.Usage(f"--out {out}: there is no directory {path.parent}.", flag="--out")
-    return path, path.with_name(f".{path.name}.{os.getpid()}")
-
-
-def _finished(path: Path, unfinished: Path, rows: int) -> WrittenRows:
-    unfinished.replace(path)
-    return WrittenRows(str(path), rows)
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        if path.exists():
+            raise errors.Usage(f"--out {out} is there already; name a new file.", flag="--out")
+        if not path.parent.is_dir():
+            raise errors.Usage(f"--out {out}: there is no directory {path.parent}.", flag="--out")
+        yield unfinished
+        unfinished.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            unfinished.unlink()
+        raise errors.Io(f"--out {out} cannot be written: {error.strerror or error}.", path=out) from error
