@@ -93,7 +93,6 @@ def _spellings(command: click.Command, context: click.Context) -> Iterator[str]:
 
 _INSTEAD = {
     "ingest": "Load records with `omnigraph load`.",
-    "shell": "",
     "serve": "Address the storage of a graph with --store <uri>.",
     "server": "Address the storage of a graph with --store <uri>.",
     "graphs": "Address the storage of a graph with --store <uri>.",
