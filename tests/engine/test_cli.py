@@ -104,7 +104,12 @@ def test_an_unknown_engine_in_the_environment_is_a_usage_error(run, monkeypatch)
 
 @pytest.fixture
 def no_java(tmp_path, monkeypatch):
+    """A process without Java, and without the session that other tests of this one have started."""
+    from omnigraph.engine.spark import session
+
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "no-java-here"))
+    monkeypatch.setattr(session, "callers_session", lambda: None)
+    monkeypatch.setattr(session, "_private", {})
 
 
 def test_spark_without_java_is_refused_before_any_work(run, no_java, art):
