@@ -13,11 +13,12 @@ from omnigraph.query.image import book as book_module
 from omnigraph.query.image import hashing
 from omnigraph.query.image.adjacency import build_csr, gather, pairs_in
 from omnigraph.query.image.book import Book
-from omnigraph.query.image.buffers import array_of, numbers_of
+from omnigraph.query.image.buffers import numbers_of
 from omnigraph.query.image.columns import ImageColumn, PatchedColumn
 from omnigraph.query.image.hashing import hash_text, hash_texts
 from omnigraph.query.image.ranks import Ranks
 from omnigraph.query.image.rows import BaseRows, TableRows
+from omnigraph.query.run.arrays import arrow_of
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 
@@ -134,7 +135,7 @@ def test_arrays_come_back_from_numpy_as_they_were(values: list[bool | None], sta
 
     numbers = numbers_of(array)
 
-    assert array_of(numbers.values, pa.bool_(), numbers.valid).to_pylist() == array.to_pylist()
+    assert arrow_of(numbers.values, pa.bool_(), numbers.valid).to_pylist() == array.to_pylist()
 
 
 @given(

@@ -18,8 +18,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from omnigraph.query.access import MISSING, Ordinals
-from omnigraph.query.image.buffers import array_of, frozen, indices_of, text_parts, whole
+from omnigraph.query.image.buffers import frozen, indices_of, text_parts, whole
 from omnigraph.query.image.hashing import hash_text, hash_texts
+from omnigraph.query.run.arrays import arrow_of
 
 _TAIL_MIN = 4_096
 _TAIL_SHARE = 50
@@ -160,7 +161,7 @@ class Book:
         if is_new.all():
             return pa.array(new, pa.string())
         taken = sealed.ids.take(indices_of(np.minimum(ordinals, len(sealed) - 1)))
-        return pc.replace_with_mask(taken, array_of(is_new, pa.bool_()), pa.array(new, pa.string()))
+        return pc.replace_with_mask(taken, arrow_of(is_new, pa.bool_()), pa.array(new, pa.string()))
 
     def id_of(self, ordinal: int) -> str:
         """Return the id of an ordinal."""

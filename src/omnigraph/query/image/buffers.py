@@ -1,8 +1,4 @@
-"""Arrow and numpy over the same memory.
-
-The command line loads Arrow without numpy, and such an Arrow cannot convert to it or from it. Both speak buffers, which
-also costs less than any conversion.
-"""
+"""What images need between Arrow and numpy beside `run/arrays.py`: arrays that nobody can change, and texts."""
 
 from typing import Any
 
@@ -11,53 +7,28 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from omnigraph.query.access import Numbers
+from omnigraph.query.run import arrays
+from omnigraph.query.run.arrays import WIDTHS, arrow_of
 
 _INT32, _INT64 = pa.int32(), pa.int64()
-_DTYPES: dict[Any, Any] = {
-    pa.int32(): np.int32,
-    pa.int64(): np.int64,
-    pa.uint32(): np.uint32,
-    pa.uint64(): np.uint64,
-    pa.float32(): np.float32,
-    pa.float64(): np.float64,
-    pa.date32(): np.int32,
-    pa.timestamp("ms", tz="UTC"): np.int64,
-}
 
 
 def is_fixed(kind: pa.DataType) -> bool:
     """Whether values of a type have one width, so that numpy can hold them."""
-    return kind in _DTYPES or pa.types.is_boolean(kind)
+    return kind in WIDTHS or pa.types.is_boolean(kind)
 
 
 def numbers_of(array: pa.Array) -> Numbers:
-    """Return the values of a fixed-width array, over the same memory where that is possible."""
-    length, offset = len(array), array.offset
-    valid = _bits(array.buffers()[0], offset, length) if array.null_count else None
-    data = array.buffers()[1]
-    if data is None:
-        dtype = np.bool_ if pa.types.is_boolean(array.type) else _DTYPES[array.type]
-        return Numbers(np.zeros(length, dtype), valid)
-    if pa.types.is_boolean(array.type):
-        return Numbers(_bits(data, offset, length), valid)
-    return Numbers(frozen(np.frombuffer(data, _DTYPES[array.type])[offset : offset + length]), valid)
-
-
-def array_of(values: NDArray[Any], kind: pa.DataType, valid: NDArray[np.bool_] | None = None) -> pa.Array:
-    """Return an Arrow array of a fixed-width type over the memory of numpy values."""
-    mask = None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))
-    if pa.types.is_boolean(kind):
-        data = np.packbits(values, bitorder="little")
-    else:
-        data = np.ascontiguousarray(values, _DTYPES[kind])
-    return pa.Array.from_buffers(kind, len(values), [mask, pa.py_buffer(data)])
+    """Return the values of a fixed-width array, over the same memory where that is possible; nobody can change them."""
+    values, valid = arrays.numbers_of(array)
+    return Numbers(frozen(values), None if valid is None else frozen(valid))
 
 
 def indices_of(ordinals: NDArray[Any], valid: NDArray[np.bool_] | None = None) -> pa.Array:
     """Return ordinals as Arrow takes them; those that are not valid take a null."""
     kind = _INT64 if ordinals.dtype == np.int64 else _INT32
     if valid is not None:
-        return array_of(ordinals, kind, valid)
+        return arrow_of(ordinals, kind, valid)
     return pa.Array.from_buffers(kind, len(ordinals), [None, pa.py_buffer(np.ascontiguousarray(ordinals))])
 
 
@@ -86,8 +57,3 @@ def frozen(values: NDArray[Any]) -> NDArray[Any]:
 
 def _none(kind: pa.DataType) -> pa.Array:
     return pa.array([], kind)
-
-
-def _bits(buffer: pa.Buffer, offset: int, length: int) -> NDArray[np.bool_]:
-    bits = np.unpackbits(np.frombuffer(buffer, np.uint8), count=offset + length, bitorder="little")
-    return frozen(bits[offset:].view(np.bool_))

@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from omnigraph.query.access import MISSING, Codes, Numbers, Ordinals
-from omnigraph.query.image.buffers import array_of, frozen, indices_of, is_fixed, numbers_of, text_parts
+from omnigraph.query.image.buffers import frozen, indices_of, is_fixed, numbers_of, text_parts
+from omnigraph.query.run.arrays import arrow_of
 
 _WORDS_MIN = 4_096
 _WORDS_SHARE = 4
@@ -45,7 +46,7 @@ class ImageColumn:
         """Return values in the order of the ordinals."""
         if self.is_fixed:  # several times as fast for a few
             values, valid = self._numbers
-            return array_of(values[ordinals], self.type, None if valid is None else valid[ordinals])
+            return arrow_of(values[ordinals], self.type, None if valid is None else valid[ordinals])
         return self.values.take(indices_of(ordinals))
 
     def numbers(self, ordinals: Ordinals | None = None) -> Numbers:
@@ -211,4 +212,4 @@ def column_by_ordinal(pieces: list[pa.Array], ordinals: Ordinals, *, size: int, 
         return ImageColumn(values)
     places = np.full(size, MISSING, np.int64)
     places[ordinals] = np.arange(len(ordinals))
-    return ImageColumn(values.take(array_of(np.maximum(places, 0), pa.int64(), places != MISSING)))
+    return ImageColumn(values.take(arrow_of(np.maximum(places, 0), pa.int64(), places != MISSING)))

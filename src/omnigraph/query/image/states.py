@@ -17,7 +17,7 @@ from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.snapshot import TablePin
 from omnigraph.query.access import MISSING, Ordinals
 from omnigraph.query.image.book import Book
-from omnigraph.query.image.buffers import array_of, whole
+from omnigraph.query.image.buffers import whole
 from omnigraph.query.image.patches import EdgeDelta
 from omnigraph.query.image.rows import BaseRows, TableRows
 from omnigraph.query.image.scanning import (
@@ -25,6 +25,7 @@ from omnigraph.query.image.scanning import (
     ordinals_of_ids,
     row_ids_in,
 )
+from omnigraph.query.run.arrays import arrow_of
 from omnigraph.storage.tables import Table
 
 _TOUCHED_SHARE = 10
@@ -162,7 +163,7 @@ def _ends_before(state: State, edges: Ordinals) -> tuple[Ordinals, Ordinals]:
     is_known = edges != MISSING
     if is_known.any():
         row_ids = state.rows.row_ids_of(edges[is_known])
-        found = state.table.take(array_of(row_ids.astype(np.uint64), pa.uint64()), ["src", "dst"])
+        found = state.table.take(arrow_of(row_ids.astype(np.uint64), pa.uint64()), ["src", "dst"])
         found_ids = row_ids_in(found)
         order = np.argsort(found_ids)
         places = order[np.searchsorted(found_ids[order], row_ids)]

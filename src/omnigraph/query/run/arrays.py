@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from omnigraph.query.access import Numbers, Ordinals, Truths
 
-_WIDTHS: dict[Any, type[np.generic]] = {
+WIDTHS: dict[Any, type[np.generic]] = {
     pa.int32(): np.int32,
     pa.int64(): np.int64,
     pa.uint32(): np.uint32,
@@ -19,7 +19,7 @@ _WIDTHS: dict[Any, type[np.generic]] = {
     pa.date32(): np.int32,
     pa.timestamp("ms", tz="UTC"): np.int64,
 }
-
+"""What numpy calls the values of a type that all have one width; a Bool is a bit, and none of them."""
 
 _MARKED_MIN = 256
 
@@ -28,7 +28,7 @@ def numbers_of(array: pa.Array) -> Numbers:
     """Return an Arrow array of fixed width as numpy has it, without copying more than bits."""
     if pa.types.is_boolean(array.type):
         return Numbers(_bits(array.buffers()[1], array.offset, len(array)), valid_of(array))
-    kind = _WIDTHS[array.type]
+    kind = WIDTHS[array.type]
     buffer = array.buffers()[1]
     if buffer is None or not len(array):
         return Numbers(np.zeros(len(array), kind), valid_of(array))
@@ -59,7 +59,7 @@ def arrow_of(values: NDArray[Any], kind: pa.DataType, valid: Truths | None = Non
     if pa.types.is_boolean(kind):
         data = pa.py_buffer(np.packbits(values, bitorder="little"))
     else:
-        data = pa.py_buffer(np.ascontiguousarray(values, _WIDTHS[kind]))
+        data = pa.py_buffer(np.ascontiguousarray(values, WIDTHS[kind]))
     return pa.Array.from_buffers(kind, count, [validity, data])
 
 
