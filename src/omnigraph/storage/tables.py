@@ -387,8 +387,8 @@ class TableStore:
         except lance_failures() as error:
             if classify(error) is LanceFailure.NOT_FOUND:
                 raise HistoricalVersionReclaimed(
-                    f"Version {version} of {address.path} is gone: cleanup or a hard drop removed it. "
-                    "Read a newer snapshot.",
+                    f"Version {version} of {address.path} is gone: cleanup, a hard drop or the deletion of its branch "
+                    "removed it. Take a new snapshot.",
                     table_key=address.path,
                     version=version,
                 ) from error
