@@ -15,6 +15,8 @@ READS = [
     "match { $s: Sailor } return { $s } order { $s.age desc }",
     "match { $s: Sailor  $s mentors{1,2} $x } return { $s.name, $x.name } order { $s.name, $x.name }",
     "match { $s: Sailor  $s <mentors>{2,2} $x } return { $s.name, $x.name } order { $s.name, $x.name }",
+    "match { $s: Sailor  $s $p:shortest mentors{1,3} $x } return { $s.name, $x.name, $p.hops } order { $p.hops desc }",
+    "match { $s: Sailor  $s $p:shortest <mentors>{2,3} $x } return { $p.hops as hops, count($x) as n } order { hops }",
     "match { $s: Sailor  $s $m:mentors $x } return { $s.name, $m.since } order { $m.since desc }",
     'match { $s: Sailor  not { $s servesOn $h  not { $h.title contains "Sea" } } } return { $s.name as n } order { n }',
     "match { $s: Sailor  $s mentors $x } return { $s.name, count($x) as n, avg($x.age) as a } order { n desc }",

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from omnigraph.catalog.model import Catalog, EntityType, InterfaceType
 
 KEYWORDS: Final = (
-    *("match", "return", "order", "limit", "query", "not", "as", "asc", "desc", "contains", "starts_with"),
+    *("match", "return", "order", "limit", "query", "not", "as", "asc", "desc", "contains", "starts_with", "shortest"),
     *("insert", "update", "set", "where", "delete", "null", "true", "false", "now", "date", "datetime"),
     *("count", "sum", "avg", "min", "max"),
     *("nearest", "search", "fuzzy", "match_text", "bm25", "rrf"),
@@ -96,6 +96,9 @@ def _names_after(before: str, typed: str, vocabulary: Vocabulary) -> Iterator[tu
     declared = dict(_DECLARED.findall(before))
     if variable := _OF_VARIABLE.search(before):
         of = declared.get(variable[1], "")
+        if of == "shortest":
+            yield ("hops",), "property"
+            return
         yield (types[of] if of in types else (name for names in types.values() for name in names)), "property"
         return
     if typed.startswith("$"):

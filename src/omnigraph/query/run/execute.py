@@ -166,15 +166,15 @@ def _filter(run: Run, rows: Rows, step: Filter) -> Rows:
 
 def _expand(run: Run, rows: Rows, step: Expand) -> Rows:
     if not rows.count:
-        edge = step.traversal.edge_variable
-        return rows.with_columns(**{name: np.zeros(0, np.int32) for name in (step.target, edge) if name})
+        own = step.traversal.own_variable
+        return rows.with_columns(**{name: np.zeros(0, np.int32) for name in (step.target, own) if name})
     return expand_rows(run, rows, step)
 
 
 def _close(run: Run, rows: Rows, step: Close) -> Rows:
     if not rows.count:
-        edge = step.traversal.edge_variable
-        return rows.with_columns(**{edge: np.zeros(0, np.int32)}) if edge else rows
+        own = step.traversal.own_variable
+        return rows.with_columns(**{own: np.zeros(0, np.int32)}) if own else rows
     return close_rows(run, rows, step)
 
 
