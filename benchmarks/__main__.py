@@ -29,6 +29,7 @@ PARTS = (
     "merge_large",
     "query_image",
     "query",
+    "policy",
 )
 ROOT = Path(__file__).parents[1]
 README, PAGE = ROOT / "README.md", ROOT / "docs" / "benchmarks.md"
