@@ -88,6 +88,14 @@ def museum(local_root: str) -> str:
     return local_root
 
 
+@pytest.fixture(scope="module")
+def untouched(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A graph that is refused whatever is asked of it, so that all cases can share it."""
+    uri = str(tmp_path_factory.mktemp("museum") / "untouched.omni")
+    omnigraph.init(uri, SCHEMA)
+    return uri
+
+
 @pytest.fixture
 def guarded(museum: str) -> Graph:
     """The museum with the policy of the contract, and a branch that interns may write to."""
@@ -115,23 +123,23 @@ def test_every_method_of_the_handle_is_known_to_read_to_maintain_or_to_write():
 
 
 @pytest.mark.parametrize("method", WRITES)
-def test_a_writing_method_asks_before_anything_else(method, museum):
+def test_a_writing_method_asks_before_anything_else(method, untouched):
     """What each is called with cannot be carried out, so that whatever came before the question would show."""
     write, expected = WRITES[method]
     recorder = Recorder()
-    graph = omnigraph.open(museum, policy=recorder)
+    graph = omnigraph.open(untouched, policy=recorder)
 
     with pytest.raises(PolicyDenied):
         write(graph)
 
     assert recorder.asked == expected
     assert recorder.actors == {"act-lee"}
-    assert len(omnigraph.open(museum).commits()) == 2
+    assert len(omnigraph.open(untouched).commits()) == 1
 
 
-def test_a_merge_that_deletes_its_source_asks_for_both_first(museum):
+def test_a_merge_that_deletes_its_source_asks_for_both_first(untouched):
     recorder = Recorder(answers_yes=1)
-    graph = omnigraph.open(museum, policy=recorder)
+    graph = omnigraph.open(untouched, policy=recorder)
 
     with pytest.raises(PolicyDenied):
         graph.branches.merge("a b", into="c d", delete_branch=True, actor="act-lee")
@@ -253,10 +261,10 @@ def test_without_a_policy_nothing_is_asked(museum):
         graph.branches.delete("draft", actor="omnigraph:maintenance")
 
 
-def test_a_read_only_handle_refuses_before_anybody_is_asked(museum):
+def test_a_read_only_handle_refuses_before_anybody_is_asked(untouched):
     recorder = Recorder()
 
     with pytest.raises(InvalidTarget, match="read-only"):
-        omnigraph.open(museum, read_only=True, policy=recorder).mutate(INSERT)
+        omnigraph.open(untouched, read_only=True, policy=recorder).mutate(INSERT)
 
     assert recorder.asked == []
