@@ -7,6 +7,7 @@ import pyarrow.compute as pc
 
 from omnigraph.catalog.model import EntityType, TableKey
 from omnigraph.graphs.capture import Capture
+from omnigraph.storage.index_lookup import holds_only
 from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID
 from omnigraph.writes.delta import TableDelta, rows_without
 
@@ -36,6 +37,21 @@ class RetainedRows:
         missing = wanted.filter(pc.invert(pc.is_in(wanted, value_set=written)))
         retained = self.where_in(entity, "id", missing, [])["id"].combine_chunks() if len(missing) else missing
         return pa.concat_arrays([wanted.filter(pc.is_in(wanted, value_set=written)), retained])
+
+    def keeps_ends(self, edge: EntityType, column: str, node: EntityType) -> bool:
+        """Whether it is plain that no retained edge loses its node at one end: by looking up the nodes that are there.
+
+        Where all nodes of a type are replaced, that takes as long as there are new ones, however many are stored.
+        """
+        delta = self._deltas.get(node.table_key)
+        if delta is None:
+            return True
+        of_edge = self._deltas.get(edge.table_key)
+        if of_edge is not None and of_edge.replaces_all:
+            return True
+        if not delta.replaces_all or of_edge is not None:
+            return False
+        return holds_only(self._capture.table(edge.table_key), column, delta.upserts["id"].combine_chunks())
 
     def lost_ids(self, entity: EntityType) -> pa.Array:
         """Return the ids that the type has now and will not have after the write."""
