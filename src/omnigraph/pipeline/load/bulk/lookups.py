@@ -5,6 +5,7 @@ therefore asked where the incoming ones are, and that process compares incoming 
 hold for the versions that were asked; on others all is asked again.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 
 import pyarrow as pa
@@ -132,6 +133,17 @@ def look_up(
     if isinstance(entity, EdgeType) and not entity.cardinality.is_unbounded:
         met += _edges_of_sources(table, entity, keys, known if mode == "merge" else known.slice(0, 0))
     return LookedUp(suspects=suspects, met=tuple(met))
+
+
+def left_alone(found: Iterable[EdgesFound], count_rows: Callable[[TableKey], int]) -> int:
+    """Count the stored edges that no part of an overwrite found, although all of them stay.
+
+    Parts that bring the same node find its edges twice, but then its id is a suspect by itself.
+    """
+    edges: dict[tuple[TableKey, str], int] = defaultdict(int)
+    for part in found:
+        edges[part.table_key, part.column] += part.edges
+    return sum(abs(count_rows(key) - count) for (key, _), count in edges.items())
 
 
 def _stored_names(entity: EntityType) -> list[str]:

@@ -21,7 +21,7 @@ from omnigraph.graphs.capture import Capture
 from omnigraph.manifest.commits import CommitKind
 from omnigraph.pipeline.load.bulk.checks import LoadCheck
 from omnigraph.pipeline.load.bulk.keys import KeyFile, incoming_schema, read_keys
-from omnigraph.pipeline.load.bulk.lookups import asked_tables
+from omnigraph.pipeline.load.bulk.lookups import asked_tables, left_alone
 from omnigraph.pipeline.load.bulk.pieces import InputPiece, LineNumbers, NumberedPiece
 from omnigraph.pipeline.load.bulk.reading import (
     LoadTask,
@@ -229,8 +229,9 @@ class BulkLoadWriter:
         parts = [(outcome.ordinal, table) for outcome in self.outcomes for table in outcome.tables]
         kept = {load.facets_name(ordinal, table.part) for ordinal, table in parts}
         kept |= {load.met_name(ordinal, table.part) for ordinal, table in parts if table.has_met}
-        left_alone = self._edges_left_alone(capture) if screening.is_looked_up else 0
-        return left_alone + count_all_suspects(
+        found = [edges for _, table in parts for edges in table.edges_found if edges.table_key not in self._types()]
+        lost = left_alone(found, lambda key: capture.table(key).count_rows()) if screening.is_looked_up else 0
+        return lost + count_all_suspects(
             self.engine,
             load,
             screening,
@@ -239,20 +240,6 @@ class BulkLoadWriter:
             incoming_rows=sum(table.rows for outcome in self.outcomes for table in outcome.tables),
             edges_going=sum(capture.table(edge.table_key).count_rows() for edge in screening.edges_to_name_again),
             events=self.events,
-        )
-
-    def _edges_left_alone(self, capture: Capture) -> int:
-        """Count stored edges that stay while an overwrite does not bring the nodes at their ends again.
-
-        Every part found some of them; an id that two parts bring is a suspect by itself.
-        """
-        found: dict[tuple[TableKey, str], int] = defaultdict(int)
-        for outcome in self.outcomes:
-            for edges in (edges for table in outcome.tables for edges in table.edges_found):
-                found[edges.table_key, edges.column] += edges.edges
-        going = self._types()
-        return sum(
-            abs(capture.table(key).count_rows() - edges) for (key, _), edges in found.items() if key not in going
         )
 
     def _stored(self, capture: Capture, load: LoadTask, entity: EntityType) -> Produced:
