@@ -207,7 +207,7 @@ def test_small_partitions_look_up_together_where_that_takes_long(busy, monkeypat
             "Route",
             "merge",
             legs(("p1", "p2"), ("p8", "p9"), ("p1", "p2")),
-            ["@unique violation on Route.(src, dst): ('p1', 'p2') is held by both 'new' and 'r1'"],
+            ["@unique violation on Route.(dst, src): 'p2, p1' is held by both 'r1' and 'new'"],
         ),
         (
             "Port",
