@@ -62,7 +62,7 @@ def asked_columns(catalog: Catalog, entity: EntityType, mode: LoadMode) -> Itera
             yield entity.table_key, "src"
         for name in (entity.from_type, entity.to_type):
             yield catalog.node_by_name[name].table_key, "id"
-    elif mode == "overwrite":
+    elif mode == "overwrite" and isinstance(entity, NodeType):
         for edge, column in _edges_at(catalog, entity):
             yield edge.table_key, column
 
@@ -117,7 +117,7 @@ def look_up(
     if mode == "overwrite":
         if isinstance(entity, NodeType):
             return LookedUp(suspects=0, edges_found=tuple(_edges_found(open_table, catalog, entity, keys)))
-        if entity.cardinality.low > 0:
+        if isinstance(entity, EdgeType) and entity.cardinality.low > 0:
             # Sources that lose their last edge are those that no record names.
             met.append(_degrees(open_table(entity.table_key), entity, keys["src"].combine_chunks()))
         return LookedUp(suspects=0, met=tuple(met))
