@@ -22,14 +22,16 @@ def context_of(graph: Graph) -> GraphContext:
     return GraphContext.over(GraphStore.open(graph.uri), LocalEngine())
 
 
-def begin_rows(graph: Graph, type_name: str | None, rows: pa.Table, mode: LoadMode = "append") -> FrameLoad:
+def begin_rows(
+    graph: Graph, type_name: str | None, rows: pa.Table, mode: LoadMode = "append", *, branch: str = "main"
+) -> FrameLoad:
     """Begin a load of rows of one type, or of whole records."""
     return FrameLoad.begin(
         context_of(graph),
         type_name=type_name,
         names=rows.column_names,
         mode=mode,
-        branch="main",
+        branch=branch,
         actor_id=None,
         max_errors=20,
     )
