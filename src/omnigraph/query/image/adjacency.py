@@ -33,6 +33,8 @@ class Csr:
         self.has_parallels = distinct is not None
         self.distinct = distinct or self.all
         self.size = len(offsets) - 2
+        # Looking at single places of a memoryview is faster than of an array.
+        self._begins, self._targets = self.distinct.offsets.data, self.distinct.targets
 
     @property
     def nbytes(self) -> int:
@@ -44,8 +46,7 @@ class Csr:
         """Return the distinct neighbours of a node, ascending."""
         if node >= self.size:
             return _NONE
-        offsets, targets = self.distinct
-        return targets[offsets[node] : offsets[node + 1]]
+        return self._targets[self._begins[node] : self._begins[node + 1]]
 
     def list_of(self, node: int) -> tuple[Ordinals, Ordinals]:
         """Return the neighbours of a node, once per edge, and the edges."""

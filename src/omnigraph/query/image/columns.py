@@ -85,6 +85,8 @@ class PatchedColumn:
     def __init__(self, base: ImageColumn, ordinals: Ordinals, values: pa.Array, *, size: int) -> None:
         """Take the changed ordinals, ascending, with a value or null for each."""
         self._base = base
+        self.parts = (base,)
+        """What it needs that is on the shelf."""
         self._ordinals = ordinals
         self._patch = ImageColumn(values)
         self._place_by_ordinal = {ordinal: place for place, ordinal in enumerate(ordinals.tolist())}

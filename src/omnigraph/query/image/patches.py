@@ -78,6 +78,8 @@ class PatchedCsr:
     def __init__(self, base: Csr, touched: TouchedLists) -> None:
         self._base = base
         self._touched = touched
+        self.parts = (base, touched)
+        """What of it is on the shelf, which it is not itself."""
 
     def neighbours(self, node: int) -> Ordinals:
         """Return the distinct neighbours of a node, ascending."""
