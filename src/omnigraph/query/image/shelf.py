@@ -179,7 +179,9 @@ class Shelf:
         for known in self._shortcuts:
             shortcuts = known()
             if shortcuts:
-                used.update(id(part) for entry in [*shortcuts.values()] for part in (entry, *getattr(entry, "parts", ())))
+                used.update(
+                    id(part) for entry in [*shortcuts.values()] for part in (entry, *getattr(entry, "parts", ()))
+                )
                 shortcuts.clear()
         if used:
             for key in [key for key, entry in self._entries.items() if id(entry) in used]:

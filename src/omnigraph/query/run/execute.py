@@ -21,7 +21,6 @@ from omnigraph.query.run.trace import Trace
 from omnigraph.query.run.traverse import close_rows, expansion
 from omnigraph.query.typed import Condition, Parameter, PropertyRead
 
-
 StepFunction: TypeAlias = Callable[[Run, Rows], Rows]
 
 
