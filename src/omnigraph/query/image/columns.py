@@ -37,7 +37,7 @@ class ImageColumn:
         """Return one value, or None."""
         if self.is_fixed:
             values, valid = self._numbers
-            return values[ordinal].item() if valid is None or valid[ordinal] else None
+            return values.item(ordinal) if valid is None or valid[ordinal] else None
         if self.is_text and not self.values.null_count:
             return str(self._data[self._begins[ordinal] : self._begins[ordinal + 1]], "utf-8")
         return plain_value(self.values, ordinal)

@@ -141,11 +141,7 @@ class EdgeImage(EntityImage):
 
     def expand(self, sources: Ordinals, direction: Direction) -> tuple[Positions, Ordinals]:
         """Return position and neighbour for every neighbour of every source."""
-        lists = self._lists(direction)
-        if not isinstance(lists, Csr):
-            return lists.expand(sources)
-        positions, places = gather(lists.distinct.offsets, sources)
-        return positions, lists.distinct.targets[places]
+        return self._lists(direction).expand(sources)
 
     def expand_edges(self, sources: Ordinals, direction: Direction) -> tuple[Positions, Ordinals, Ordinals]:
         """Return position, neighbour and edge for every edge of every source."""

@@ -164,11 +164,13 @@ class Shelf:
         self._entries[key] = entry
         self._sizes[key] = entry.nbytes
         self._used += self._sizes[key]
-        self._make_room()
+        self._make_room(newest=key)
 
-    def _make_room(self) -> None:
+    def _make_room(self, newest: Hashable = None) -> None:
         if self._used + self._reserved > self.bytes_max:
             self._empty_shortcuts()
+            if newest in self._entries:
+                self._entries.move_to_end(newest)
         while self._entries and self._used + self._reserved > self.bytes_max:
             self._remove(next(iter(self._entries)))
 

@@ -1,7 +1,8 @@
 """Runs a plan over one snapshot: rows, then columns, then an Arrow table."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
+from itertools import repeat
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -9,6 +10,7 @@ import pyarrow as pa
 
 from omnigraph.catalog.model import INTEGERS, NodeType
 from omnigraph.query.access import MISSING, Ordinals, PropertyTest
+from omnigraph.query.plan.liveness import read_later
 from omnigraph.query.plan.steps import AnyCondition, Close, Expand, Filter, LookUp, Negate, Plan, Scan, Step, Weigh
 from omnigraph.query.run.bindings import Run, is_constant
 from omnigraph.query.run.columns import column_maker
@@ -32,7 +34,7 @@ class Program:
         self.plan = plan
         self._schema = schema
         self._function_by_step: dict[int, StepFunction] = {}
-        self._functions = self._compiled(plan.steps)
+        self._functions = self._compiled(plan.steps, read_later(plan))
         self._is_aggregate = plan.read.is_aggregate
         self._has_order = bool(plan.read.order) or plan.read.limit is not None
         self._columns = () if self._is_aggregate else tuple(column_maker(each.expression) for each in plan.read.columns)
@@ -85,20 +87,20 @@ class Program:
                 count[0] = rows.count
         return rows
 
-    def _compiled(self, steps: tuple[Step, ...]) -> tuple[StepFunction, ...]:
-        functions = tuple(map(self._compiled_step, steps))
+    def _compiled(self, steps: tuple[Step, ...], kept: Iterable[frozenset[str] | None]) -> tuple[StepFunction, ...]:
+        functions = tuple(map(self._compiled_step, steps, kept))
         # The plan keeps its steps, so that each goes by its own number.
         self._function_by_step.update((id(step), function) for step, function in zip(steps, functions, strict=True))
         return functions
 
-    def _compiled_step(self, step: Step) -> StepFunction:
+    def _compiled_step(self, step: Step, kept: frozenset[str] | None) -> StepFunction:
         if isinstance(step, Negate | Weigh):
-            self._compiled(step.steps)
+            self._compiled(step.steps, repeat(None))
             return partial(_negate if isinstance(step, Negate) else _weigh, step=step, run_steps=self.run_steps)
         if isinstance(step, LookUp):
             return _look_up(step)
         if isinstance(step, Expand):
-            return expansion(step)
+            return expansion(step, kept)
         return partial(_STEPS[type(step)], step=step)
 
 

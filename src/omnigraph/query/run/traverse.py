@@ -4,7 +4,7 @@ A traversal of one hop follows edges; one with bounds is a search (`reach.py`). 
 the result is the same.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any
 
 import numpy as np
@@ -22,8 +22,11 @@ _TURNED = {Travel.OUT: Travel.IN, Travel.IN: Travel.OUT, Travel.BOTH: Travel.BOT
 DIRECTION = {Travel.OUT: Direction.OUT, Travel.IN: Direction.IN}
 
 
-def expansion(step: Expand) -> Callable[[Run, Rows], Rows]:
-    """Return what gives `target` every value that the traversal leads to, one row for each."""
+def expansion(step: Expand, kept: Container[str] | None) -> Callable[[Run, Rows], Rows]:
+    """Return what gives `target` every value that the traversal leads to, one row for each.
+
+    Of the variables that differ from row to row, those that are not `kept` may be dropped; None keeps all.
+    """
     traversal, source_name, target = step.traversal, step.source, step.target
     edge = traversal.edge
     travel = traversal.travel if source_name == traversal.left else _TURNED[traversal.travel]
@@ -41,7 +44,13 @@ def expansion(step: Expand) -> Callable[[Run, Rows], Rows]:
         if isinstance(source, int):
             return _spread_one(rows, target, edges.neighbours(source, direction))
         positions, targets = edges.expand(source, direction)
-        return _spread(rows, source, positions, {target: targets})
+        columns: dict[str, Values] = {
+            name: column if isinstance(column, int) else column[positions]
+            for name, column in rows.columns.items()
+            if kept is None or name in kept
+        }
+        columns[target] = targets
+        return Rows(len(targets), columns, None if rows.weights is None else rows.weights[positions])
 
     return expand
 
