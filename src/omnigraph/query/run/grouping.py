@@ -27,7 +27,7 @@ from omnigraph.query.typed import Aggregate, CheckedRead, Expression, NodeRefere
 _COUNTED_MAX = 1 << 22
 """How many numbers of groups are counted in an array rather than sorted."""
 _SORTED_SHARE = 32
-"""Where more numbers than so many times the rows are possible, sorting the rows is faster than looking at all numbers."""
+"""With more possible numbers per row than this, sorting the rows is faster than looking at all numbers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
