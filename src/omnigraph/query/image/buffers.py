@@ -13,7 +13,7 @@ from omnigraph.query.run import arrays
 from omnigraph.query.run.arrays import WIDTHS, arrow_of
 
 _INT32, _INT64, _STRING = pa.int32(), pa.int64(), pa.string()
-FEW_TEXTS = 16
+FEW_TEXTS = 24
 """Up to so many strings are taken one by one."""
 
 
