@@ -67,7 +67,7 @@ class Answering:
         return Result(rows, query_name=self._name, branch=snapshot.branch, commit_id=snapshot.commit_id)
 
     def _bound(self, values: Mapping[str, object]) -> "dict[str, ConstantValue | None]":
-        if values.keys() == self._texts:
+        if values.keys() == self._texts:  # type: ignore[comparison-overlap]  # both are sets of names
             for value in values.values():
                 if type(value) is not str or not value.isascii():
                     break

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.catalog.arrow import arrow_type
-from omnigraph.catalog.model import EdgeType, PropertyType, Scalar
+from omnigraph.catalog.model import NodeType, PropertyType, Scalar
 from omnigraph.query.access import ColumnAccess
 from omnigraph.query.run.arrays import arrow_of, maker_of_one
 from omnigraph.query.run.bindings import Run
@@ -38,11 +38,10 @@ def column_maker(expression: Expression) -> MakeColumn:
     entity, variable, name = expression.entity, expression.variable, expression.property
     kind = cached_type(expression.type)
     make_one = maker_of_one(kind)
-    is_edge = isinstance(entity, EdgeType)
+    is_node = isinstance(entity, NodeType)
 
     def make(run: Run, rows: Rows) -> pa.Array:
-        access: Any = run.access
-        column = (access.edges(entity) if is_edge else access.nodes(entity)).column(name)
+        column = (run.access.nodes(entity) if is_node else run.entities(entity)).column(name)  # type: ignore[arg-type]
         ordinals = rows.columns[variable]
         if not isinstance(ordinals, int):
             return column.take(ordinals)

@@ -18,6 +18,7 @@ from omnigraph.query.run.conditions import entities_passing, filter_rows
 from omnigraph.query.run.counting import RunSteps, solutions
 from omnigraph.query.run.grouping import group_rows
 from omnigraph.query.run.ordering import ordered_groups, ordered_rows
+from omnigraph.query.run.products import ALL, LargeProduct, Wanted, in_blocks, product_of
 from omnigraph.query.run.rows import ORIGIN, Rows
 from omnigraph.query.run.trace import Trace
 from omnigraph.query.run.traverse import close_rows, expansion
@@ -43,10 +44,13 @@ class Program:
         """Answer the read."""
         if run.trace is not None:
             return self._run_traced(run, run.trace)
-        rows = Rows(1, {})
-        for function in self._functions:
-            rows = function(run, rows)
         plan = self.plan
+        rows = Rows(1, {})
+        try:
+            for function in self._functions:
+                rows = function(run, rows)
+        except LargeProduct as product:
+            rows = self._in_blocks(run, plan.steps, product, _wanted(run, plan, _rows_max(run, plan)))
         if self._is_aggregate:
             columns = _groups_in_order(group_rows(run, rows, plan.read), plan, _rows_max(run, plan))
         else:
@@ -59,7 +63,7 @@ class Program:
         """Do the same and say how long each part takes."""
         plan = self.plan
         rows_max = _rows_max(run, plan)
-        rows = self.run_steps(run, plan.steps, Rows(1, {}))
+        rows = self.run_steps(run, plan.steps, Rows(1, {}), _wanted(run, plan, rows_max))
         if self._is_aggregate:
             with trace.timing("group") as count:
                 columns = group_rows(run, rows, plan.read)
@@ -76,16 +80,25 @@ class Program:
                 count[0] = rows.count
         return pa.Table.from_arrays(columns, schema=self._schema)
 
-    def run_steps(self, run: Run, steps: tuple[Step, ...], rows: Rows) -> Rows:
+    def run_steps(self, run: Run, steps: tuple[Step, ...], rows: Rows, wanted: Wanted = ALL) -> Rows:
         """Run some steps of the plan, inner ones included; rows that are gone stay gone."""
-        for step in steps:
-            if run.trace is None:
-                rows = self._function_by_step[id(step)](run, rows)
-                continue
-            with run.trace.timing(id(step)) as count:
-                rows = self._function_by_step[id(step)](run, rows)
-                count[0] = rows.count
+        try:
+            for step in steps:
+                if run.trace is None:
+                    rows = self._function_by_step[id(step)](run, rows)
+                    continue
+                with run.trace.timing(id(step)) as count:
+                    rows = self._function_by_step[id(step)](run, rows)
+                    count[0] = rows.count
+        except LargeProduct as product:
+            return self._in_blocks(run, steps, product, wanted)
         return rows
+
+    def _in_blocks(self, run: Run, steps: tuple[Step, ...], product: LargeProduct, wanted: Wanted) -> Rows:
+        """Run the steps behind a product once for each block of it."""
+        rest = steps[steps.index(product.step) + 1 :]
+        finish = (lambda block: self.run_steps(run, rest, block, wanted)) if rest else None
+        return in_blocks(product, finish, wanted)
 
     def _compiled(self, steps: tuple[Step, ...], kept: Iterable[frozenset[str] | None]) -> tuple[StepFunction, ...]:
         functions = tuple(map(self._compiled_step, steps, kept))
@@ -96,7 +109,9 @@ class Program:
     def _compiled_step(self, step: Step, kept: frozenset[str] | None) -> StepFunction:
         if isinstance(step, Negate | Weigh):
             self._compiled(step.steps, repeat(None))
-            return partial(_negate if isinstance(step, Negate) else _weigh, step=step, run_steps=self.run_steps)
+            if isinstance(step, Negate):
+                return partial(_negate, step=step, run_steps=self.run_steps)
+            return partial(_weigh, step=step, run_steps=self.run_steps)
         if isinstance(step, LookUp):
             return _look_up(step)
         if isinstance(step, Expand):
@@ -122,6 +137,13 @@ def _rows_max(run: Run, plan: Plan) -> int | None:
     given = run.parameters[limit.name]
     assert isinstance(given, int)
     return given
+
+
+def _wanted(run: Run, plan: Plan, limit: int | None) -> Wanted:
+    """Say which rows of a large product need be kept: a ranking needs them all, as groups do."""
+    if limit is None or plan.read.is_aggregate or plan.has_ranking:
+        return ALL
+    return Wanted(keep=lambda rows: _in_order(run, rows, plan, limit)) if plan.read.order else Wanted(enough=limit)
 
 
 def _in_order(run: Run, rows: Rows, plan: Plan, limit: int | None) -> Rows:
@@ -161,11 +183,7 @@ def _scan(run: Run, rows: Rows, step: Scan) -> Rows:
     if not rows.count:
         return Rows(0, {**rows.columns, step.variable: np.zeros(0, np.int32)}, rows.weights)
     nodes = _selected(run, step.entity, step.variable, step.conditions)
-    if rows.count == 1 and rows.weights is None and all(isinstance(column, int) for column in rows.columns.values()):
-        return Rows(len(nodes), {**rows.columns, step.variable: nodes})
-    spread = rows.at(np.repeat(np.arange(rows.count), len(nodes)))
-    spread.columns[step.variable] = np.tile(nodes, rows.count)
-    return spread
+    return product_of(step, rows, nodes)
 
 
 def _selected(run: Run, entity: NodeType, variable: str, conditions: tuple[AnyCondition, ...]) -> Ordinals:
@@ -212,8 +230,8 @@ def _filter(run: Run, rows: Rows, step: Filter) -> Rows:
 
 def _close(run: Run, rows: Rows, step: Close) -> Rows:
     if not rows.count:
-        edge = step.traversal.edge_variable
-        return rows.with_columns(**{edge: np.zeros(0, np.int32)}) if edge else rows
+        own = step.traversal.own_variable
+        return rows.with_columns(**{own: np.zeros(0, np.int32)}) if own else rows
     return close_rows(run, rows, step)
 
 
