@@ -95,10 +95,14 @@ class NodeImage(EntityImage):
         super().__init__(images, context, state)
         (self._book,) = state.books
         self._ids = IdColumn(self._book)
+        self._has_all = self.count == self.size
+        """Whether every ordinal is in use, as nearly always: then only newer ones are of nobody."""
 
     def find(self, node_id: str) -> int:
         """Return the ordinal of an id, or `MISSING`."""
         ordinal = self._book.find(node_id)
+        if self._has_all:
+            return ordinal if ordinal < self.size else MISSING
         return ordinal if ordinal != MISSING and self.state.rows.has(ordinal) else MISSING
 
     def find_many(self, node_ids: Sequence[str]) -> Ordinals:
