@@ -9,6 +9,7 @@ from omnigraph.catalog.model import INTEGERS, NodeType
 from omnigraph.query.access import MISSING, Ordinals, PropertyTest
 from omnigraph.query.plan.steps import AnyCondition, Close, Expand, Filter, LookUp, Negate, Plan, Scan, Step, Weigh
 from omnigraph.query.run.bindings import Run, is_constant
+from omnigraph.query.run.blocks import MANY, blocks, checked_until, joined
 from omnigraph.query.run.columns import column_of
 from omnigraph.query.run.conditions import entities_passing, filter_rows
 from omnigraph.query.run.counting import solutions
@@ -80,14 +81,28 @@ def _in_order(run: Run, rows: Rows, plan: Plan, limit: int | None) -> Rows:
 
 def run_steps(run: Run, steps: tuple[Step, ...], rows: Rows) -> Rows:
     """Run steps one after the other; rows that are gone stay gone."""
-    if run.trace is not None:
-        for step in steps:
-            with run.trace.timing(id(step)) as count:
-                rows = _STEPS[type(step)](run, rows, step)
-                count[0] = rows.count
-        return rows
+    place = 0
+    while place < len(steps):
+        step = steps[place]
+        end = checked_until(steps, place) if rows.count >= MANY else place + 1
+        if end > place + 1:
+            rows = joined([_run_plainly(run, steps[place:end], block) for block in blocks(rows, steps, place)])
+        elif run.trace is None:
+            rows = _STEPS[type(step)](run, rows, step)
+        else:
+            rows = _run_plainly(run, (step,), rows)
+        place = end
+    return rows
+
+
+def _run_plainly(run: Run, steps: tuple[Step, ...], rows: Rows) -> Rows:
     for step in steps:
-        rows = _STEPS[type(step)](run, rows, step)
+        if run.trace is None:
+            rows = _STEPS[type(step)](run, rows, step)
+            continue
+        with run.trace.timing(id(step)) as count:
+            rows = _STEPS[type(step)](run, rows, step)
+            count[0] = rows.count
     return rows
 
 
