@@ -8,6 +8,7 @@ import pyarrow as pa
 from omnigraph.catalog.model import INTEGERS, NodeType
 from omnigraph.query.access import MISSING, Ordinals, PropertyTest
 from omnigraph.query.plan.steps import AnyCondition, Close, Expand, Filter, LookUp, Negate, Plan, Scan, Step, Weigh
+from omnigraph.query.run.best_first import best_rows
 from omnigraph.query.run.bindings import Run, is_constant
 from omnigraph.query.run.blocks import MANY, blocks, checked_until, joined
 from omnigraph.query.run.columns import column_of
@@ -26,7 +27,7 @@ def execute(run: Run, plan: Plan, schema: pa.Schema) -> pa.Table:
     if run.trace is not None:
         return _execute_traced(run, run.trace, plan, schema)
     rows_max = _rows_max(run, plan)
-    rows = run_steps(run, plan.steps, Rows(1, {}))
+    rows = _rows_of(run, plan, rows_max)
     if plan.read.is_aggregate:
         columns = _groups_in_order(group_rows(run, rows, plan.read), plan, rows_max)
     else:
@@ -38,7 +39,7 @@ def execute(run: Run, plan: Plan, schema: pa.Schema) -> pa.Table:
 def _execute_traced(run: Run, trace: Trace, plan: Plan, schema: pa.Schema) -> pa.Table:
     """Do the same and say how long each part takes."""
     rows_max = _rows_max(run, plan)
-    rows = run_steps(run, plan.steps, Rows(1, {}))
+    rows = _rows_of(run, plan, rows_max)
     if plan.read.is_aggregate:
         with trace.timing("group") as count:
             columns = group_rows(run, rows, plan.read)
@@ -54,6 +55,12 @@ def _execute_traced(run: Run, trace: Trace, plan: Plan, schema: pa.Schema) -> pa
             columns = [column_of(run, rows, column.expression) for column in plan.read.columns]
             count[0] = rows.count
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _rows_of(run: Run, plan: Plan, limit: int | None) -> Rows:
+    """Return all rows of a read, or those among which the ones are that a limit lets through."""
+    best = None if limit is None or plan.read.is_aggregate else best_rows(run, plan, limit, run_steps)
+    return run_steps(run, plan.steps, Rows(1, {})) if best is None else best
 
 
 def _groups_in_order(columns: list[pa.Array], plan: Plan, limit: int | None) -> list[pa.Array]:

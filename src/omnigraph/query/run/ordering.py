@@ -65,6 +65,11 @@ def ordered_rows(run: Run, rows: Rows, plan: Plan, limit: int | None) -> Rows:
     return rows.at(_first(keys, _ties(run, rows, plan), rows.count, limit))
 
 
+def first_by(run: Run, key: OrderKey, rows: Rows, count: int) -> NDArray[np.intp]:
+    """Return the places of the rows that come first by one key, so many, and of all that equal the last of them."""
+    return np.sort(_narrowed(_key_of_rows(run, rows, key), count))
+
+
 def ordered_groups(columns: list[pa.Array], read: CheckedRead, limit: int | None) -> list[pa.Array]:
     """Put groups in order by columns of the result, and keep the first of them; group keys break ties."""
     keys: list[SortKey] = []
