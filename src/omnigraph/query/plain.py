@@ -30,6 +30,7 @@ from omnigraph.query.access import (
 from omnigraph.query.image.rows import TableRows
 from omnigraph.query.image.scanning import FarColumn, read_edge_rows
 from omnigraph.query.run.arrays import distinct_sorted, indices_of, numbers_of
+from omnigraph.storage.tables import Table
 
 if TYPE_CHECKING:
     from omnigraph.graphs.snapshot import Snapshot
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 _WORDS_MAX = 65_536
 _FEW_SHARE = 64
 """Where no more than one in so many is asked for, it is taken from the table."""
+_FAR_MIN = 1_000
+"""A column that has fewer values is read as a whole."""
 
 
 class PlainAccess:
@@ -68,7 +71,7 @@ class PlainAccess:
 class PlainColumn:
     """One column, as Arrow has it once much of it was asked for."""
 
-    def __init__(self, read: Callable[[], pa.Array], far: FarColumn, count: int) -> None:
+    def __init__(self, read: Callable[[], pa.Array], far: Callable[[], FarColumn], count: int) -> None:
         self._read = read
         self._far = far
         self._count = count
@@ -82,13 +85,13 @@ class PlainColumn:
 
     def take(self, ordinals: Ordinals) -> pa.Array:
         """Return values in the order of the ordinals."""
-        if "_values" not in self.__dict__ and len(ordinals) * _FEW_SHARE <= self._count:
-            return self._far.take(ordinals)
+        if "_values" not in self.__dict__ and _are_few(ordinals, self._count):
+            return self._far().take(ordinals)
         return self._values.take(indices_of(ordinals))
 
     def numbers(self, ordinals: Ordinals | None = None) -> Numbers:
         """Return values of fixed width."""
-        if ordinals is not None and len(ordinals) * _FEW_SHARE <= self._count:
+        if ordinals is not None and _are_few(ordinals, self._count):
             return numbers_of(self.take(ordinals))
         values, valid = self._numbers
         if ordinals is None:
@@ -129,7 +132,7 @@ class _PlainEntities:
 
     def __init__(self, snapshot: "Snapshot", entity: EntityType) -> None:
         self._table = snapshot.table(entity.table_key)
-        self._stored = stored_table(snapshot, entity.table_key)
+        self._open = lambda: stored_table(snapshot, entity.table_key)
         self._columns: dict[str, PlainColumn] = {}
         self._lock = RLock()
         self.count = self._table.pin.row_count
@@ -147,13 +150,12 @@ class _PlainEntities:
         """Return a property by its name."""
         with self._lock:
             if name not in self._columns:
-                far = FarColumn(self._stored, self._rows, name)
-                self._columns[name] = PlainColumn(lambda: self._whole(name), far, self.count)
+                self._columns[name] = PlainColumn(lambda: self._whole(name), lambda: self._far(name), self.count)
             return self._columns[name]
 
     def id_ranks(self, ordinals: Ordinals | None = None) -> NDArray[np.int64]:
         """Return numbers that compare as the ids do."""
-        if ordinals is not None and len(ordinals) * _FEW_SHARE <= self.count:
+        if ordinals is not None and _are_few(ordinals, self.count):
             return _ranks(self.column("id").take(ordinals))
         return self._id_ranks if ordinals is None else self._id_ranks[ordinals]
 
@@ -169,6 +171,13 @@ class _PlainEntities:
     def _whole(self, name: str) -> pa.Array:
         read = self._table.to_arrow([name]).column(0)
         return pa.concat_arrays(read.chunks) if read.num_chunks else _empty(read)
+
+    def _far(self, name: str) -> FarColumn:
+        return FarColumn(self._stored, self._rows, name)
+
+    @cached_property
+    def _stored(self) -> Table:
+        return self._open()
 
     @cached_property
     def _rows(self) -> TableRows:
@@ -201,7 +210,7 @@ class PlainNodes(_PlainEntities):
 
     def searched(self, name: str, *, is_whole: bool) -> FarColumn:  # noqa: ARG002 — as every access has it
         """Return a text or vectors as the table has them."""
-        return FarColumn(self._stored, self._rows, name)
+        return self._far(name)
 
     def words(self, name: str, *, is_indexed: Callable[[], bool]) -> None:
         """Keep none: there is no memory for them."""
@@ -286,6 +295,10 @@ def _gathered(offsets: NDArray[np.int64], sources: Ordinals) -> tuple[Positions,
     positions = np.repeat(np.arange(len(sources)), counts)
     firsts = np.cumsum(counts) - counts
     return positions, np.arange(len(positions)) + np.repeat(starts - firsts, counts)
+
+
+def _are_few(ordinals: Ordinals, count: int) -> bool:
+    return count >= _FAR_MIN and len(ordinals) * _FEW_SHARE <= count
 
 
 def _ranks(ids: pa.Array) -> NDArray[np.int64]:

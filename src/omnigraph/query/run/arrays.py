@@ -104,7 +104,8 @@ def smallest(values: NDArray[Any], count: int) -> NDArray[np.intp]:
     if len(places) < count:  # what is no number is among them
         places = np.arange(len(values))
     few = values[places]
-    return places[few <= np.partition(few, count - 1)[count - 1]]
+    is_small: Truths = few <= np.partition(few, count - 1)[count - 1]
+    return places[is_small]
 
 
 def is_among(values: NDArray[Any], ascending: NDArray[Any]) -> Truths:

@@ -211,7 +211,8 @@ def _sum_or_mean(rows: Rows, numbers: Numbers, groups: Groups, *, is_mean: bool)
     if rows.weights is not None:
         addends = addends * (rows.weights if valid is None else rows.weights[valid])
     if groups.count == 1:
-        sums: NDArray[Any] = np.array([addends.sum()])
+        with np.errstate(over="ignore"):  # what is beyond a float is refused below
+            sums: NDArray[Any] = np.array([addends.sum()])
     else:
         sums = np.bincount(of_row, weights=addends, minlength=groups.count)
     insist_on_finite(bool(np.isfinite(sums).all()))
