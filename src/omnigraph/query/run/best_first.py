@@ -14,7 +14,7 @@ from omnigraph.query.run.ordering import first_by
 from omnigraph.query.run.rows import Rows
 from omnigraph.query.typed import Fusion, OrderKey, PropertyRead, TextScore, VectorDistance
 
-RunSteps: TypeAlias = Callable[[Run, tuple[Step, ...], Rows], Rows]
+RunSteps: TypeAlias = Callable[[tuple[Step, ...], Rows], Rows]
 
 _MORE = 16
 """How many times as many nodes are followed where the rows were too few."""
@@ -32,17 +32,17 @@ def best_rows(run: Run, plan: Plan, limit: int | None, run_steps: RunSteps) -> R
     is_property = isinstance(order[0].expression, PropertyRead)
     if any(_is_ranking(key) for key in order[1:]) or (is_property and len(plan.steps) == 1):
         return None
-    nodes = run_steps(run, (begin,), Rows(1, {})).values(begin.variable)
+    nodes = run_steps((begin,), Rows(1, {})).values(begin.variable)
     count = limit
     while count * _WORTH < len(nodes):
         best = _best(run, order[0], begin.variable, nodes, count)
         if best is None:
             break
-        rows = run_steps(run, plan.steps[1:], Rows(len(best), {begin.variable: best}))
+        rows = run_steps(plan.steps[1:], Rows(len(best), {begin.variable: best}))
         if rows.count >= limit or len(best) < count:
             return rows
         count *= _MORE
-    return run_steps(run, plan.steps[1:], Rows(len(nodes), {begin.variable: nodes}))
+    return run_steps(plan.steps[1:], Rows(len(nodes), {begin.variable: nodes}))
 
 
 def _is_decided_by(key: OrderKey, variable: str) -> bool:

@@ -5,10 +5,8 @@ A block fits into the processor's caches, and what the checks leave of it is all
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from omnigraph.query.plan.steps import Close, Expand, Filter, Step
-from omnigraph.query.run.rows import Rows, Values
+from omnigraph.query.run.rows import Rows
 from omnigraph.query.typed import Condition, TextMatch
 
 MANY = 1 << 14
@@ -34,17 +32,6 @@ def blocks(rows: Rows, steps: tuple[Step, ...], place: int) -> Iterator[Rows]:
     size = min(max(int(_BLOCK / max(fan_out, 1.0)), _BLOCK_MIN), _BLOCK)
     for start in range(0, rows.count, size):
         yield rows.between(start, min(start + size, rows.count))
-
-
-def joined(blocks: list[Rows]) -> Rows:
-    """Put blocks together again."""
-    count = sum(block.count for block in blocks)
-    columns: dict[str, Values] = {
-        name: first if isinstance(first, int) else np.concatenate([block.values(name) for block in blocks])
-        for name, first in blocks[0].columns.items()
-    }
-    weights = [block.weights for block in blocks if block.weights is not None]
-    return Rows(count, columns, np.concatenate(weights) if weights else None)
 
 
 def _is_check(step: Step) -> bool:

@@ -10,12 +10,13 @@ from omnigraph.query.access import MISSING, Ordinals, PropertyTest
 from omnigraph.query.plan.steps import AnyCondition, Close, Expand, Filter, LookUp, Negate, Plan, Scan, Step, Weigh
 from omnigraph.query.run.best_first import best_rows
 from omnigraph.query.run.bindings import Run, is_constant
-from omnigraph.query.run.blocks import MANY, blocks, checked_until, joined
+from omnigraph.query.run.blocks import MANY, blocks, checked_until
 from omnigraph.query.run.columns import column_of
 from omnigraph.query.run.conditions import entities_passing, filter_rows
 from omnigraph.query.run.counting import solutions
 from omnigraph.query.run.grouping import group_rows
 from omnigraph.query.run.ordering import ordered_groups, ordered_rows
+from omnigraph.query.run.products import ALL, LargeProduct, Wanted, in_blocks, joined, product_of
 from omnigraph.query.run.rows import ORIGIN, Rows
 from omnigraph.query.run.trace import Trace
 from omnigraph.query.run.traverse import close_rows, expand_rows
@@ -59,8 +60,13 @@ def _execute_traced(run: Run, trace: Trace, plan: Plan, schema: pa.Schema) -> pa
 
 def _rows_of(run: Run, plan: Plan, limit: int | None) -> Rows:
     """Return all rows of a read, or those among which the ones are that a limit lets through."""
-    best = None if limit is None or plan.read.is_aggregate else best_rows(run, plan, limit, run_steps)
-    return run_steps(run, plan.steps, Rows(1, {})) if best is None else best
+    wanted = _wanted(run, plan, limit)
+
+    def of_steps(steps: tuple[Step, ...], rows: Rows) -> Rows:
+        return run_steps(run, steps, rows, wanted)
+
+    best = None if limit is None or plan.read.is_aggregate else best_rows(run, plan, limit, of_steps)
+    return of_steps(plan.steps, Rows(1, {})) if best is None else best
 
 
 def _groups_in_order(columns: list[pa.Array], plan: Plan, limit: int | None) -> list[pa.Array]:
@@ -78,6 +84,13 @@ def _rows_max(run: Run, plan: Plan) -> int | None:
     return given
 
 
+def _wanted(run: Run, plan: Plan, limit: int | None) -> Wanted:
+    """Say which rows of a large product need be kept: a ranking needs them all, as groups do."""
+    if limit is None or plan.read.is_aggregate or plan.has_ranking:
+        return ALL
+    return Wanted(keep=lambda rows: _in_order(run, rows, plan, limit)) if plan.read.order else Wanted(enough=limit)
+
+
 def _in_order(run: Run, rows: Rows, plan: Plan, limit: int | None) -> Rows:
     if plan.read.order and (rows.count > 1 or plan.has_ranking):
         return ordered_rows(run, rows, plan, limit)
@@ -86,23 +99,31 @@ def _in_order(run: Run, rows: Rows, plan: Plan, limit: int | None) -> Rows:
     return rows
 
 
-def run_steps(run: Run, steps: tuple[Step, ...], rows: Rows) -> Rows:
+def run_steps(run: Run, steps: tuple[Step, ...], rows: Rows, wanted: Wanted = ALL) -> Rows:
     """Run steps one after the other; rows that are gone stay gone."""
-    place = 0
-    while place < len(steps):
-        step = steps[place]
-        end = checked_until(steps, place) if rows.count >= MANY else place + 1
-        if end > place + 1:
-            rows = joined([_run_plainly(run, steps[place:end], block) for block in blocks(rows, steps, place)])
-        elif run.trace is None:
-            rows = _STEPS[type(step)](run, rows, step)
-        else:
-            rows = _run_plainly(run, (step,), rows)
-        place = end
+    try:
+        place = 0
+        while place < len(steps):
+            step = steps[place]
+            if rows.count < MANY and run.trace is None:
+                rows = _STEPS[type(step)](run, rows, step)
+                place += 1
+                continue
+            end = checked_until(steps, place) if rows.count >= MANY else place + 1
+            some = steps[place:end]
+            if end > place + 1:
+                rows = joined([_run_each(run, some, block) for block in blocks(rows, steps, place)])
+            else:
+                rows = _run_each(run, some, rows)
+            place = end
+    except LargeProduct as product:
+        rest = steps[steps.index(product.step) + 1 :]
+        finish = (lambda block: run_steps(run, rest, block, wanted)) if rest else None
+        return in_blocks(product, finish, wanted)
     return rows
 
 
-def _run_plainly(run: Run, steps: tuple[Step, ...], rows: Rows) -> Rows:
+def _run_each(run: Run, steps: tuple[Step, ...], rows: Rows) -> Rows:
     for step in steps:
         if run.trace is None:
             rows = _STEPS[type(step)](run, rows, step)
@@ -137,11 +158,7 @@ def _scan(run: Run, rows: Rows, step: Scan) -> Rows:
     if not rows.count:
         return Rows(0, {**rows.columns, step.variable: np.zeros(0, np.int32)}, rows.weights)
     nodes = _selected(run, step.entity, step.variable, step.conditions)
-    if rows.count == 1 and rows.weights is None and all(isinstance(column, int) for column in rows.columns.values()):
-        return Rows(len(nodes), {**rows.columns, step.variable: nodes})
-    spread = rows.at(np.repeat(np.arange(rows.count), len(nodes)))
-    spread.columns[step.variable] = np.tile(nodes, rows.count)
-    return spread
+    return product_of(step, rows, nodes)
 
 
 def _selected(run: Run, entity: NodeType, variable: str, conditions: tuple[AnyCondition, ...]) -> Ordinals:
@@ -188,15 +205,15 @@ def _filter(run: Run, rows: Rows, step: Filter) -> Rows:
 
 def _expand(run: Run, rows: Rows, step: Expand) -> Rows:
     if not rows.count:
-        edge = step.traversal.edge_variable
-        return rows.with_columns(**{name: np.zeros(0, np.int32) for name in (step.target, edge) if name})
+        own = step.traversal.own_variable
+        return rows.with_columns(**{name: np.zeros(0, np.int32) for name in (step.target, own) if name})
     return expand_rows(run, rows, step)
 
 
 def _close(run: Run, rows: Rows, step: Close) -> Rows:
     if not rows.count:
-        edge = step.traversal.edge_variable
-        return rows.with_columns(**{edge: np.zeros(0, np.int32)}) if edge else rows
+        own = step.traversal.own_variable
+        return rows.with_columns(**{own: np.zeros(0, np.int32)}) if own else rows
     return close_rows(run, rows, step)
 
 
