@@ -132,7 +132,8 @@ class _PlainEntities:
 
     def __init__(self, snapshot: "Snapshot", entity: EntityType) -> None:
         self._table = snapshot.table(entity.table_key)
-        self._open = lambda: stored_table(snapshot, entity.table_key)
+        self._snapshot = snapshot
+        self._table_key = entity.table_key
         self._columns: dict[str, PlainColumn] = {}
         self._lock = RLock()
         self.count = self._table.pin.row_count
@@ -177,7 +178,7 @@ class _PlainEntities:
 
     @cached_property
     def _stored(self) -> Table:
-        return self._open()
+        return stored_table(self._snapshot, self._table_key)
 
     @cached_property
     def _rows(self) -> TableRows:

@@ -22,24 +22,29 @@ _WORTH = 4
 """A limit that lets through more than one in so many nodes is not worth the trouble."""
 
 
-def best_rows(run: Run, plan: Plan, limit: int | None, run_steps: RunSteps) -> Rows | None:
-    """Return rows among which are those that the limit lets through; None where all rows have to be there."""
+def is_best_first(plan: Plan) -> bool:
+    """Whether rows of a read may be followed from the nodes that come first."""
+    read = plan.read
     begin = plan.steps[0] if plan.steps else None
-    order = plan.read.order
-    if not limit or not order or not isinstance(begin, Scan) or not _is_decided_by(order[0], begin.variable):
-        return None
+    if read.is_aggregate or read.limit is None or not read.order or not isinstance(begin, Scan):
+        return False
     # A second ranking leaves rows out, so that nobody knows how many are enough; a single scan is narrowed later.
-    is_property = isinstance(order[0].expression, PropertyRead)
-    if any(_is_ranking(key) for key in order[1:]) or (is_property and len(plan.steps) == 1):
-        return None
+    is_alone = len(plan.steps) == 1 and isinstance(read.order[0].expression, PropertyRead)
+    return _is_decided_by(read.order[0], begin.variable) and not is_alone and not any(map(_is_ranking, read.order[1:]))
+
+
+def best_rows(run: Run, plan: Plan, limit: int | None, run_steps: RunSteps) -> Rows:
+    """Return rows among which are those that the limit lets through."""
+    begin, order = plan.steps[0], plan.read.order
+    assert isinstance(begin, Scan)
     nodes = run_steps((begin,), Rows(1, {})).values(begin.variable)
-    count = limit
+    count = limit or len(nodes)
     while count * _WORTH < len(nodes):
         best = _best(run, order[0], begin.variable, nodes, count)
         if best is None:
             break
         rows = run_steps(plan.steps[1:], Rows(len(best), {begin.variable: best}))
-        if rows.count >= limit or len(best) < count:
+        if limit is not None and (rows.count >= limit or len(best) < count):
             return rows
         count *= _MORE
     return run_steps(plan.steps[1:], Rows(len(nodes), {begin.variable: nodes}))
