@@ -262,18 +262,11 @@ def baseline(
     events: Events = ignore_events,
 ) -> "BaselineResult":
     """Write the head of a branch to a file, with the cursor at which `changes.poll` goes on behind it."""
-    from omnigraph.pipeline.export.baseline import write_baseline
+    from omnigraph.changes.filters import ChangesRequest
+    from omnigraph.pipeline.export.baseline import BaselineRequest, write_baseline
 
-    return write_baseline(
-        self._context,
-        out,
-        branch=branch,
-        kinds=kinds,
-        types=types,
-        ops=ops,
-        exclude_types=exclude_types,
-        events=events,
-    )
+    changes = ChangesRequest(kinds=kinds, types=types, ops=ops, exclude_types=exclude_types)
+    return write_baseline(self._context, BaselineRequest(out=out, branch=branch, changes=changes), events=events)
 
 
 def frames(self: "Graph", spark: Any, *, snapshot: str = MAIN_BRANCH, properties: bool = False) -> "GraphFrames":

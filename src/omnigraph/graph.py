@@ -167,10 +167,12 @@ class Graph:
         exclude_types: Sequence[str] = (),
     ) -> "Diff":
         """Compare two snapshots, each addressed as for `snapshot_at`; iterate over the result."""
-        from omnigraph.changes.snapshots import diff_snapshots
+        from omnigraph.changes.diff import diff_snapshots
+        from omnigraph.changes.filters import ChangesRequest
 
-        sides = (self._context.addresses.resolve(address).snapshot for address in (before, after))
-        return diff_snapshots(self._context, *sides, kinds=kinds, types=types, ops=ops, exclude_types=exclude_types)
+        request = ChangesRequest(kinds=kinds, types=types, ops=ops, exclude_types=exclude_types)
+        was, now = (self._context.addresses.resolve(address).snapshot for address in (before, after))
+        return diff_snapshots(self._context, was, now, request)
 
     @overload
     def query(
