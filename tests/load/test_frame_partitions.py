@@ -25,6 +25,7 @@ from omnigraph.pipeline.load.bulk import held, lookups, partitions
 from omnigraph.pipeline.load.bulk.partitions import PARTITIONS_MAX, PartitionOutcome, keep_partition
 from omnigraph.pipeline.load.frames import FrameLoad
 from omnigraph.pipeline.load.once import StreamBatch
+from omnigraph.pipeline.load.request import FrameLoadRequest
 from omnigraph.storage.store import GraphStore
 from omnigraph.storage.tables import Table
 from support import batch_child
@@ -43,15 +44,7 @@ def context_of(graph: Graph) -> GraphContext:
 
 
 def begin(graph: Graph, mode: str = "append") -> FrameLoad:
-    return FrameLoad.begin(
-        context_of(graph),
-        type_name="Port",
-        names=["code", "depth"],
-        mode=mode,
-        branch="main",
-        actor_id=None,
-        max_errors=20,
-    )
+    return FrameLoad.begin(context_of(graph), FrameLoadRequest(type="Port", mode=mode), ["code", "depth"])
 
 
 def batches(*codes: str, size: int = 1) -> list[pa.RecordBatch]:
@@ -171,15 +164,7 @@ def network(local_root: str) -> Graph:
 
 
 def begin_rows(graph: Graph, type_name: str, rows: pa.Table, mode: str = "append") -> FrameLoad:
-    return FrameLoad.begin(
-        context_of(graph),
-        type_name=type_name,
-        names=rows.column_names,
-        mode=mode,
-        branch="main",
-        actor_id=None,
-        max_errors=20,
-    )
+    return FrameLoad.begin(context_of(graph), FrameLoadRequest(type=type_name, mode=mode), rows.column_names)
 
 
 @pytest.fixture

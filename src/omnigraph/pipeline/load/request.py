@@ -1,4 +1,4 @@
-"""What a load may be asked for; the defaults need no thought."""
+"""What loads may be asked for; the defaults need no thought."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -34,3 +34,20 @@ class LoadRequest:
     message: str | None = None
     max_errors: int = 20
     engine: EngineChoice = EngineChoice()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrameLoadRequest:
+    """One load of a frame that others compute, in processes of their own."""
+
+    mode: "LoadMode"
+    type: str | None = None
+    """The type of the rows; None for a frame of whole records."""
+    branch: str = MAIN_BRANCH
+    actor: str | None = None
+    message: str | None = None
+    max_errors: int = 20
+    newest_by: str | None = None
+    """Of all records with one id, a merge takes the one in which this property is the greatest."""
+    sets_aside: bool = False
+    """Whether records that cannot be loaded are written down instead of rejecting the load."""
