@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from omnigraph.connectors.spark.frames import GraphFrames
     from omnigraph.connectors.spark.views import RegisteredViews
     from omnigraph.graph import Graph
-    from omnigraph.graphs.conditions import Where
+    from omnigraph.graphs.comparisons import Where
     from omnigraph.graphs.snapshot import Snapshot
     from omnigraph.pipeline.embed.result import EmbedResult
     from omnigraph.pipeline.embed.spec import EmbedSpec

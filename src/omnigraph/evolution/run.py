@@ -13,9 +13,9 @@ from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import MAIN_BRANCH, Commit, check_actor, check_message
 from omnigraph.storage.locks import HeldLock, LockRequest
 from omnigraph.writes.aftermath import says_what_is_published
+from omnigraph.writes.opening import bring_up_to_date
 from omnigraph.writes.protocol import run_write
 from omnigraph.writes.recovery.sweep import settle_all, tell_settled
-from omnigraph.writes.upgrading import bring_up_to_date
 
 _SCHEMA_LOCK = "schema"
 

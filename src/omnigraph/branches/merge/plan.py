@@ -13,10 +13,10 @@ from omnigraph.branches.merge.images import with_images
 from omnigraph.branches.merge.routes import Route
 from omnigraph.branches.merge.sides import MergeOutcome, MergeSides
 from omnigraph.branches.merge.tables import merge_table
-from omnigraph.branches.merge.values import check_values
 from omnigraph.catalog.model import TableKey
 from omnigraph.manifest.snapshot import TablePin
 from omnigraph.records.offences import OffenceCollector
+from omnigraph.records.stored import check_values
 from omnigraph.writes.constraints import check_deltas
 from omnigraph.writes.delta import TableDelta, prepare_tables
 from omnigraph.writes.prepared import PreparedTable, WriteIdentity

@@ -23,8 +23,14 @@ from omnigraph.records.offences import Code, Offence, OffenceCollector
 from omnigraph.records.report import rejected
 from omnigraph.records.tables import FILE, LINE, POSITION
 from omnigraph.writes.constraints import check_deltas
-from omnigraph.writes.delta import TableDelta, delta_rows, empty_reference, prepare_tables, reference_columns
-from omnigraph.writes.equality import without_unchanged
+from omnigraph.writes.delta import (
+    TableDelta,
+    delta_rows,
+    empty_reference,
+    prepare_tables,
+    reference_columns,
+    without_unchanged,
+)
 from omnigraph.writes.prepared import PreparedWrite, WriteIdentity
 from omnigraph.writes.sidecar import SidecarKind
 from omnigraph.writes.vectors import keep_vectors

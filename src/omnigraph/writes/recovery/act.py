@@ -17,20 +17,13 @@ from omnigraph.storage.stored_settings import stage_restore
 from omnigraph.storage.tables import Table
 from omnigraph.storage.transactions import CommitInterleaved, commit_staged
 from omnigraph.writes.completion import complete_schema_change
-from omnigraph.writes.pointers import pointer_moves
+from omnigraph.writes.pending import sidecars_of
 from omnigraph.writes.recovery.audit import record_recovery
 from omnigraph.writes.recovery.decide import OURS, Action, EffectClass, RecoveryDecision, classify
 from omnigraph.writes.recovery.facts import SidecarFacts, observe_effect
 from omnigraph.writes.recovery.forks import remove_target, targets_to_remove
-from omnigraph.writes.sidecar import (
-    Completion,
-    RollbackRecord,
-    Sidecar,
-    SidecarEffect,
-    SidecarKind,
-    sidecar_traits,
-    sidecars_of,
-)
+from omnigraph.writes.sidecar import Completion, RollbackRecord, Sidecar, SidecarEffect, SidecarKind, sidecar_traits
+from omnigraph.writes.table_effects import pointer_moves
 
 RECOVERY_ACTOR = "omnigraph:recovery"
 
