@@ -130,7 +130,7 @@ VERBS = (
         command_class=CommandClass.ANY,
         accepts=_READ,
         is_bulk=True,
-        request="pipeline.export.run.ExportRequest",
+        request="pipeline.export.request.ExportRequest",
         document="export_document",
     ),
     Verb(words="snapshot", command_class=CommandClass.ANY, accepts=_READ, document="snapshot_document"),

@@ -25,8 +25,7 @@ from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.pipeline.load.bulk.partitions import FrameTask, PartitionOutcome, keep_partition
 from omnigraph.pipeline.load.frames import FrameLoad
 from omnigraph.pipeline.load.once import StreamBatch
-from omnigraph.pipeline.load.request import FrameLoadRequest
-from omnigraph.pipeline.load.writer import LoadMode
+from omnigraph.pipeline.load.request import FrameLoadRequest, LoadMode
 from omnigraph.storage.store import GraphStore
 from omnigraph.storage.worker_files import shared_with_workers
 

@@ -3,16 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from omnigraph.base.values import dataclass
 from omnigraph.engine.choice import EngineChoice
 from omnigraph.manifest.commits import MAIN_BRANCH
 
+LoadMode = Literal["overwrite", "append", "merge"]
+
 if TYPE_CHECKING:
     from omnigraph.pipeline.load.frames import FrameInput
     from omnigraph.pipeline.load.inputs import TableInput
-    from omnigraph.pipeline.load.writer import LoadMode
     from omnigraph.records.arrow_rows import ArrowRows
 
 
@@ -22,7 +23,7 @@ class LoadRequest:
 
     data: "str | Path | BinaryIO | ArrowRows | TableInput | FrameInput"
     """Where the input is, the rows themselves, or input that was found already."""
-    mode: "LoadMode"
+    mode: LoadMode
     type: str | None = None
     """The type of the rows; None for records, which say it themselves."""
     map: Mapping[str, str | None] = field(default_factory=dict)
@@ -40,7 +41,7 @@ class LoadRequest:
 class FrameLoadRequest:
     """One load of a frame that others compute, in processes of their own."""
 
-    mode: "LoadMode"
+    mode: LoadMode
     type: str | None = None
     """The type of the rows; None for a frame of whole records."""
     branch: str = MAIN_BRANCH
