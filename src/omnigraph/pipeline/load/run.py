@@ -7,7 +7,6 @@ from typing import get_args
 from omnigraph.base import ids, work
 from omnigraph.base.endings import attempt
 from omnigraph.base.events import EngineChosen, Events, phase
-from omnigraph.base.showing import Shown
 from omnigraph.base.values import dataclass
 from omnigraph.branches.create import create_branch
 from omnigraph.branches.delete import delete_branch
@@ -16,10 +15,10 @@ from omnigraph.catalog.model import TableKey
 from omnigraph.engine.choice import Work
 from omnigraph.engine.interface import Engine
 from omnigraph.engine.opening import close_at_end, open_engine
-from omnigraph.errors import BranchNotFound, Effect, InvalidTarget
+from omnigraph.errors import BranchNotFound, InvalidTarget
 from omnigraph.graphs.capture import Capture, capture_branch
 from omnigraph.graphs.context import GraphContext
-from omnigraph.manifest.commits import Commit, CommitId, check_actor, check_message
+from omnigraph.manifest.commits import Commit, CommitId, CommitResult, check_actor, check_message
 from omnigraph.manifest.missing import no_such_branch
 from omnigraph.pipeline.load.bulk.buckets import buckets_for
 from omnigraph.pipeline.load.bulk.pieces import InputPiece
@@ -45,7 +44,7 @@ class TableLoaded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class LoadResult(Shown):
+class LoadResult(CommitResult):
     """What a load did; `commit` is None when it changed nothing."""
 
     uri: str
@@ -59,11 +58,6 @@ class LoadResult(Shown):
     engine: str
     engine_reason: str
     commit: Commit | None
-
-    @property
-    def effect(self) -> Effect:
-        """Whether anything was published; errors say the same under the same name."""
-        return Effect.of(self.commit)
 
     @property
     def total_rows(self) -> int:
