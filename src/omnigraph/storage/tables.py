@@ -48,6 +48,13 @@ _MATCHED_AT_ONCE_ROWS = 1 << 19
 """Every comparison with a set of values hashes the set first, so it should have many rows to compare."""
 
 
+def lance_version() -> str:
+    """Return the version of Lance that writes here."""
+    import lance
+
+    return str(lance.__version__)
+
+
 @dataclass(frozen=True, slots=True)
 class TableAddress:
     """Where a table lives: its directory below the graph root, and the ref (None is the main line)."""

@@ -30,6 +30,7 @@ from omnigraph.pipeline.load.bulk.partitions import (
 from omnigraph.pipeline.load.bulk.reading import LoadTask, PiecesRead
 from omnigraph.pipeline.load.bulk.set_aside import SetAside, write_down
 from omnigraph.pipeline.load.bulk.writer import BulkLoadWriter, file_names, load_task, placed, stored_rows
+from omnigraph.pipeline.load.inputs import HeldInput
 from omnigraph.pipeline.load.newest import check_newest_by
 from omnigraph.pipeline.load.once import OnceWriter, StreamBatch
 from omnigraph.pipeline.load.refused import without_refused
@@ -57,7 +58,7 @@ class TypedFrame:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FrameInput:
+class FrameInput(HeldInput):
     """One frame or several of different types, and the engine whose workers compute them."""
 
     frames: tuple[TypedFrame, ...]

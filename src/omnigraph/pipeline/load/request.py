@@ -12,8 +12,7 @@ from omnigraph.manifest.commits import MAIN_BRANCH
 LoadMode = Literal["overwrite", "append", "merge"]
 
 if TYPE_CHECKING:
-    from omnigraph.pipeline.load.frames import FrameInput
-    from omnigraph.pipeline.load.inputs import TableInput
+    from omnigraph.pipeline.load.inputs import HeldInput, TableInput
     from omnigraph.records.arrow_rows import ArrowRows
 
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 class LoadRequest:
     """One load, whoever asks for it."""
 
-    data: "str | Path | BinaryIO | ArrowRows | TableInput | FrameInput"
+    data: "str | Path | BinaryIO | ArrowRows | TableInput | HeldInput"
     """Where the input is, the rows themselves, or input that was found already."""
     mode: LoadMode
     type: str | None = None
