@@ -59,7 +59,7 @@ class Verb:
     is_bulk: bool = False
     alias: str | None = None
     request: str | None = None
-    """Where the class of its options is, below `omnigraph`; None for a verb with no more than a few arguments."""
+    """Where the class of its options is, below `omnigraph`; None for a verb whose options one function takes."""
     document: str | None = None
     """Which of `omnigraph.documents` describes its result; None for what concerns only the machine it runs on."""
 
