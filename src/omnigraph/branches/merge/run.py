@@ -8,11 +8,12 @@ from omnigraph.base.endings import tell
 from omnigraph.base.events import Events, Warned
 from omnigraph.base.values import dataclass
 from omnigraph.branches.delete import delete_branch
-from omnigraph.branches.merge.plan import MergedRows, MergePlan
+from omnigraph.branches.merge.plan import MergePlan
 from omnigraph.branches.merge.sides import MergeOutcome, observe_sides
 from omnigraph.branches.merge.ways import MergePlanner
 from omnigraph.branches.merge.writer import MergeWriter
 from omnigraph.branches.names import check_branch_name
+from omnigraph.changes.diff import TableCounts
 from omnigraph.engine.choice import EngineChoice
 from omnigraph.errors import HistoricalVersionReclaimed, InvalidTarget, OmniError, ReadSetConflict, StorageError
 from omnigraph.graphs.capture import capture_branch
@@ -53,7 +54,7 @@ class MergeResult(CommitResult):
     """The commit of the source that was merged: its head when the merge began."""
     outcome: MergeOutcome
     is_dry_run: bool
-    tables: tuple[MergedRows, ...]
+    tables: tuple[TableCounts, ...]
     """What changes in the target, by table key; tables that do not change are left out."""
     actor_id: str | None
     engine: str
