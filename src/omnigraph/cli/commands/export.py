@@ -30,7 +30,9 @@ from omnigraph.pipeline.export.request import ExportFormat
 @click.option(
     "--out", metavar="PATH", help="A file, or a directory or s3:// prefix for files per type, instead of stdout."
 )
-@click.option("--format", "form", type=click.Choice([form.value for form in ExportFormat]), default="jsonl", help="Default jsonl.")
+@click.option(
+    "--format", "form", type=click.Choice([form.value for form in ExportFormat]), default="jsonl", help="Default jsonl."
+)
 @json_option
 @click.option("--jsonl", "asks_for_jsonl", is_flag=True, hidden=True)
 def export(
