@@ -376,6 +376,7 @@ class TableStore:
         self.objects = objects
         """The same store, for the bytes of a table's own files."""
         self._root = root
+        self._local_root = f"{root.uri}/" if root.is_local else None
         self._storage_options = dict(storage_options) if storage_options else None
         self._session: Any = None
         self._handles: OrderedDict[tuple[TableAddress, int], Table] = OrderedDict()
@@ -487,7 +488,7 @@ class TableStore:
 
     def _versions(self, address: TableAddress) -> str | None:
         """Return the directory of a table's versions; None on S3, where a listing begins with the newest."""
-        return f"{self._root.uri}/{address.path}/_versions" if self._root.is_local else None
+        return None if self._local_root is None else f"{self._local_root}{address.path}/_versions"
 
     def _dataset(self, address: TableAddress, version: int | None) -> Any:
         import lance
