@@ -14,7 +14,7 @@ from omnigraph.errors import QueryTypeError
 from omnigraph.graphs.snapshot import Snapshot
 from omnigraph.query.access import GraphAccess
 from omnigraph.query.columns import result_schema
-from omnigraph.query.opening import open_image, open_tables
+from omnigraph.query.opening import open_image, open_lookups, open_tables
 from omnigraph.query.plain import PlainAccess
 from omnigraph.query.plan.planner import plan_read
 from omnigraph.query.run.bindings import Run
@@ -70,9 +70,10 @@ def test_the_executor_answers_as_trying_everything_does(graph: NaiveGraph, text:
 
 
 # Every way to read a snapshot; a new one is a line here.
-ACCESSES: dict[str, Callable[[Snapshot], GraphAccess]] = {
-    "image": open_image,
-    "tables": open_tables,
+ACCESSES: dict[str, Callable[[Snapshot, CheckedRead], GraphAccess]] = {
+    "image": lambda snapshot, _: open_image(snapshot),
+    "tables": lambda snapshot, _: open_tables(snapshot),
+    "look-ups": open_lookups,
 }
 
 
@@ -99,7 +100,7 @@ def test_every_access_to_a_graph_answers_alike_also_after_commits(
                     assert isinstance(read, CheckedRead)
                     naive = Naive(state, read, {}, NOW_MS)
                     for name, opened in ACCESSES.items():
-                        found = answered(opened(snapshot), snapshot.catalog, read, sizes)
+                        found = answered(opened(snapshot, read), snapshot.catalog, read, sizes)
                         note(f"{name}: {text}")
                         insist_equal(found, naive)
 

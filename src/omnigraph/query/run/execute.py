@@ -8,7 +8,7 @@ import pyarrow as pa
 from omnigraph.catalog.model import INTEGERS, NodeType
 from omnigraph.query.access import MISSING, Ordinals, PropertyTest
 from omnigraph.query.plan.steps import AnyCondition, Close, Expand, Filter, LookUp, Negate, Plan, Scan, Step, Weigh
-from omnigraph.query.run.bindings import Run, is_constant
+from omnigraph.query.run.bindings import Run
 from omnigraph.query.run.columns import column_of
 from omnigraph.query.run.conditions import entities_passing, filter_rows
 from omnigraph.query.run.counting import solutions
@@ -17,7 +17,7 @@ from omnigraph.query.run.ordering import ordered_groups, ordered_rows
 from omnigraph.query.run.rows import ORIGIN, Rows
 from omnigraph.query.run.trace import Trace
 from omnigraph.query.run.traverse import close_rows, expand_rows
-from omnigraph.query.typed import Condition, Parameter, PropertyRead
+from omnigraph.query.typed import Condition, Constant, Now, Parameter, PropertyRead
 
 
 def execute(run: Run, plan: Plan, schema: pa.Schema) -> pa.Table:
@@ -126,10 +126,9 @@ def _selected(run: Run, entity: NodeType, variable: str, conditions: tuple[AnyCo
     nodes = run.access.nodes(entity)
     if not conditions:
         return nodes.ordinals()
-    tests, others = _tests(run, conditions)
-    selected = nodes.select(tests) if tests else None
+    selected = nodes.select(_tests(run, conditions))
     if selected is not None:
-        return filter_rows(run, Rows(len(selected), {variable: selected}), others).values(variable)
+        return filter_rows(run, Rows(len(selected), {variable: selected}), conditions).values(variable)
     mask = np.ones(nodes.size, np.bool_)
     for condition in conditions:
         mask &= entities_passing(run, nodes.size, variable, condition)
@@ -139,25 +138,19 @@ def _selected(run: Run, entity: NodeType, variable: str, conditions: tuple[AnyCo
     return every[mask[every]]
 
 
-def _tests(run: Run, conditions: tuple[AnyCondition, ...]) -> tuple[list[PropertyTest], list[AnyCondition]]:
-    """Split conditions into those that an access may answer itself, and others."""
+def _tests(run: Run, conditions: tuple[AnyCondition, ...]) -> list[PropertyTest]:
+    """Return the conditions that an access may answer by itself."""
     tests: list[PropertyTest] = []
-    others: list[AnyCondition] = []
     for condition in conditions:
-        value = (
-            run.constant(condition.right)  # type: ignore[arg-type]  # asked for below
-            if isinstance(condition, Condition)
+        if (
+            isinstance(condition, Condition)
             and isinstance(condition.left, PropertyRead)
-            and is_constant(condition.right)
-            else None
-        )
-        if value is None:
-            others.append(condition)
-        else:
-            assert isinstance(condition, Condition)
-            assert isinstance(condition.left, PropertyRead)
-            tests.append(PropertyTest(property=condition.left.property, operator=condition.operator, value=value))
-    return tests, others
+            and isinstance(condition.right, Constant | Parameter | Now)
+        ):
+            value = run.constant(condition.right)
+            if value is not None:
+                tests.append(PropertyTest(property=condition.left.property, operator=condition.operator, value=value))
+    return tests
 
 
 def _filter(run: Run, rows: Rows, step: Filter) -> Rows:

@@ -4,7 +4,7 @@ A relation of rows has a column `variable.property` for everything that the read
 Negations are joins that leave rows out, so that no statement refers to rows around it: both engines can run that.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import count
 from typing import Any
 
@@ -12,6 +12,7 @@ from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Scalar
 from omnigraph.errors import QueryFailed
 from omnigraph.query.plan.planner import named_variables
+from omnigraph.query.plan.reading import properties_asked
 from omnigraph.query.sql.conditions import Values
 from omnigraph.query.sql.dialects import Dialect
 from omnigraph.query.sql.reach import pair_relations
@@ -57,7 +58,7 @@ class _Statement:
         self._read = asked.read
         self._dialect = dialect
         self._name_by_table = name_by_table
-        self._asked = _asked(asked.read)
+        self._asked = properties_asked(asked.read)
         self._relations: dict[str, str] = {}
         self._numbers = count()
         self._values = Values(dialect=dialect, parameters=asked.parameters, now_ms=asked.now_ms, column=self._column)
@@ -222,37 +223,3 @@ class _Statement:
         name = self._fresh(kind)
         self._relations[name] = text
         return name
-
-
-def _asked(read: CheckedRead) -> dict[tuple[str, str], set[str]]:
-    """Return which properties are asked of a variable of a type, anywhere in the read."""
-    found: dict[tuple[str, str], set[str]] = {}
-    for expression in _expressions(read):
-        if isinstance(expression, PropertyRead):
-            found.setdefault((expression.variable, expression.entity.table_key), set()).add(expression.property)
-        elif isinstance(expression, NodeReference):
-            names = {each.name for each in expression.entity.properties if each.type.scalar is not Scalar.BLOB}
-            found.setdefault((expression.variable, expression.entity.table_key), set()).update(names)
-    return found
-
-
-def _expressions(read: CheckedRead) -> Iterator[Expression]:
-    for column in read.columns:
-        expression = column.expression
-        if isinstance(expression, Aggregate):
-            # Counting a node counts rows, and asks nothing of it.
-            if not isinstance(expression.argument, NodeReference):
-                yield expression.argument
-        else:
-            yield expression
-    yield from (key.expression for key in read.order)
-    yield from _of_pattern(read.pattern)
-
-
-def _of_pattern(pattern: Pattern) -> Iterator[Expression]:
-    for condition in pattern.conditions:
-        if isinstance(condition, Condition):
-            yield condition.left
-            yield condition.right
-    for negation in pattern.negations:
-        yield from _of_pattern(negation)
