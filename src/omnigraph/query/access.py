@@ -123,7 +123,7 @@ class EntityAccess(Protocol):
         ...
 
     def id_ranks(self, ordinals: Ordinals | None = None) -> "NDArray[np.int64]":
-        """Return numbers that compare as the ids do by their UTF-8 bytes, within one answer; of all if none are given."""
+        """Return numbers that compare as the ids do by their UTF-8 bytes, within one answer; all if none are given."""
         ...
 
     def select(self, tests: Sequence[PropertyTest]) -> Ordinals | None:

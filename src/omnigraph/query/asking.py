@@ -6,11 +6,10 @@ kept by text, for as long as the schema is the same.
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from omnigraph.base.clock import now_ms
+from omnigraph.base.clock import monotonic_seconds, now_ms
 from omnigraph.base.values import dataclass
 from omnigraph.errors import InvalidTarget, QueryExecution
 from omnigraph.graphs.result import Result
@@ -20,9 +19,9 @@ from omnigraph.query.columns import result_schema
 from omnigraph.query.parameters import bind_parameters
 from omnigraph.query.plan.explain import Explanation, explain
 from omnigraph.query.plan.planner import plan_read
-from omnigraph.query.plan.reading import most_hops, searches
 from omnigraph.query.plan.steps import Plan
 from omnigraph.query.typed import CheckedRead
+from omnigraph.query.ways.choice import READY, Ways
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,6 +52,7 @@ class Asking:
     def __init__(self) -> None:
         self._plans: OrderedDict[tuple[str, str | None], PlannedRead] = OrderedDict()
         self._accesses: OrderedDict[str, GraphAccess] = OrderedDict()
+        self._ways = Ways()
         self._lock = Lock()
 
     def query(
@@ -81,16 +81,27 @@ class Asking:
         """Describe how a read is answered; if it is run, with what each step did. Without a run it needs no values."""
         planned = self.planned(snapshot, text, name, source=source)
         query_name = planned.plan.read.name
+        from omnigraph.query.ways.reads import reads_of
+
         if not is_run:
-            return Explanation(query_name=query_name, steps=explain(planned.plan, {}))
+            way = self._ways.choose(snapshot, planned.plan)
+            return Explanation(
+                query_name=query_name,
+                steps=explain(planned.plan, {}),
+                way=way,
+                reads=reads_of(planned.plan, way),
+            )
         from omnigraph.query.run.trace import Trace
 
         trace = Trace()
         with trace.timing("all"):
             rows = len(self._run(snapshot, planned, values, trace=trace))
+        way = trace.way or READY
         return Explanation(
             query_name=query_name,
             steps=explain(planned.plan, trace.facts),
+            way=way,
+            reads=reads_of(planned.plan, way),
             rows=rows,
             seconds=trace.facts["all"].seconds,
         )
@@ -100,9 +111,7 @@ class Asking:
     ) -> Result:
         read = planned.plan.read
         parameters = bind_parameters(read, values)
-        from omnigraph.query.image.shelf import DoesNotFit
         from omnigraph.query.run.bindings import Run
-        from omnigraph.query.run.execute import execute
         from omnigraph.query.run.search import LazySearch
 
         run = Run(
@@ -114,15 +123,26 @@ class Asking:
             trace=trace,
         )
         try:
-            rows = execute(run, planned.plan, planned.schema)
-        except DoesNotFit:
-            rows = _answer_without_image(snapshot, planned, run)
+            rows = self._answered(snapshot, planned, run)
         except MemoryError as error:
             raise QueryExecution(
                 "query: its rows take more memory than there is; connect variables that nothing connects, or count "
                 "rows instead of listing them."
             ) from error
         return Result(rows, query_name=read.name, branch=snapshot.branch, commit_id=snapshot.commit_id)
+
+    def _answered(self, snapshot: "Snapshot", planned: PlannedRead, run: "Run") -> "pa.Table":
+        """Answer by the way that is expected to take least in the long run."""
+        from omnigraph.query.ways.answering import answer
+
+        way = self._ways.choose(snapshot, planned.plan)
+        started = monotonic_seconds()
+        rows, went = answer(way, snapshot, planned.plan, planned.schema, run)
+        if run.trace is not None:
+            run.trace.way = went
+        if went is not READY:
+            self._ways.took(snapshot, planned.plan, went, monotonic_seconds() - started)
+        return rows
 
     def asked(
         self,
@@ -179,22 +199,6 @@ class Asking:
                 while len(self._accesses) > _ACCESSES_MAX:
                     self._accesses.popitem(last=False)
             return found
-
-
-def _answer_without_image(snapshot: "Snapshot", planned: PlannedRead, run: "Run") -> "pa.Table":
-    """Answer a read whose image would be too large: DuckDB reads as much at a time as it has memory for."""
-    from omnigraph.query.sql.reach import HOPS_MAX
-
-    read = planned.plan.read
-    if searches(read) or most_hops(read.pattern) > HOPS_MAX:
-        from omnigraph.query.opening import open_tables
-        from omnigraph.query.run.execute import execute
-
-        return execute(replace(run, access=open_tables(snapshot)), planned.plan, planned.schema)
-    from omnigraph.query.sql.answers import answer_with_duckdb
-    from omnigraph.query.sql.statement import Asked
-
-    return answer_with_duckdb(snapshot, Asked(read=read, parameters=run.parameters, now_ms=run.now_ms))
 
 
 class Prepared:

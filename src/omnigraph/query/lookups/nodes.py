@@ -7,11 +7,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from omnigraph.catalog.model import NodeType, Scalar
+from omnigraph.catalog.model import NodeType
 from omnigraph.query.access import MISSING, Ordinals, PropertyTest
 from omnigraph.query.image.buffers import whole
 from omnigraph.query.lookups.cells import Cells, LookedUpColumn
-from omnigraph.query.lookups.pushed import filter_of_tests
+from omnigraph.query.lookups.pushed import filter_of_tests, is_id
 from omnigraph.query.lookups.reading import TableReads, TooMuchToLookUp
 from omnigraph.query.run.arrays import numbers_of
 from omnigraph.query.typed import ID
@@ -28,7 +28,7 @@ class NodeLookups:
         self._ids: list[str] = []
         self._ordinal_by_id: dict[str, int] = {}
         self._is_complete = False
-        asked = tuple(name for name in names if not self._is_id(name))
+        asked = tuple(name for name in names if not is_id(entity, name))
         self._asked = Cells(reads.schema, asked)
         self._cells = dict.fromkeys(asked, self._asked)
 
@@ -74,7 +74,7 @@ class NodeLookups:
 
     def column(self, name: str) -> LookedUpColumn:
         """Return a property by its name, or `id`."""
-        if self._is_id(name):
+        if is_id(self._entity, name):
             return LookedUpColumn(pa.string(), self._take_ids, self._everyone)
         cells = self._cells.get(name)
         if cells is None:
@@ -86,13 +86,6 @@ class NodeLookups:
         """Return numbers that compare as the ids do by their UTF-8 bytes, within one answer."""
         ids = self._take_ids(self._everyone() if ordinals is None else ordinals)
         return numbers_of(pc.rank(ids, tiebreaker="dense").cast(pa.int64())).values
-
-    def _is_id(self, name: str) -> bool:
-        """Whether a property is spelled like the id of its node."""
-        key = self._entity.key
-        if name == ID or key is None or key.properties != (name,):
-            return name == ID
-        return self._entity.property_by_name[name].type.scalar is Scalar.STRING
 
     def _everyone(self) -> Ordinals:
         return np.arange(self.size, dtype=np.int32)

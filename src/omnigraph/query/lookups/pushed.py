@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from omnigraph.catalog.model import FLOATS, INTEGERS, EntityType, PropertyType, Scalar
+from omnigraph.catalog.model import FLOATS, INTEGERS, EntityType, NodeType, PropertyType, Scalar
 from omnigraph.query.access import PropertyTest
 from omnigraph.query.typed import ID, STRING
 from omnigraph.storage.filters import Comparison, quote_name, quote_value
@@ -34,55 +34,68 @@ _FUNCTIONS = {"contains": "contains", "starts_with": "starts_with"}
 
 def filter_of_tests(entity: EntityType, tests: Sequence[PropertyTest]) -> tuple[str | None, tuple[PropertyTest, ...]]:
     """Return the filter that says as much as it can of the tests, and which of them are in it."""
-    spelled = [(test, text) for test in tests if (text := _spelled(test, _type_of(entity, test.property))) is not None]
+    spelled = []
+    for test in tests:
+        column = ID if is_id(entity, test.property) else test.property
+        text = _spelled(column, test, _type_of(entity, test.property))
+        if text is not None:
+            spelled.append((test, text))
     where = " AND ".join(f"({text})" for _, text in spelled) or None
     return where, tuple(test for test, _ in spelled)
+
+
+def is_id(entity: EntityType, name: str) -> bool:
+    """Whether a property of a node is spelled like its id, which has an index."""
+    if name == ID:
+        return True
+    key = entity.key if isinstance(entity, NodeType) else None
+    return key is not None and key.properties == (name,) and entity.property_by_name[name].type.scalar is Scalar.STRING
 
 
 def _type_of(entity: EntityType, name: str) -> PropertyType:
     return STRING if name == ID else entity.property_by_name[name].type
 
 
-def _spelled(test: PropertyTest, declared: PropertyType) -> str | None:
+def _spelled(column: str, test: PropertyTest, declared: PropertyType) -> str | None:
     if declared.is_list or isinstance(test.value, tuple):
         return None
     if test.operator in _FUNCTIONS:
-        return f"{_FUNCTIONS[test.operator]}({quote_name(test.property)}, {quote_value(str(test.value))})"
+        return f"{_FUNCTIONS[test.operator]}({quote_name(column)}, {quote_value(str(test.value))})"
     scalar = declared.scalar
     if scalar is Scalar.STRING:
-        return Comparison(test.property, test.operator, str(test.value)).sql()
+        return Comparison(column, test.operator, str(test.value)).sql()
     if scalar is Scalar.BOOL:
-        return Comparison(test.property, "=", test.value).sql() if test.operator == "=" else None
+        return Comparison(column, "=", test.value).sql() if test.operator == "=" else None
     if scalar in (Scalar.DATE, Scalar.DATETIME):
-        return _spelled_moment(test, *_MOMENTS[scalar])
+        return _spelled_moment(column, test, *_MOMENTS[scalar])
     if isinstance(test.value, bool) or not isinstance(test.value, int | float):
         return None
     if scalar in INTEGERS:
-        return _spelled_integer(test, *_BOUNDS[scalar])
-    return _spelled_float(test) if scalar in FLOATS else None
+        return _spelled_integer(column, test, *_BOUNDS[scalar])
+    return _spelled_float(column, test) if scalar in FLOATS else None
 
 
-def _spelled_moment(test: PropertyTest, stored: pa.DataType, kind: pa.DataType) -> str:
+def _spelled_moment(column: str, test: PropertyTest, stored: pa.DataType, kind: pa.DataType) -> str:
     # Arrow's own values, because columns hold days and times that Python cannot spell.
-    return Comparison(test.property, test.operator, pa.scalar(test.value, stored).cast(kind)).sql()
+    return Comparison(column, test.operator, pa.scalar(test.value, stored).cast(kind)).sql()
 
 
-def _spelled_integer(test: PropertyTest, low: int, high: int) -> str | None:
+def _spelled_integer(column: str, test: PropertyTest, low: int, high: int) -> str | None:
     value = test.value
     assert isinstance(value, int | float)
     if value != value or not low <= value <= high or int(value) != value:  # noqa: PLR0124 — NaN
         return None
-    return Comparison(test.property, test.operator, int(value)).sql()
+    return Comparison(column, test.operator, int(value)).sql()
 
 
-def _spelled_float(test: PropertyTest) -> str | None:
+def _spelled_float(column: str, test: PropertyTest) -> str | None:
     value = test.value
     assert isinstance(value, int | float)
     size = abs(value)
     if test.operator == "!=" or not (size == 0 or _FLOATS_SPELLED[0] <= size <= _FLOATS_SPELLED[1]):
         return None
     slack = max(size, 1.0) * _SLACK
-    name, low, high = quote_name(test.property), f"{value - slack:.12f}", f"{value + slack:.12f}"
+    name, low, high = quote_name(column), f"{value - slack:.12f}", f"{value + slack:.12f}"
     match test.operator:
         case "=":
             return f"{name} >= {low} AND {name} <= {high}"

@@ -1,17 +1,22 @@
 """Which variables an expression, a condition or a pattern reads."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from omnigraph.catalog.model import Scalar, TableKey
+from omnigraph.query.access import PropertyTest
 from omnigraph.query.plan.steps import AnyCondition
 from omnigraph.query.typed import (
     ID,
     Aggregate,
     CheckedRead,
     Condition,
+    Constant,
+    ConstantValue,
     Expression,
     Fusion,
     NodeReference,
+    Now,
+    Parameter,
     Pattern,
     PropertyRead,
     TextMatch,
@@ -134,4 +139,21 @@ def names_read(read: CheckedRead) -> dict[TableKey, set[str]]:
     if read.order:
         for edge in read.pattern.edges.values():
             found.setdefault(edge.table_key, set()).add(ID)
+    return found
+
+
+def property_tests(
+    conditions: Iterable[AnyCondition], constant: Callable[[Constant | Parameter | Now], ConstantValue | None]
+) -> list[PropertyTest]:
+    """Return the conditions that compare a property with one value; `constant` knows the values of a run."""
+    found = []
+    for condition in conditions:
+        if (
+            isinstance(condition, Condition)
+            and isinstance(condition.left, PropertyRead)
+            and isinstance(condition.right, Constant | Parameter | Now)
+        ):
+            value = constant(condition.right)
+            if value is not None:
+                found.append(PropertyTest(property=condition.left.property, operator=condition.operator, value=value))
     return found

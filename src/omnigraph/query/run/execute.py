@@ -6,7 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.catalog.model import INTEGERS, NodeType
-from omnigraph.query.access import MISSING, Ordinals, PropertyTest
+from omnigraph.query.access import MISSING, Ordinals
+from omnigraph.query.plan.reading import property_tests
 from omnigraph.query.plan.steps import AnyCondition, Close, Expand, Filter, LookUp, Negate, Plan, Scan, Step, Weigh
 from omnigraph.query.run.bindings import Run
 from omnigraph.query.run.columns import column_of
@@ -17,7 +18,7 @@ from omnigraph.query.run.ordering import ordered_groups, ordered_rows
 from omnigraph.query.run.rows import ORIGIN, Rows
 from omnigraph.query.run.trace import Trace
 from omnigraph.query.run.traverse import close_rows, expand_rows
-from omnigraph.query.typed import Condition, Constant, Now, Parameter, PropertyRead
+from omnigraph.query.typed import Parameter
 
 
 def execute(run: Run, plan: Plan, schema: pa.Schema) -> pa.Table:
@@ -126,7 +127,7 @@ def _selected(run: Run, entity: NodeType, variable: str, conditions: tuple[AnyCo
     nodes = run.access.nodes(entity)
     if not conditions:
         return nodes.ordinals()
-    selected = nodes.select(_tests(run, conditions))
+    selected = nodes.select(property_tests(conditions, run.constant))
     if selected is not None:
         return filter_rows(run, Rows(len(selected), {variable: selected}), conditions).values(variable)
     mask = np.ones(nodes.size, np.bool_)
@@ -136,21 +137,6 @@ def _selected(run: Run, entity: NodeType, variable: str, conditions: tuple[AnyCo
         return np.flatnonzero(mask).astype(np.int32)
     every = nodes.ordinals()
     return every[mask[every]]
-
-
-def _tests(run: Run, conditions: tuple[AnyCondition, ...]) -> list[PropertyTest]:
-    """Return the conditions that an access may answer by itself."""
-    tests: list[PropertyTest] = []
-    for condition in conditions:
-        if (
-            isinstance(condition, Condition)
-            and isinstance(condition.left, PropertyRead)
-            and isinstance(condition.right, Constant | Parameter | Now)
-        ):
-            value = run.constant(condition.right)
-            if value is not None:
-                tests.append(PropertyTest(property=condition.left.property, operator=condition.operator, value=value))
-    return tests
 
 
 def _filter(run: Run, rows: Rows, step: Filter) -> Rows:

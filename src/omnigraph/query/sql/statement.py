@@ -21,8 +21,10 @@ from omnigraph.query.typed import (
     Aggregate,
     CheckedRead,
     Condition,
+    Constant,
     Expression,
     NodeReference,
+    Now,
     OrderKey,
     Parameter,
     Pattern,
@@ -41,6 +43,12 @@ class Asked:
     parameters: Mapping[str, Any]
     now_ms: int
 
+    def constant(self, expression: Constant | Parameter | Now) -> Any:
+        """Return the value that an expression has for all rows."""
+        if isinstance(expression, Constant):
+            return expression.value
+        return self.now_ms if isinstance(expression, Now) else self.parameters[expression.name]
+
     @property
     def limit(self) -> int | None:
         """How many rows are wanted at most."""
@@ -48,16 +56,32 @@ class Asked:
         return self.parameters[limit.name] if isinstance(limit, Parameter) else limit
 
 
-def statement_of(asked: Asked, dialect: Dialect, name_by_table: Mapping[str, str] | None = None) -> str:
-    """Spell a read; types are called by their table keys where no other names are given."""
-    return _Statement(asked, dialect, name_by_table or {}).text(asked.limit)
+def statement_of(
+    asked: Asked,
+    dialect: Dialect,
+    name_by_table: Mapping[str, str] | None = None,
+    *,
+    name_by_variable: Mapping[str, str] | None = None,
+) -> str:
+    """Spell a read; types are called by their table keys where no other names are given.
+
+    A variable of the match itself may have a table of its own, with fewer rows than its type.
+    """
+    return _Statement(asked, dialect, name_by_table or {}, name_by_variable or {}).text(asked.limit)
 
 
 class _Statement:
-    def __init__(self, asked: Asked, dialect: Dialect, name_by_table: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        asked: Asked,
+        dialect: Dialect,
+        name_by_table: Mapping[str, str],
+        name_by_variable: Mapping[str, str],
+    ) -> None:
         self._read = asked.read
         self._dialect = dialect
         self._name_by_table = name_by_table
+        self._name_by_variable = name_by_variable
         self._asked = properties_asked(asked.read)
         self._relations: dict[str, str] = {}
         self._numbers = count()
@@ -79,7 +103,8 @@ class _Statement:
         for variable, entity in (*pattern.nodes.items(), *pattern.edges.items()):
             alias = f"t{len(homes)}"
             homes[variable] = alias
-            tables.append(f"{self._table(entity.table_key)} {alias}")
+            own = self._name_by_variable.get(variable) if outer is None else None
+            tables.append(f"{self._table(entity.table_key) if own is None else self._name(own)} {alias}")
             selected += [
                 f"{self._number(f'{alias}.{self._name(asked)}', entity, asked)} AS {self._name(f'{variable}.{asked}')}"
                 for asked in sorted({ID, *self._asked.get((variable, entity.table_key), ())})
