@@ -90,18 +90,18 @@ class Ways:
         missing = [part for part in parts if not images.has(pinned.pins[part.table_key], part.kind, part.name)]
         if not missing:
             return READY
-        if sum(pinned.pins[key].row_count for key in {part.table_key for part in missing}) < _SMALL_ROWS:
-            return Way(name=WayName.IMAGE, reason="the tables are small")
         ask_seconds = LOCAL_ASK if context.store.root.is_local else REMOTE_ASK
 
         def count(table: "TableKey") -> int:
             return pinned.pins[table].row_count
 
-        build = build_seconds(missing, count, ask_seconds)
+        does_fit = images.would_fit((part.kind, part.of, count(part.table_key)) for part in parts)
+        if does_fit and sum(map(count, {part.table_key for part in missing})) < _SMALL_ROWS:
+            return Way(name=WayName.IMAGE, reason="the tables are small")
         look_ups = look_up_seconds(plan, count, _Unindexed(snapshot), ask_seconds)
-        sizes = [(part.kind, part.of, count(part.table_key)) for part in parts]
-        if not images.would_fit(sizes):
+        if not does_fit:
             return self._without_image(look_ups, duckdb_seconds(parts, count, ask_seconds))
+        build = build_seconds(missing, count, ask_seconds)
         if self._spent + look_ups < build:
             reason = f"they take about {_time(look_ups)}, and building the image would take {_time(build)}"
             return Way(name=WayName.LOOK_UPS, reason=reason, build_seconds=build, rows_max=_rows_max(build))

@@ -6,7 +6,7 @@ from typing import Any
 from omnigraph.catalog.model import EdgeType, EntityType, Scalar
 from omnigraph.query.lookups.pushed import filter_of_tests, is_id
 from omnigraph.query.plan.explain import spell_condition
-from omnigraph.query.plan.reading import names_read, property_tests, read_by_condition
+from omnigraph.query.plan.reading import names_read, properties_asked, property_tests, read_by_condition
 from omnigraph.query.plan.steps import AnyCondition, Close, Expand, LookUp, Negate, Plan, Scan, Step, Weigh
 from omnigraph.query.typed import ID, Constant, Now, Parameter
 from omnigraph.query.ways.choice import Way, WayName
@@ -61,10 +61,11 @@ def _scans(plan: Plan) -> Iterator[str]:
     pattern = plan.read.pattern
     for variable, entity in (*pattern.nodes.items(), *pattern.edges.items()):
         own = [condition for condition in pattern.conditions if read_by_condition(condition) == {variable}]
-        yield f"{_columns(plan, entity)}{_rows(entity, own)}"
+        asked = properties_asked(plan.read).get((variable, entity.table_key), set())
+        yield f"{entity.name}: {', '.join(_listed(entity, asked - {ID}))}{_rows(entity, own)}"
     for traversal in pattern.traversals:
         if traversal.edge_variable is None:
-            yield f"{_columns(plan, traversal.edge)}, all rows"
+            yield f"{traversal.edge.name}: src, dst, all rows"
 
 
 def _columns(plan: Plan, entity: EntityType) -> str:
@@ -73,9 +74,11 @@ def _columns(plan: Plan, entity: EntityType) -> str:
 
 def _names(plan: Plan, entity: EntityType) -> list[str]:
     asked = names_read(plan.read).get(entity.table_key, set())
-    if isinstance(entity, EdgeType):
-        return ["src", "dst", *sorted(asked)]
-    return [ID, *sorted(name for name in asked if not is_id(entity, name))]
+    return _listed(entity, {name for name in asked if not is_id(entity, name)})
+
+
+def _listed(entity: EntityType, asked: set[str]) -> list[str]:
+    return [*(("src", "dst") if isinstance(entity, EdgeType) else (ID,)), *sorted(asked)]
 
 
 def _rows(entity: EntityType, conditions: Iterable[AnyCondition]) -> str:
