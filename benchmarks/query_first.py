@@ -1,7 +1,7 @@
-"""`python -m benchmarks.query_first ours|image|ladybug SMALL LARGE KEY`: the first question of a process, imports aside.
+"""`python -m benchmarks.query_first ours|image|ladybug SMALL LARGE KEY`: the first question of a process.
 
-The same question to a small graph comes before, so that everything is imported that it needs. Prints the seconds and
-the number of rows as JSON. `image` builds an image of everything first, which is kept on disk for other processes.
+Imports aside: the same question to a small graph comes before, so that everything it needs is imported. Prints the
+seconds and the number of rows as JSON. `image` builds an image of everything first, which others find on disk.
 """
 
 import importlib
