@@ -1,8 +1,12 @@
 """Generated input: people and who knows whom, as graph NDJSON and, for the raw runs, as plain NDJSON per type."""
 
 import random
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from unittest.mock import patch
+
+from omnigraph.storage import data_files
 
 SCHEMA = """
 node Person { name: String @key  age: I32  city: String  score: F64 }
@@ -23,6 +27,11 @@ class Dataset:
     def bytes(self) -> int:
         """Size of the graph file."""
         return self.graph.stat().st_size
+
+
+def fragments_of(rows: int) -> AbstractContextManager[object]:
+    """Let one load write fragments of so few rows, as hundreds of small loads would have."""
+    return patch.object(data_files, "_FRAGMENT_ROWS_MAX", max(1, rows))
 
 
 def generate(directory: Path, *, nodes: int, edges: int) -> Dataset:

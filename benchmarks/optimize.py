@@ -17,9 +17,9 @@ from pathlib import Path
 import lance
 
 import omnigraph
+from benchmarks.data import fragments_of
 from benchmarks.figures import Figure, apart, once
 from omnigraph.maintenance.cleanup.policy import CleanupPolicy
-from omnigraph.storage import staging
 
 PEOPLE = """
 node Person { name: String @key  age: I32 @index  city: String  bio: String }
@@ -50,18 +50,17 @@ def people(first: int, last: int) -> io.BytesIO:
 
 def three_large_tables(uri: Path, *, rows_each: int, fragments: int = 100) -> None:
     """Lay a graph out as many small writes would have: indexes know the first half only."""
-    staging._FRAGMENT_ROWS_MAX = max(1, rows_each // fragments)  # noqa: SLF001 - one load instead of hundreds
     graph = omnigraph.init(str(uri), PEOPLE)
-    graph.load(people(0, rows_each // 2), mode="append")
-    graph.optimize(max_bytes=1)
-    graph.load(people(rows_each // 2, rows_each), mode="append")
+    with fragments_of(rows_each // fragments):
+        graph.load(people(0, rows_each // 2), mode="append")
+        graph.optimize(max_bytes=1)
+        graph.load(people(rows_each // 2, rows_each), mode="append")
     with graph.write() as batch:
         batch.delete("Person", ids=[f"p{number}" for number in range(0, rows_each, 1_000)])
 
 
 def many_small_tables(uri: Path, *, rows_each: int) -> None:
     """Lay out forty tables of sixty fragments: indexes know the first half only."""
-    staging._FRAGMENT_ROWS_MAX = max(1, rows_each // _SMALL_FRAGMENTS)  # noqa: SLF001 - as above
     kinds = [f"T{number}" for number in range(_SMALL_TABLES)]
     graph = omnigraph.init(str(uri), "\n".join(f"node {kind} {{ size: I32 @index  label: String }}" for kind in kinds))
     for first, last in ((0, rows_each // 2), (rows_each // 2, rows_each)):
@@ -70,9 +69,10 @@ def many_small_tables(uri: Path, *, rows_each: int) -> None:
             for kind in kinds
             for number in range(first, last)
         ]
-        graph.load(io.BytesIO("\n".join(records).encode()), mode="append")
-        if not first:
-            graph.optimize(max_bytes=1)
+        with fragments_of(rows_each // _SMALL_FRAGMENTS):
+            graph.load(io.BytesIO("\n".join(records).encode()), mode="append")
+            if not first:
+                graph.optimize(max_bytes=1)
 
 
 def raw_tables(uri: Path) -> list[str]:

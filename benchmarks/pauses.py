@@ -20,8 +20,8 @@ import numpy as np
 import pyarrow as pa
 
 import omnigraph
+from benchmarks.data import fragments_of
 from benchmarks.figures import Figure
-from omnigraph.storage import staging
 
 DIMENSION = 64
 PLAIN = "node Note { slug: String @key  text: String }"
@@ -90,8 +90,8 @@ def fragmented(uri: str, schema: str, loads: Iterable[pa.Table]) -> omnigraph.Gr
     graph = omnigraph.init(uri, schema)
     for rows in loads:
         each = rows.num_rows // 100
-        staging._FRAGMENT_ROWS_MAX = each  # noqa: SLF001 - one load instead of hundreds
-        graph.load_table(rows, type="Note", mode="append")
+        with fragments_of(each):
+            graph.load_table(rows, type="Note", mode="append")
         with graph.write() as batch:
             batch.delete("Note", ids=rows["slug"].take(pa.array(range(0, rows.num_rows, each))).to_pylist())
     return graph

@@ -15,12 +15,13 @@ from benchmarks.figures import Figure, apart, once
 from benchmarks.query_cases import Case, cases
 from benchmarks.query_data import Size, generate, new_graph
 from benchmarks.query_first import build_image
+from benchmarks.query_following import following_figures
 from benchmarks.query_others import Embedded, RawTables, find_module, listed
 from benchmarks.query_processes import command_figure, commit_figure, first_figures, memory_figures
 from benchmarks.query_search import search_figures
 
 _FULL = Size(people=100_000, edges=1_000_000, docs=30_000)
-_SMALL = Size(people=1_000, edges=10_000, docs=200, patience=0.02, processes=1)
+_SMALL = Size(people=1_000, edges=10_000, docs=200, patience=0.02, processes=1, following=1)
 _BRANCH = "trial"
 _PINNED = "a pinned snapshot"
 _GOAL_HEAD, _GOAL_HEAD_LANCE = 1.0, 0.2
@@ -68,7 +69,7 @@ def figures(directory: Path, size: Size) -> list[Figure]:
     measured += apart(search_figures, str(uri), data, directory, size.patience)
     measured += first_figures(uri, ladybug_path, data, directory, size.processes)
     measured += [command_figure(uri, data, directory, size.processes), *memory_figures(graph, data)]
-    return [*measured, commit_figure(graph, data)]
+    return [*measured, commit_figure(graph, data), *following_figures(graph, data, size.following)]
 
 
 def _make_branch(graph: omnigraph.Graph) -> None:

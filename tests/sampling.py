@@ -40,6 +40,7 @@ KEEP_EVERY = {
     "tests/merge/test_bulk.py": 4,
     "tests/spark/test_guest.py::test_a_session_that_we_start": 0,
     "tests/merge/test_rules.py": 3,
+    "tests/query/test_spark.py::test_generated": 0,
     # A killed process or more per case, and stores that fail at every request in turn.
     "tests/writes/test_crash_store_faults.py": 0,
     "tests/recovery/test_crash_interference.py": 0,

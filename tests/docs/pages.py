@@ -4,6 +4,8 @@ The language of a fence says what a block is for:
 
 - `console`: commands after `$ `, each followed by what it prints; they run
 - `python`: runs; what it prints stands in the `output` block that follows, and a block without one prints nothing
+- `gq`: a query on a page of the language, with its `--param` behind the word; what it prints stands in the `output`
+  block that follows (`test_language.py`)
 - any language and a file name, as in `json crew.jsonl`: the file that the reader is told to save
 - everything else is only read
 
@@ -17,6 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 GUIDE = DOCS / "guide"
+LANGUAGE = GUIDE / "language"
 OPERATIONS = DOCS / "operations"
 
 _FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -35,6 +38,11 @@ class Block:
 def user_pages() -> list[Path]:
     """The pages for those who use and operate OmniGraph."""
     return [DOCS / "README.md", *sorted(GUIDE.glob("*.md")), *sorted(OPERATIONS.glob("*.md"))]
+
+
+def language_pages() -> list[Path]:
+    """The pages of the query language, clause by clause, which one page lists and one graph serves."""
+    return sorted(LANGUAGE.glob("*.md"))
 
 
 def blocks_of(page: Path) -> list[Block]:

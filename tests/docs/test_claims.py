@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.pages import DOCS, OPERATIONS, ROOT, name_of, user_pages
+from docs.pages import DOCS, OPERATIONS, ROOT, language_pages, name_of, user_pages
 from omnigraph.verbs.table import VERBS
 
 # One page says what is missing, command by command; any other page that does so will be forgotten.
@@ -24,7 +24,11 @@ def not_yet() -> str:
     return (DOCS / "README.md").read_text(encoding="utf-8").partition("## Not yet\n")[2].partition("\n## ")[0]
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", *user_pages()], ids=lambda page: page.name)
+def name_of_any(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *user_pages(), *language_pages()], ids=name_of_any)
 def test_no_page_claims_by_itself_that_something_is_missing(page: Path):
     assert MISSING.findall(page.read_text(encoding="utf-8")) == []
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.pages import blocks_of, name_of, user_pages
+from docs.pages import blocks_of, language_pages, name_of, user_pages
 from docs.reader import reader_in
 
 RUNNABLE = {"console", "python"}
@@ -14,7 +14,11 @@ S3_ADDRESS = "http://127.0.0.1:9000"
 
 
 def pages_with_examples() -> list[Path]:
-    return [page for page in user_pages() if any(block.language in RUNNABLE for block in blocks_of(page))]
+    return [
+        page
+        for page in [*user_pages(), *language_pages()]
+        if any(block.language in RUNNABLE for block in blocks_of(page))
+    ]
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import click
 import pytest
 
 import omnigraph
-from docs.pages import DOCS, GUIDE, OPERATIONS, ROOT, user_pages
+from docs.pages import DOCS, GUIDE, LANGUAGE, OPERATIONS, ROOT, language_pages, name_of, user_pages
 from omnigraph import errors
 from omnigraph.branches.verbs import Branches
 from omnigraph.catalog.compile import compile_shape
@@ -152,7 +152,7 @@ def test_a_schema_that_the_guide_calls_refused_is_refused_in_those_words(schema,
 
 
 def links() -> list[tuple[Path, str]]:
-    pages = [*user_pages(), *DOCS.glob("design/**/*.md"), ROOT / "README.md"]
+    pages = [*user_pages(), *language_pages(), *DOCS.glob("design/**/*.md"), ROOT / "README.md"]
     return [(page, link) for page in pages for link in re.findall(r"\]\(([^)\s]+)\)", text_of(page))]
 
 
@@ -183,7 +183,15 @@ def test_every_page_can_be_reached_from_the_index():
     assert [page.name for page in pages if f"{page.parent.name}/{page.name})" not in index] == []
 
 
-@pytest.mark.parametrize("page", user_pages(), ids=lambda page: page.name)
+def test_every_clause_of_the_language_can_be_reached():
+    index = text_of(LANGUAGE / "README.md")
+
+    assert "(guide/language/README.md)" in text_of(DOCS / "README.md")
+    assert "(language/README.md)" in text_of(GUIDE / "queries.md")
+    assert [page.name for page in language_pages() if page.name != "README.md" and f"({page.name})" not in index] == []
+
+
+@pytest.mark.parametrize("page", [*user_pages(), *language_pages()], ids=name_of)
 def test_prose_has_one_sentence_per_line(page):
     prose = re.sub(r"^```.*?^```$", "", text_of(page), flags=re.MULTILINE | re.DOTALL)
     lines = [re.sub(r"^\d+\. ", "", line) for line in prose.splitlines() if not line.startswith(("|", "<"))]

@@ -186,6 +186,19 @@ def test_the_letter_case_behind_the_colon_tells_node_from_edge_bindings():
     assert isinstance(binding, BindingSyntax)
 
 
+def test_shortest_is_a_word_before_an_edge_and_an_edge_before_a_variable():
+    path, both, edge, bounded, twice = clauses(
+        "$a $p:shortest mentors{1,3} $b $a shortest <mentors>{1,3} $b $a shortest $b $a shortest{1,2} $b "
+        "$a $p:shortest shortest{1,2} $b"
+    )
+
+    assert (path.is_shortest, path.edge.text, path.edge_variable.name, path.hops.high) == (True, "mentors", "p", 3)
+    assert (both.is_shortest, both.is_undirected, both.edge_variable) == (True, True, None)
+    assert (edge.is_shortest, edge.edge.text) == (False, "shortest")
+    assert (bounded.is_shortest, bounded.edge.text, bounded.hops.high) == (False, "shortest", 2)
+    assert (twice.is_shortest, twice.edge.text) == (True, "shortest")
+
+
 def test_a_bare_variable_before_contains_is_a_traversal():
     assert isinstance(clause("$q contains $m"), TraversalSyntax)
     assert isinstance(clause("$q contains{1,2} $m"), TraversalSyntax)

@@ -5,6 +5,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import assume, given, note, settings
 from hypothesis import strategies as st
 
@@ -17,6 +18,7 @@ from omnigraph.query.columns import result_schema
 from omnigraph.query.opening import open_image, open_lookups, open_tables
 from omnigraph.query.plain import PlainAccess
 from omnigraph.query.plan.planner import plan_read
+from omnigraph.query.run import products
 from omnigraph.query.run.bindings import Run
 from omnigraph.query.run.execute import execute
 from omnigraph.query.sql.answers import answer_over, answer_with_duckdb
@@ -60,13 +62,20 @@ SIZES = {
 }
 
 
-@given(graph=query_worlds.graphs(), text=query_worlds.reads(), sizes=st.sampled_from(sorted(SIZES)))
+@given(
+    graph=query_worlds.graphs(),
+    text=query_worlds.reads(),
+    sizes=st.sampled_from(sorted(SIZES)),
+    block=st.sampled_from([products.BLOCK_ROWS, 2]),
+)
 @settings(max_examples=250)
-def test_the_executor_answers_as_trying_everything_does(graph: NaiveGraph, text: str, sizes: str) -> None:
+def test_the_executor_answers_as_trying_everything_does(graph: NaiveGraph, text: str, sizes: str, block: int) -> None:
     read = checked(text, WORLD)
     access = PlainAccess(TablesInMemory(graph, WORLD))  # type: ignore[arg-type]
 
-    found = answered(access, WORLD, read, SIZES[sizes](graph))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(products, "BLOCK_ROWS", block)
+        found = answered(access, WORLD, read, SIZES[sizes](graph))
 
     insist_equal(found, Naive(graph, read, {}, NOW_MS))
 

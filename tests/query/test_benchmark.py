@@ -42,6 +42,8 @@ def test_every_figure_is_measured_and_all_answers_are_equal():
         "memory per edge",
         "memory per node",
         "the hop after a commit of ten edges",
+        "per commit of another process that it follows",
+        "memory of that reader at the end",
     ):
         assert re.search(wanted, done.stdout), wanted
 

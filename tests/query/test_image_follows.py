@@ -1,44 +1,69 @@
 """A reader in this process follows a writer in another one: every answer is right, and nothing is read as a whole."""
 
-import json
 import os
 import subprocess
 import sys
+import time
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from threading import Thread
 
 import pytest
 
 from omnigraph.graph import Graph
-from omnigraph.query.access import Direction
+from omnigraph.graphs.snapshot import Snapshot, pinned_state
 from omnigraph.query.image import images, known_states
-from omnigraph.query.image.graph_image import GraphImage
-from omnigraph.query.image.images import Images
-from omnigraph.query.image.shelf import Shelf
-from support.friends_writer import start
+from support.friends_writer import ASKED, Friends, start
+
+AGE = "query q($k: String) { match { $a: Person { name: $k } } return { $a.age as found } }"
+OUT = (
+    "query q($k: String) { match { $a: Person { name: $k } $a knows $b } return { $b.name as found } order { found } }"
+)
+INTO = (
+    "query q($k: String) { match { $a: Person { name: $k } $b knows $a } return { $b.name as found } order { found } }"
+)
 
 
-def friends_of(image: GraphImage, catalog: Any, name: str) -> tuple[int | None, list[str], list[str]]:
-    """Ask an image for the age of a person, and who is next to her."""
-    people = image.nodes(catalog.type_by_table_key["node:Person"])
-    knows = image.edges(catalog.type_by_table_key["edge:Knows"])
-    person = people.find(name)
-    if person < 0:
-        return None, [], []
-    ids = people.column("id")
-    both = [sorted(ids.take(knows.neighbours(person, direction)).to_pylist()) for direction in Direction]
-    return people.column("age").one(person), both[0], both[1]
+class Turns:
+    """Which turn of the writer each commit was, as it says itself."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._turns: dict[str, int] = {}
+        self._process = process
+        self._listening = Thread(target=self._listen)
+        self._listening.start()
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            turn, commit = line.split()
+            self._turns[commit] = int(turn)
+
+    def of(self, commit: str) -> int:
+        """Wait until the writer has told of a commit that it has made."""
+        while commit not in self._turns and self._listening.is_alive():
+            time.sleep(0.001)
+        return self._turns[commit]
+
+    def all(self) -> list[int]:
+        """Return all turns, after the end of the writer."""
+        self._listening.join()
+        return list(self._turns.values())
 
 
-def expected_of(snapshot: Any, name: str) -> tuple[int | None, list[str], list[str]]:
-    """Ask the tables of the same snapshot."""
-    found = snapshot.table("Person").to_arrow(["age"], where=[("name", "=", name)]).to_pylist()
-    if not found:
-        return None, [], []
-    knows = snapshot.table("Knows")
-    out = {row["dst"] for row in knows.to_arrow(["dst"], where=[("src", "=", name)]).to_pylist()}
-    into = {row["src"] for row in knows.to_arrow(["src"], where=[("dst", "=", name)]).to_pylist()}
-    return found[0]["age"], sorted(out), sorted(into)
+@dataclass
+class Followed:
+    """What a reader saw: how many commits there were and how many it met, and the memory that it took each time."""
+
+    commits: int = 0
+    seen: int = 0
+    image_bytes: list[int] = field(default_factory=list)
+    process_mib: list[float] = field(default_factory=list)
+
+    def said(self, seconds: float) -> str:
+        rate = f"{self.commits} commits in {seconds:.0f} s ({self.commits / seconds:.1f}/s), {self.seen} of them read"
+        images_took = f"images took {self.image_bytes[0]:,} to {max(self.image_bytes):,} bytes"
+        return f"{rate}; {images_took}, the process {self.process_mib[0]:.0f} to {self.process_mib[-1]:.0f} MiB"
 
 
 @pytest.fixture
@@ -47,49 +72,67 @@ def graph(tmp_path: Path) -> Graph:
 
 
 def write(graph: Graph, seconds: int) -> "subprocess.Popen[str]":
-    """Start a writer of 20 commits a second."""
+    """Start a writer of 20 commits a second, or of as many as it can."""
     command = [sys.executable, "-m", "support.friends_writer", graph.uri, str(seconds)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])}
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
 
 
-def follow(graph: Graph, process: Any, monkeypatch: pytest.MonkeyPatch) -> tuple[int, list[int]]:
-    """Read until the writer is done; return how many commits were seen, and the bytes that images took."""
-    kept = Images(Shelf(1 << 30))
-    snapshot = graph.snapshot()
-    friends_of(GraphImage(snapshot._context, snapshot._pinned, snapshot.catalog, kept), snapshot.catalog, "p0")
-    for module, name in ((known_states, "read_node_rows"), (known_states, "read_edge_rows"), (images, "read_ends")):
-        monkeypatch.setattr(module, name, lambda *_, **__: pytest.fail("was read as a whole"))
-    seen: set[str] = set()
-    used, turn, is_over = [], 0, False
-    while not is_over:
-        is_over = process.poll() is not None  # what is read after it is all there is
-        snapshot = graph.snapshot()
-        image = GraphImage(snapshot._context, snapshot._pinned, snapshot.catalog, kept)
-        name = f"p{turn % 50}"
-        assert friends_of(image, snapshot.catalog, name) == expected_of(snapshot, name)
-        seen.add(snapshot.commit_id)
-        used.append(kept._shelf.used_bytes)
-        turn += 1
-    return len(seen), used
+def follow(graph: Graph, seconds: int, monkeypatch: pytest.MonkeyPatch) -> Followed:
+    """Read while a writer commits, and compare each answer with the graph as it is after that turn."""
+    friends, followed = Friends(), Followed()
+    with graph.snapshot() as snapshot:
+        compare(snapshot, friends, ["p0"])
+        last = snapshot.commit_id
+    # From here on the image is there, and only what changes is read.
+    for module, read in ((known_states, "read_node_rows"), (known_states, "read_edge_rows"), (images, "read_ends")):
+        monkeypatch.setattr(module, read, lambda *_, **__: pytest.fail("was read as a whole"))
+    with write(graph, seconds) as process:
+        turns, is_over = Turns(process), False
+        while not is_over:
+            is_over = process.poll() is not None  # what is read after it is all there is
+            with graph.snapshot() as snapshot:
+                if snapshot.commit_id == last:
+                    time.sleep(0.002)
+                    continue
+                while friends.turn < turns.of(snapshot.commit_id):
+                    friends.go_on()
+                some = (followed.seen % ASKED, (followed.seen + 17) % ASKED)
+                compare(snapshot, friends, [*(f"p{number}" for number in some), f"new{friends.turn % 30}"])
+                shelf = images.images_of(pinned_state(snapshot)[0])._shelf
+            last = snapshot.commit_id
+            followed.seen += 1
+            followed.image_bytes.append(shelf.used_bytes)
+            followed.process_mib.append(_process_mib())
+    followed.commits = max(turns.all(), default=0)
+    assert process.returncode == 0
+    assert friends.turn == followed.commits
+    return followed
+
+
+def compare(snapshot: Snapshot, friends: Friends, names: list[str]) -> None:
+    for name in names:
+        found = tuple([row["found"] for row in snapshot.query(text, k=name).rows()] for text in (AGE, OUT, INTO))
+        assert found == friends.around(name), (friends.turn, name)
+
+
+def _process_mib() -> float:
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
 
 
 def test_a_reader_follows_a_writer(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    with write(graph, 2) as process:
-        seen, _ = follow(graph, process, monkeypatch)
-        commits = json.loads(process.stdout.read())["commits"]
+    followed = follow(graph, 2, monkeypatch)
 
-    assert process.returncode == 0
-    assert commits > 1
-    assert seen > 1
+    assert followed.commits > 1
+    assert followed.seen > 1
 
 
 def test_a_reader_follows_a_writer_for_a_minute(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    with write(graph, 60) as process:
-        seen, used = follow(graph, process, monkeypatch)
-        commits = json.loads(process.stdout.read())["commits"]
+    followed = follow(graph, 60, monkeypatch)
 
-    print(f"{commits} commits, {seen} seen in {len(used)} reads, images took {used[0]:,} to {max(used):,} bytes")
-    assert process.returncode == 0
-    assert seen > 20
-    assert max(used[len(used) // 2 :]) < 3 * max(used[: len(used) // 2])
+    print(followed.said(60))
+    assert followed.seen > 20
+    half = len(followed.image_bytes) // 2
+    assert max(followed.image_bytes[half:]) < 2 * max(followed.image_bytes[:half])
+    assert max(followed.process_mib[half:]) < max(followed.process_mib[:half]) + 64

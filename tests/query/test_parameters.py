@@ -1,5 +1,9 @@
 """Values of parameters: what JSON gives, what a column would store, and what is refused by name."""
 
+from datetime import UTC, date, datetime, timedelta, timezone
+
+import numpy as np
+import pandas as pd
 import pytest
 
 from omnigraph.errors import ParamError
@@ -46,8 +50,38 @@ def test_values_that_are_taken(declared, value, stored):
 
 
 @pytest.mark.parametrize(
+    ("declared", "value", "stored"),
+    [
+        ("Date", date(1970, 1, 2), 1),
+        ("DateTime", datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC), 1000),
+        ("DateTime", datetime(1970, 1, 1, 1, tzinfo=timezone(timedelta(hours=1))), 0),
+        ("DateTime", pd.Timestamp("1970-01-01T00:00:02Z"), 2000),
+        ("DateTime?", pd.NaT, None),
+        ("I32?", pd.NA, None),
+        ("I64", np.int64(5), 5),
+        ("U64", np.uint64(2**64 - 1), 2**64 - 1),
+        ("F64", np.float32(0.5), 0.5),
+        ("F64", np.float64(0.1), 0.1),
+        ("Bool", np.bool_(True), True),
+        ("String", np.str_("Ana"), "Ana"),
+        ("Blob", b"A", "base64:QQ=="),
+        ("[I32]", (1, np.int32(2)), (1, 2)),
+        ("[Date]", [date(1970, 1, 2), "1970-01-03"], (1, 2)),
+        ("Vector(2)", np.array([1, 0.5], np.float32), (1.0, 0.5)),
+    ],
+)
+def test_values_of_a_program_are_taken_as_json_would_spell_them(declared, value, stored):
+    assert bind(declared, p=value) == {"p": stored}
+
+
+@pytest.mark.parametrize(
     ("declared", "value", "words"),
     [
+        ("String", object(), ["object"]),
+        ("Date", timedelta(days=1), ["timedelta"]),
+        ("[I32]", {1}, ["set"]),
+        ("I32", {"a": 1}, ["'a'"]),
+        ("I32", np.float64(5), ["5.0"]),
         ("String", 5, ["5"]),
         ("String", "\ud800", ["surrogate"]),
         ("Blob", 5, ["Blob"]),

@@ -127,6 +127,60 @@ def test_what_cannot_be_asked_is_refused(run, graph, words, code, said):
     assert said in ran.err
 
 
+def test_a_query_is_named_before_the_graph(run, graph):
+    one = run("query", "few", graph, "--query", "ask.gq", "--param", "n=1", "--json")
+    stored = run("query", "few", "--store", graph, "--query", "ask.gq", "--param", "n=1", "--json")
+    older = run("query", graph, "--name", "few", "--query", "ask.gq", "--param", "n=1", "--json")
+
+    assert (one.code, one.err) == (0, "")
+    assert one.document == stored.document == older.document
+    assert older.err == "warning: --name is deprecated; write the positional form `omnigraph query few`\n"
+    twice = run("query", "few", graph, "--name", "few", "--query", "ask.gq")
+    assert (twice.code, "named twice" in twice.err) == (2, True)
+
+
+def test_a_lone_word_is_the_graph_where_it_looks_like_one_or_is_there(run, graph, monkeypatch, seed_files):
+    plain = seed_files.joinpath(graph).rename(seed_files / "few")  # called like a query
+    line = ("few", "--query", "ask.gq", "--param", "n=1", "--json")
+
+    assert run("query", *line).document["query_selection"]["names"] == ["by_name", "few", "add"]
+    assert run("query", *line, "--store", "few").document["query_name"] == "few"
+    monkeypatch.setenv("OMNIGRAPH_STORE", str(plain))
+    assert run("query", "by_name", "--query", "ask.gq", "--param", "name=x", "--json").document["row_count"] == 0
+    absent = run("query", "art-2", "--query", "ask.gq", "--name", "few", "--param", "n=1")
+    assert (absent.code, "art-2" in absent.err) == (1, True)
+
+
+def test_a_graph_before_the_name_of_a_query_is_refused_with_the_right_line(run, graph):
+    ran = run("query", graph, "few", "--query", "ask.gq")
+
+    assert ran.code == 2
+    assert f"`omnigraph query few {graph}`" in ran.err
+
+
+@pytest.mark.parametrize("verb", ["query", "mutate"])
+def test_a_name_alone_is_a_stored_query_which_storage_has_none_of(run, graph, verb):
+    ran = run(verb, "by_name", graph)
+
+    assert (ran.code, ran.out) == (2, "")
+    assert [word for word in ("needs a server", "-e", "--query") if word not in ran.err] == []
+
+
+def test_a_stored_mutation_of_a_server_has_the_actor_of_its_token(run):
+    ran = run("mutate", "add", "--server", "https://graph.example.org", "--as", "act-x")
+
+    assert ran.code == 2
+    assert "bearer token" in ran.err
+
+
+@pytest.mark.parametrize("old", ["lint", "check"])
+def test_lint_was_a_word_of_query_once(run, graph, old):
+    ran = run("query", old, "--query", "ask.gq", graph)
+
+    assert (ran.code, ran.out) == (0, run("lint", "--query", "ask.gq", graph).out)
+    assert f"`query {old}` is deprecated; use `omnigraph lint`" in ran.err
+
+
 def test_a_plan_is_shown_without_running_it_and_with_times_after(run, graph):
     line = ("query", graph, "--query", "ask.gq", "--name", "by_name")
 

@@ -254,6 +254,9 @@ OFFERED = {
     "match { $work: Artwork } return { $w": ["$work"],
     "match { $a: Artist { n": ["name"],
     "match { $w crea": ["createdBy"],
+    "match { $w $p:shor": ["shortest"],
+    "match { $w $m:": ["Artist", "Artwork", "createdBy", "shortest"],
+    "match { $w $p:shortest createdBy{1,3} $a } return { $p.": ["hops"],
     "query q() { insert C": ["CreatedBy"],
     "query q() { insert CreatedBy { f": ["from"],
 }

@@ -1,13 +1,27 @@
 """Reads on Spark: the same rows as in process."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, Phase, given, note, settings
+from hypothesis import strategies as st
 
-from omnigraph.errors import InvalidTarget, QueryFailed
+import omnigraph
+from omnigraph.connectors.spark.views import register_views
+from omnigraph.errors import InvalidTarget, QueryFailed, QueryTypeError
 from omnigraph.graph import Graph
 from omnigraph.query.sql.answers import fitted
+from omnigraph.query.sql.dialects import SPARK
+from omnigraph.query.sql.statement import Asked, statement_of
+from omnigraph.query.typed import CheckedRead
+from support import query_worlds
+from support.naive_answers import NOW_MS, insist_equal
+from support.naive_query import Naive, NaiveGraph
 from support.sailing import crew_graph
+from support.sailors import check
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -15,6 +29,8 @@ READS = [
     "match { $s: Sailor } return { $s } order { $s.age desc }",
     "match { $s: Sailor  $s mentors{1,2} $x } return { $s.name, $x.name } order { $s.name, $x.name }",
     "match { $s: Sailor  $s <mentors>{2,2} $x } return { $s.name, $x.name } order { $s.name, $x.name }",
+    "match { $s: Sailor  $s $p:shortest mentors{1,3} $x } return { $s.name, $x.name, $p.hops } order { $p.hops desc }",
+    "match { $s: Sailor  $s $p:shortest <mentors>{2,3} $x } return { $p.hops as hops, count($x) as n } order { hops }",
     "match { $s: Sailor  $s $m:mentors $x } return { $s.name, $m.since } order { $m.since desc }",
     'match { $s: Sailor  not { $s servesOn $h  not { $h.title contains "Sea" } } } return { $s.name as n } order { n }',
     "match { $s: Sailor  $s mentors $x } return { $s.name, count($x) as n, avg($x.age) as a } order { n desc }",
@@ -61,3 +77,53 @@ def test_searching_is_refused(crew: Graph, spark: Any) -> None:
 def test_unknown_engines_are_refused(crew: Graph) -> None:
     with pytest.raises(InvalidTarget, match="flink"):
         crew.query("match { $s: Sailor } return { $s.name }", engine="flink")  # type: ignore[call-overload]
+
+
+@given(
+    state=query_worlds.graphs(),
+    texts=st.lists(query_worlds.reads(), min_size=14, max_size=14, unique=True),
+)
+@settings(
+    max_examples=4,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    phases=[Phase.generate],  # what fails is small enough, and each try is a job of Spark
+    suppress_health_check=[*HealthCheck],
+)
+def test_generated_reads_are_answered_as_trying_everything_does(
+    spark: Any, state: NaiveGraph, texts: list[str]
+) -> None:
+    with tables_of(spark, state) as (names, catalog):
+        for text in texts:
+            try:
+                read = check(text, catalog)
+            except QueryTypeError:
+                continue
+            assert isinstance(read, CheckedRead)
+            asked = Asked(read=read, parameters={}, now_ms=NOW_MS)
+            note(text)
+            rows = spark.sql(statement_of(asked, SPARK, names)).toArrow()
+            insist_equal(fitted(rows, read), Naive(state, read, {}, NOW_MS))
+
+
+@contextmanager
+def tables_of(spark: Any, state: NaiveGraph) -> Iterator[tuple[dict[str, str], Any]]:
+    """Load a graph and give Spark its tables, which are read once for all questions."""
+    with TemporaryDirectory() as folder:
+        graph = omnigraph.init(f"{folder}/world.omni", query_worlds.SCHEMA)
+        graph.load(query_worlds.records(state), mode="merge")
+        snapshot = graph.snapshot()
+        views = register_views(spark, graph._context.store, snapshot, prefix="world")
+        names = {str(key): name for key, name in views.name_by_table.items()}
+        before = spark.conf.get("spark.sql.shuffle.partitions")
+        spark.conf.set("spark.sql.shuffle.partitions", "2")
+        try:
+            for name in names.values():
+                spark.catalog.cacheTable(name)
+            yield names, snapshot.catalog
+        finally:
+            spark.conf.set("spark.sql.shuffle.partitions", before)
+            for name in names.values():
+                spark.catalog.uncacheTable(name)
+                spark.catalog.dropTempView(name)

@@ -20,6 +20,7 @@ from omnigraph.query.typed import (
     NodeReference,
     Now,
     Parameter,
+    PathType,
     Pattern,
     PropertyRead,
     Travel,
@@ -27,7 +28,8 @@ from omnigraph.query.typed import (
 )
 
 Row = dict[str, Any]
-Solution = dict[str, str]
+Solution = dict[str, Any]
+"""The id of a node or an edge, and the number of hops of a path."""
 
 
 @dataclass
@@ -90,15 +92,18 @@ class Naive:
         first, *rest = traversals
         left, right = solution[first.left], solution[first.right]
         if first.edge_variable is None:
-            if right in self._reach(first, left):
-                yield from self._with_edges(rest, solution, pattern)
+            hops = self._reach(first, left).get(right)
+            if hops is not None:
+                path = {first.path_variable: hops} if first.path_variable else {}
+                yield from self._with_edges(rest, {**solution, **path}, pattern)
             return
         for edge_id, source, target in self.graph.between(first.edge.name):
             ways = {Travel.OUT: [(source, target)], Travel.IN: [(target, source)]}
             if (left, right) in ways.get(first.travel, [(source, target), (target, source)]):
                 yield from self._with_edges(rest, {**solution, first.edge_variable: edge_id}, pattern)
 
-    def _reach(self, traversal: Traversal, start: str) -> set[str]:
+    def _reach(self, traversal: Traversal, start: str) -> dict[str, int]:
+        """Return the nodes within reach and how many hops each is away, the fewest that the bounds allow."""
         steps: dict[str, set[str]] = {}
         for _, source, target in self.graph.between(traversal.edge.name):
             if traversal.travel is not Travel.IN:
@@ -107,7 +112,7 @@ class Naive:
                 steps.setdefault(target, set()).add(source)
         low, high = traversal.hops_min, traversal.hops_max
         if traversal.edge.from_type != traversal.edge.to_type:
-            return steps.get(start, set()) if low == 1 else set()
+            return dict.fromkeys(steps.get(start, set()), 1) if low == 1 else {}
         distance = {start: 0}
         frontier = [start]
         while frontier:
@@ -116,9 +121,13 @@ class Naive:
                 if following not in distance:
                     distance[following] = distance[node] + 1
                     frontier.append(following)
-        direct = {node for node, hops in distance.items() if node != start and low <= hops <= high}
-        looped = {node for node, hops in distance.items() if node in steps.get(node, set()) and low <= hops + 1 <= high}
-        return direct | looped
+        direct = {node: hops for node, hops in distance.items() if node != start and low <= hops <= high}
+        looped = {
+            node: hops + 1
+            for node, hops in distance.items()
+            if node in steps.get(node, set()) and low <= hops + 1 <= high
+        }
+        return looped | direct
 
     # --- values
 
@@ -132,7 +141,7 @@ class Naive:
                 return self.now_ms
             case PropertyRead():
                 entity_id = solution[expression.variable]
-                if expression.property == "id":
+                if expression.property == "id" or isinstance(expression.entity, PathType):
                     return entity_id
                 tables = self.graph.nodes if expression.entity.kind == "node" else self.graph.edges
                 return tables[expression.entity.name][entity_id][expression.property]

@@ -114,6 +114,7 @@ traversals = st.builds(
     TraversalSyntax,
     left=variables,
     edge_variable=st.none() | variables,
+    is_shortest=st.booleans(),
     edge=named(small_words.filter(lambda word: word != "not")),
     is_undirected=st.booleans(),
     hops=st.none() | st.builds(HopsSyntax, low=st.integers(0, 9), high=st.none() | st.integers(0, 9), **NO_SPAN),

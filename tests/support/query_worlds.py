@@ -62,6 +62,7 @@ PROPERTIES = {
     "LivesIn": {"years": "I32"},
     "Near": {},
     "Haunts": {"nights": "I32"},
+    "Path": {"hops": "I64"},
 }  # fmt: skip
 REQUIRED = {("Place", "title")}
 KEYS = {"Person": "name", "Ghost": "key"}
@@ -196,12 +197,16 @@ class Reads:
         is_undirected = is_same and self.pick(True, False, False)
         ends = (right, left) if not is_same and self.pick(True, False) and "$_" not in (left, right) else (left, right)
         edge_word = f"<{word}>" if is_undirected else word
-        bounds = self.pick("", "", "{1,2}", "{2,2}", "{2,3}", "{1,4}")
+        bounds = self.pick("", "", "{1,1}", "{1,2}", "{2,2}", "{2,3}", "{1,4}")
         bound = ""
         if bounds == "" and PROPERTIES[edge] and self.pick(True, False, False):
             name = self.fresh()
             bound = f"${name}:"
             self.edges[name] = edge
+        elif bounds and self.pick(True, False):
+            name = self.fresh()
+            bound = f"${name}:shortest "
+            self.edges[name] = "Path"
         return f"{ends[0]} {bound}{edge_word}{bounds} {ends[1]}"
 
     def end(self, type_name: str) -> str:

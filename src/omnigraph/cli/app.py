@@ -14,6 +14,7 @@ from omnigraph.verbs.table import GROUP_SUMMARIES, VERBS, Verb
 
 PROGRAM = "omnigraph"
 COMPLETION_VARIABLE = "_OMNIGRAPH_COMPLETE"
+OLD_SPELLINGS = {"query lint": "lint", "query check": "lint"}
 
 Members = Mapping[str, Callable[[], click.Command]]
 
@@ -60,6 +61,15 @@ class WordGroup(click.Group):
 
 class RootGroup(WordGroup):
     """The program itself."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; two words that once were a command of their own are still known."""
+        old = " ".join(args[:2])
+        if old in OLD_SPELLINGS:
+            return old, self.get_command(ctx, OLD_SPELLINGS[old]), args[2:]
+        return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the first page a user sees."""

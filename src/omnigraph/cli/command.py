@@ -11,7 +11,7 @@ from omnigraph.cli.flags import RunningCommand
 from omnigraph.cli.guard import refuse_foreign_flags
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.params import GLOBAL_OPTIONS, address_argument
-from omnigraph.cli.positionals import refuse_mixed_up
+from omnigraph.cli.positionals import settle_positionals
 from omnigraph.verbs.table import Verb, verb
 
 
@@ -41,7 +41,7 @@ class OmniCommand(click.Command):
         """Run the guard, then the command."""
         invocation = ctx.ensure_object(Invocation)
         refuse_foreign_flags(invocation.command, invocation.flags)
-        refuse_mixed_up(ctx, invocation.command, invocation.flags)
+        settle_positionals(ctx, invocation.command, invocation.flags)
         if self.callback is not None:
             ctx.invoke(self.callback, invocation, **ctx.params)
 

@@ -24,7 +24,7 @@ _TYPES = frozenset({"--type", "--exclude-type", "--table"})
 _FILES = frozenset(
     {"--data", "--schema", "--query", "--params-file", "files", "--out", "--input", "--output", "--spec", "--seed"}
 )
-_DIRECTORIES = frozenset({"--store", "--uri", "--cluster", ADDRESS})
+_DIRECTORIES = frozenset({"--store", "--uri", "--cluster", ADDRESS, "query_name"})
 _BRANCH_ARGUMENTS = frozenset({("branch merge", "source"), ("branch diff", "source"), ("branch delete", "name")})
 
 

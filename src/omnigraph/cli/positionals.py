@@ -4,6 +4,7 @@
 them wrong are looked for here, instead of making a branch called `art.omni` in whatever graph is the default.
 """
 
+import re
 import shlex
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from omnigraph.cli.flags import GlobalFlags, RunningCommand
 ADDRESS = "address"
 _STARTS = ("/", "./", "../", "~")
 _SUFFIX = ".omni"
+_NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 
 
 def looks_like_address(word: str) -> bool:
@@ -22,19 +24,32 @@ def looks_like_address(word: str) -> bool:
     return "://" in word or word.startswith(_STARTS) or word.rstrip("/").endswith(_SUFFIX)
 
 
-def refuse_mixed_up(context: click.Context, command: RunningCommand, flags: GlobalFlags) -> None:
-    """Raise when the graph stands where a name belongs, or a name where the graph belongs."""
+def settle_positionals(context: click.Context, command: RunningCommand, flags: GlobalFlags) -> None:
+    """Tell the name from the graph; raise when the one stands where the other belongs."""
     own = [param for param in context.command.params if isinstance(param, click.Argument) and param.name != ADDRESS]
     if not command.verb.takes_graph or not own:
         return
-    word, label, address = str(context.params.get(own[0].name) or ""), str(own[0].metavar), flags.address
     flagged = (flags.store, flags.uri, flags.server, flags.cluster, flags.profile, flags.target)
+    name = str(own[0].name)
+    if not own[0].required and flags.address is None and _is_graph(context.params[name], is_addressed=any(flagged)):
+        flags.address, context.params[name] = context.params[name], None
+        return
+    word, label, address = context.params[name] or "", str(own[0].metavar).strip("[]"), flags.address
     if any(flagged):
         return  # The word can only be a name, and a second address is refused where addresses are resolved.
     if looks_like_address(word) and not (address is not None and looks_like_address(address)):
         raise _graph_first(command, label, word, address)
     if address is not None and not looks_like_address(address) and not Path(address).exists():
+        if word and Path(word).exists():
+            raise _graph_first(command, label, word, address)
         raise _no_graph_last(context.command, command, label, address)
+
+
+def _is_graph(word: str | None, *, is_addressed: bool) -> bool:
+    """Tell whether a word that stands alone is the graph, where the name before it may be left out."""
+    if word is None:
+        return False
+    return not _NAME.fullmatch(word) or (not is_addressed and (looks_like_address(word) or Path(word).exists()))
 
 
 def _graph_first(command: RunningCommand, label: str, word: str, other: str | None) -> errors.Addressing:

@@ -1,14 +1,17 @@
-"""The query that a line gives and the values of its parameters: `-e`, `--query`, `--name`, `--params`, `--param`."""
+"""The query that a line gives and the values of its parameters: NAME, `-e`, `--query`, `--params`, `--param`."""
 
 import json
-from typing import TYPE_CHECKING, Any, TypedDict
+import shlex
+from typing import TYPE_CHECKING, Any, NoReturn, TypedDict
 
 import click
 
 from omnigraph import errors
 from omnigraph.base.units import shorten
 from omnigraph.base.values import dataclass
+from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.params import CallbackT, read_text_file
+from omnigraph.cli.scope import resolve_storage
 
 if TYPE_CHECKING:  # the parser is imported when there is something to parse
     from omnigraph.query.choosing import Verb
@@ -21,6 +24,7 @@ class QueryFlags(TypedDict):
 
     text: str | None
     path: str | None
+    query_name: str | None
     name: str | None
     params: str | None
     params_file: str | None
@@ -40,9 +44,10 @@ class QueryInput:
 def query_options(function: CallbackT) -> CallbackT:
     """Take one query and its parameters."""
     options = (
+        click.argument("query_name", metavar="[NAME]", required=False, help="Which query, if there are several."),
         click.option("-e", "--query-string", "text", metavar="TEXT", help="The query itself."),
         click.option("--query", "path", metavar="FILE", help="A file with queries."),
-        click.option("--name", metavar="NAME", help="Which query of the text, if it holds several."),
+        click.option("--name", metavar="NAME", help="The older way to give NAME."),
         click.option("--params", metavar="JSON", help="The parameters as one JSON object."),
         click.option("--params-file", metavar="FILE", help="A file with the parameters as one JSON object."),
         click.option(
@@ -58,12 +63,13 @@ def query_options(function: CallbackT) -> CallbackT:
     return function
 
 
-def read_query(flags: QueryFlags, *, verb: "Verb") -> QueryInput:
+def read_query(invocation: Invocation, flags: QueryFlags, *, verb: "Verb") -> QueryInput:
     """Find the query that the line means and the values it gives; reads the files it names and no graph."""
-    text, source = _text(flags, verb)
+    name = _name(invocation, flags, verb)
+    text, source = _text(invocation, flags, verb, name)
     from omnigraph.query.choosing import choose_query, written_values
 
-    chosen = choose_query(text, name=flags["name"], verb=verb, source=source)
+    chosen = choose_query(text, name=name, verb=verb, source=source)
     params = _object(flags)
     for name, value in written_values(chosen.syntax, _pairs(flags["pairs"])).items():
         if name in params:
@@ -72,17 +78,39 @@ def read_query(flags: QueryFlags, *, verb: "Verb") -> QueryInput:
     return QueryInput(text=text, source=source, name=chosen.name, params=params)
 
 
-def _text(flags: QueryFlags, verb: "Verb") -> tuple[str, str]:
+def _name(invocation: Invocation, flags: QueryFlags, verb: "Verb") -> str | None:
+    name, older = flags["query_name"], flags["name"]
+    if older is None:
+        return name
+    if name is not None:
+        raise errors.Usage(f"The query is named twice, `{name}` and --name {older}; name it once.", flag="--name")
+    invocation.notices.warn(f"--name is deprecated; write the positional form `omnigraph {verb} {shlex.quote(older)}`")
+    return older
+
+
+def _text(invocation: Invocation, flags: QueryFlags, verb: "Verb", name: str | None) -> tuple[str, str]:
     text, path = flags["text"], flags["path"]
     if text is not None and path is not None:
         raise errors.Usage("-e is a query and --query names a file with one; give one of them.", flag="--query")
     if path is not None:
         return read_text_file(path, what="query file"), path
     if text is None:
+        if name is not None:
+            _refuse_stored(invocation, verb, name)
         raise errors.Usage(f"`{verb}` needs a query: -e TEXT, or --query FILE.", flag="-e")
     if not text.strip():
         raise errors.Usage("-e is empty; give it a query.", flag="-e")
     return text, _INLINE
+
+
+def _refuse_stored(invocation: Invocation, verb: "Verb", name: str) -> NoReturn:
+    """Refuse a name without a text: it means a query that a server keeps."""
+    target = resolve_storage(invocation)  # which refuses a server
+    raise errors.Usage(
+        f"`{verb} {name}` runs a stored query, which needs a server, and {target.uri} is storage. Give the query with "
+        "-e TEXT, or its file with --query FILE.",
+        flag="-e",
+    )
 
 
 def _object(flags: QueryFlags) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from omnigraph.query.constants import constant, is_text, is_vector_value
 from omnigraph.query.mistakes import QueryCode
 from omnigraph.query.scopes import Scope
 from omnigraph.query.typed import (
+    HOPS,
     ID,
     STRING,
     Aggregate,
@@ -118,11 +119,10 @@ def _variable(scope: Scope, written: VariableSyntax) -> NodeReference | Paramete
     node = scope.node(written.name)
     if node is not None:
         return NodeReference(variable=written.name, entity=node)
-    if scope.edge(written.name) is not None:
+    if (what := scope.what_is(written.name)) is not None:
+        instead = "one of its properties" if what == "an edge" else f"`${written.name}.{HOPS}`"
         scope.checking.refuse(
-            QueryCode.EDGE_VARIABLE,
-            written.span,
-            f"`${written.name}` is an edge and cannot stand alone; read one of its properties",
+            QueryCode.EDGE_VARIABLE, written.span, f"`${written.name}` is {what} and cannot stand alone; read {instead}"
         )
     parameter = scope.checking.parameters.get(written.name)
     if parameter is None:
@@ -203,11 +203,11 @@ def _integer(scope: Scope, written: CallSyntax, place: int, code: QueryCode, sub
 
 
 def _refuse_edge(scope: Scope, access: AccessSyntax, function: str) -> None:
-    if scope.edge(access.variable.name) is not None:
+    if (what := scope.what_is(access.variable.name)) is not None:
         scope.checking.refuse(
             QueryCode.EDGE_VARIABLE,
             access.span,
-            f"{function} works on properties of nodes, and `${access.variable.name}` is an edge",
+            f"{function} works on properties of nodes, and `${access.variable.name}` is {what}",
         )
 
 

@@ -1,5 +1,10 @@
-"""The values that come with a run: one JSON object, checked against the declared parameters before anything is read."""
+"""The values that come with a run, checked against the declared parameters before anything is read.
 
+They are those of one JSON object. A program may give dates, times, bytes and what numpy and pandas hold, which are
+taken as JSON would spell them.
+"""
+
+import json
 import math
 import re
 from collections.abc import Mapping
@@ -11,11 +16,13 @@ from omnigraph.base.units import counted, shorten
 from omnigraph.catalog.model import PropertyType, Scalar
 from omnigraph.catalog.scalars import Family, traits_of
 from omnigraph.catalog.values import ValueRefusedError, stored_value
-from omnigraph.errors import ParamError
+from omnigraph.errors import ParamError, Usage
 from omnigraph.query.typed import CheckedQuery, CheckedRead, ConstantValue, Parameter
+from omnigraph.records.spelling import spell_json
 
 _INTEGER = re.compile(r"-?[0-9]{1,40}")
 _SHOWN_MAX = 60
+_PLAIN = frozenset({str, int, float, bool, type(None)})
 _BITS_MAX = 128
 """More than any column has; Python refuses to spell whole numbers of some thousand digits."""
 
@@ -37,7 +44,7 @@ def bind_parameters(query: CheckedQuery, given: Mapping[str, object]) -> dict[st
 
 
 def _bound(query: CheckedQuery, parameter: Parameter, given: Mapping[str, object]) -> ConstantValue | None:
-    value = given.get(parameter.name)
+    value = _as_json(parameter, given.get(parameter.name))
     is_limit = isinstance(query, CheckedRead) and query.limit == parameter
     if value is None:
         if is_limit and parameter.type.nullable:
@@ -49,6 +56,18 @@ def _bound(query: CheckedQuery, parameter: Parameter, given: Mapping[str, object
     if is_limit and isinstance(found, int) and found < 0:
         _refuse(parameter, f"is {found}, and a limit is not negative")
     return found
+
+
+def _as_json(parameter: Parameter, value: object) -> object:
+    """Take what a program holds as JSON has it: dates as text, bytes as base64, numpy's numbers as numbers."""
+    if type(value) in _PLAIN or (isinstance(value, list | tuple) and _PLAIN.issuperset(map(type, value))):
+        return value
+    try:
+        return json.loads(spell_json(value))
+    except Usage as error:
+        _refuse(parameter, f"got something else: {str(error).removesuffix('.')}")
+    except (ValueError, RecursionError):  # digits without number, or an array that holds itself
+        _refuse(parameter, f"got {_shown(value)}, which JSON cannot spell")
 
 
 def _takes_list(declared: PropertyType) -> bool:

@@ -25,6 +25,7 @@ from omnigraph.query.fitting import Use, fitting_value
 from omnigraph.query.mistakes import Checking, QueryCode
 from omnigraph.query.scopes import Scope
 from omnigraph.query.typed import (
+    HOPS,
     ID,
     STRING,
     Aggregate,
@@ -32,6 +33,7 @@ from omnigraph.query.typed import (
     Constant,
     Expression,
     NodeReference,
+    PathType,
     Pattern,
     PropertyRead,
     TextMatch,
@@ -63,6 +65,7 @@ class _PatternCheck:
         return Pattern(
             nodes=self._scope.nodes,
             edges=self._scope.edges,
+            paths=self._scope.paths,
             traversals=tuple(self._traversals),
             conditions=tuple(self._conditions),
             negations=tuple(self._negations),
@@ -152,9 +155,9 @@ class _PatternCheck:
                 variable.span,
                 f"`${variable.name}` is a parameter, so no variable of the match can have its name",
             )
-        if self._scope.edge(variable.name) is not None:
+        if (found := self._scope.what_is(variable.name)) is not None:
             self._checking.refuse(
-                QueryCode.EDGE_VARIABLE, variable.span, f"`${variable.name}` is an edge and cannot be used as {what}"
+                QueryCode.EDGE_VARIABLE, variable.span, f"`${variable.name}` is {found} and cannot be used as {what}"
             )
 
     def _match(self, variable: str, entity: NodeType, match: MatchSyntax) -> Condition:
@@ -199,6 +202,11 @@ class _PatternCheck:
         nodes = self._checking.catalog.node_by_name
         left = self._end(traversal.left, nodes[ends[0]], edge)
         right = self._end(traversal.right, nodes[ends[1]], edge)
+        name = self._own_variable(traversal)
+        if name is not None and traversal.is_shortest:
+            self._scope.paths[name] = PathType.along(edge, hops_max)
+        elif name is not None:
+            self._scope.edges[name] = edge
         self._traversals.append(
             Traversal(
                 left=left,
@@ -207,7 +215,8 @@ class _PatternCheck:
                 travel=travel,
                 hops_min=hops_min,
                 hops_max=hops_max,
-                edge_variable=self._edge_variable(traversal, edge),
+                edge_variable=None if traversal.is_shortest else name,
+                path_variable=name if traversal.is_shortest else None,
             )
         )
 
@@ -231,6 +240,13 @@ class _PatternCheck:
     def _hops(self, traversal: TraversalSyntax) -> tuple[int, int]:
         hops = traversal.hops
         if hops is None:
+            if traversal.is_shortest:
+                self._checking.refuse(
+                    QueryCode.WRONG_HOPS_OR_VECTOR,
+                    traversal.edge.span,
+                    f"`shortest {traversal.edge}` needs hop bounds that say how far to look, such as "
+                    f"`{traversal.edge}{{1,6}}`",
+                )
             return 1, 1
         if hops.high is None or not 1 <= hops.low <= hops.high:
             reason = (
@@ -244,12 +260,14 @@ class _PatternCheck:
                 QueryCode.WRONG_HOPS_OR_VECTOR, hops.span, f"hop bounds {spell_hops(hops)} are not possible: {reason}"
             )
         bound = traversal.edge_variable
-        if bound is not None and bound.name != ANONYMOUS and (hops.low, hops.high) != (1, 1):
+        is_edge = bound is not None and bound.name != ANONYMOUS and not traversal.is_shortest
+        if bound is not None and is_edge and (hops.low, hops.high) != (1, 1):
             self._checking.refuse(
                 QueryCode.EDGE_VARIABLE,
                 hops.span,
                 f"`${bound.name}` stands for one edge, so the hop bounds {spell_hops(hops)} do not fit; leave out the "
-                "bounds or the variable",
+                f"bounds or the variable, or write `${bound.name}:shortest {traversal.edge}` to read "
+                f"`${bound.name}.{HOPS}`",
             )
         return hops.low, hops.high
 
@@ -279,7 +297,7 @@ class _PatternCheck:
                 )
         return self._bind(variable, entity)
 
-    def _edge_variable(self, traversal: TraversalSyntax, edge: EdgeType) -> str | None:
+    def _own_variable(self, traversal: TraversalSyntax) -> str | None:
         variable = traversal.edge_variable
         if variable is None or variable.name == ANONYMOUS:
             return None
@@ -290,7 +308,6 @@ class _PatternCheck:
             self._checking.refuse(
                 QueryCode.EDGE_VARIABLE, variable.span, f"`${name}` is bound already; give the edge a name of its own"
             )
-        self._scope.edges[name] = edge
         return name
 
     # --- filters

@@ -6,6 +6,7 @@ from omnigraph.base.nearest import nearest
 from omnigraph.catalog.model import EdgeType, EntityType, NodeType
 from omnigraph.language.query.syntax import ANONYMOUS, VariableSyntax
 from omnigraph.query.mistakes import Checking, QueryCode
+from omnigraph.query.typed import PathType
 
 
 class Scope:
@@ -15,6 +16,7 @@ class Scope:
         self.checking = checking
         self.nodes: dict[str, NodeType] = {}
         self.edges: dict[str, EdgeType] = {}
+        self.paths: dict[str, PathType] = {}
         self.outer: set[str] = set()
         self._parent = parent
 
@@ -28,15 +30,21 @@ class Scope:
             scope = scope._parent  # noqa: SLF001  # a scope walks up its own kind
         return None
 
-    def edge(self, name: str) -> EdgeType | None:
-        """Return the type of an edge variable that can be seen here."""
+    def edge(self, name: str) -> EdgeType | PathType | None:
+        """Return the type of a variable between two ends, an edge or a path, that can be seen here."""
         scope: Scope | None = self
         while scope is not None:
-            if name in scope.edges:
+            found = scope.edges.get(name) or scope.paths.get(name)
+            if found is not None:
                 self._note(name, scope)
-                return scope.edges[name]
+                return found
             scope = scope._parent  # noqa: SLF001  # the same
         return None
+
+    def what_is(self, name: str) -> str | None:
+        """Say what a variable between two ends is; None for every other name."""
+        found = self.edge(name)
+        return None if found is None else "a path" if isinstance(found, PathType) else "an edge"
 
     def entity(self, variable: VariableSyntax, *, code: QueryCode = QueryCode.UNKNOWN_NAME) -> EntityType:
         """Return the type of a variable that must be bound."""
@@ -60,7 +68,7 @@ class Scope:
 
     def _seen(self) -> set[str]:
         outer = self._parent._seen() if self._parent is not None else set()  # noqa: SLF001  # the same
-        return {*self.nodes, *self.edges, *outer}
+        return {*self.nodes, *self.edges, *self.paths, *outer}
 
     def _note(self, name: str, found_in: "Scope") -> None:
         if found_in is not self:

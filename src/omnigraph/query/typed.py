@@ -10,11 +10,12 @@ from enum import StrEnum
 from typing import Literal
 
 from omnigraph.base.values import dataclass
-from omnigraph.catalog.model import EdgeType, EntityType, NodeType, PropertyType, Scalar
+from omnigraph.catalog.model import EdgeType, EntityType, NodeType, Property, PropertyType, Scalar
 from omnigraph.language.query.syntax import AggregateFunction, Comparison, Operator
 
 ID = "id"
 FROM, TO = "from", "to"
+HOPS = "hops"
 STRING = PropertyType(scalar=Scalar.STRING)
 BOOL = PropertyType(scalar=Scalar.BOOL)
 F64 = PropertyType(scalar=Scalar.F64)
@@ -57,7 +58,7 @@ class NodeReference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PropertyRead:
-    """A property of a node or of a bound edge; `id` of a node is one."""
+    """A property of a node, of a bound edge or of a path; `id` of a node is one."""
 
     variable: str
     entity: EntityType
@@ -135,9 +136,27 @@ class Travel(StrEnum):
     BOTH = "both"
 
 
+@dataclass(frozen=True, kw_only=True)
+class PathType(EntityType):
+    """What `shortest` binds: a way along edges of one type. It is stored nowhere and has one property, its hops."""
+
+    hops_max: int
+
+    @classmethod
+    def along(cls, edge: EdgeType, hops_max: int) -> "PathType":
+        """Describe ways along an edge type of at most so many hops."""
+        hops = Property(name=HOPS, property_id=0, type=PropertyType(scalar=Scalar.I64))
+        return cls(
+            name=f"Path along {edge.name}", type_id=0, table_incarnation_id=0, properties=(hops,), hops_max=hops_max
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traversal:
-    """`right` is within reach of `left`; with an edge variable, once per edge."""
+    """`right` is within reach of `left`; with an edge variable, once per edge.
+
+    A path variable has how many hops `right` is away: the fewest within the bounds.
+    """
 
     left: str
     right: str
@@ -146,6 +165,12 @@ class Traversal:
     hops_min: int = 1
     hops_max: int = 1
     edge_variable: str | None = None
+    path_variable: str | None = None
+
+    @property
+    def own_variable(self) -> str | None:
+        """The variable that stands for what is between its ends, if it has one."""
+        return self.edge_variable or self.path_variable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,10 +184,11 @@ class Condition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pattern:
-    """What a match or a negation asks for; `nodes` and `edges` are the variables it introduces, in written order."""
+    """What a match or a negation asks for; `nodes`, `edges` and `paths` are the variables it introduces, as written."""
 
     nodes: Mapping[str, NodeType]
     edges: Mapping[str, EdgeType]
+    paths: Mapping[str, PathType]
     traversals: tuple[Traversal, ...]
     conditions: tuple[Condition | TextMatch, ...]
     negations: "tuple[Pattern, ...]"

@@ -47,8 +47,8 @@ def lint(invocation: Invocation, *, paths: tuple[str, ...], schema: str | None) 
     directory, its .gq files are checked in the order of their names. Ends with 1 when some query has an error;
     warnings alone do not fail.
     """
-    if invocation.command.typed == "check":
-        invocation.notices.warn("`check` is deprecated; use `omnigraph lint`")
+    if (typed := invocation.command.typed) != "lint":
+        invocation.notices.warn(f"`{typed}` is deprecated; use `omnigraph lint`")
     if not paths:
         raise errors.Usage(
             f"`{invocation.command.typed}` needs --query FILE, the queries that are to be checked.", flag="--query"

@@ -37,7 +37,7 @@ def mutate(
     """
     if invocation.command.typed == "change":
         invocation.notices.warn("`change` is deprecated; use `omnigraph mutate`")
-    query = read_query(flags, verb="mutate")
+    query = read_query(invocation, flags, verb="mutate")
     target = resolve_storage(invocation)
     actor = invocation.actor()
     echo_target(invocation, target)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     "query",
     examples=(
         "omnigraph query art.omni -e 'match { $a: Artist } return { $a.name } order { $a.name }'",
-        "omnigraph query art.omni --query art.gq --name by_artist --param name=Ines --format csv",
+        "omnigraph query by_artist art.omni --query art.gq --param name=Ines --format csv",
         "omnigraph query art.omni -e 'match { $a: Artist } return { count($a) as n }' --snapshot main~1 --json",
         "omnigraph query art.omni -e 'match { $a: Artist } return { $a.name }' --out artists.parquet",
     ),
@@ -56,9 +56,9 @@ def query(
 ) -> None:
     """Ask a question in the query language and show the rows.
 
-    The query is given with -e or in a file; it may be a bare `match { … } return { … }`. All of it reads one state of
-    the graph, that of the branch when it starts. With --explain or --analyze the steps that answer it are shown instead
-    of the rows. A query that changes something is for `omnigraph mutate`.
+    The query is given with -e or in a file, of which NAME picks one; it may be a bare `match { … } return { … }`. All
+    of it reads one state of the graph, that of the branch when it starts. With --explain or --analyze the steps that
+    answer it are shown instead of the rows. A query that changes something is for `omnigraph mutate`.
     """
     if invocation.command.typed == "read":
         invocation.notices.warn("`read` is deprecated; use `omnigraph query`")
@@ -67,7 +67,7 @@ def query(
         raise errors.Usage(
             "--out takes the rows, and --explain and --analyze show none; give one of them.", flag="--out"
         )
-    asked = read_query(flags, verb="query")
+    asked = read_query(invocation, flags, verb="query")
     graph = open_to_read(invocation)
     address = snapshot or branch
     if explain or analyze:

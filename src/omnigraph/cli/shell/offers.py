@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from omnigraph.catalog.model import Catalog, EntityType, InterfaceType
 
 KEYWORDS: Final = (
-    *("match", "return", "order", "limit", "query", "not", "as", "asc", "desc", "contains", "starts_with"),
+    *("match", "return", "order", "limit", "query", "not", "as", "asc", "desc", "contains", "starts_with", "shortest"),
     *("insert", "update", "set", "where", "delete", "null", "true", "false", "now", "date", "datetime"),
     *("count", "sum", "avg", "min", "max"),
     *("nearest", "search", "fuzzy", "match_text", "bm25", "rrf"),
@@ -22,6 +22,7 @@ _OF_VARIABLE = re.compile(r"\$([a-z_][A-Za-z0-9_]*)\.\Z")
 _DECLARED = re.compile(r"\$([a-z_][A-Za-z0-9_]*)\s*:\s*([A-Za-z_][A-Za-z0-9_]*)")
 _VARIABLE = re.compile(r"\$[a-z_][A-Za-z0-9_]*")
 _BEFORE_TYPE = re.compile(r"(?:\$[a-z_][A-Za-z0-9_]*\s*:|\b(?:insert|update|delete))\s*\Z")
+_BETWEEN_ENDS = re.compile(r"\$[a-z_][A-Za-z0-9_]*\s+\$[a-z_][A-Za-z0-9_]*\s*:\s*\Z")
 _WITHIN_TYPE = re.compile(r"\b([A-Z][A-Za-z0-9_]*)\s*(?:set\s*)?\{[^{}]*\Z")
 
 
@@ -96,6 +97,9 @@ def _names_after(before: str, typed: str, vocabulary: Vocabulary) -> Iterator[tu
     declared = dict(_DECLARED.findall(before))
     if variable := _OF_VARIABLE.search(before):
         of = declared.get(variable[1], "")
+        if of == "shortest":
+            yield ("hops",), "property"
+            return
         yield (types[of] if of in types else (name for names in types.values() for name in names)), "property"
         return
     if typed.startswith("$"):
@@ -105,11 +109,18 @@ def _names_after(before: str, typed: str, vocabulary: Vocabulary) -> Iterator[tu
         yield vocabulary.node_types, "type"
         if "$" not in place[0]:
             yield vocabulary.edge_types, "edge"
+        elif _BETWEEN_ENDS.search(before):
+            yield _edge_words(vocabulary), "edge"
+            yield ("shortest",), "keyword"
         return
     if (within := _WITHIN_TYPE.search(before)) and within[1] in types:
         yield types[within[1]], "property"
         yield ("from", "to"), "end of an edge"
         return
     yield KEYWORDS, "keyword"
-    yield (name[:1].lower() + name[1:] for name in vocabulary.edge_types), "edge"
+    yield _edge_words(vocabulary), "edge"
     yield vocabulary.node_types, "type"
+
+
+def _edge_words(vocabulary: Vocabulary) -> Iterator[str]:
+    return (name[:1].lower() + name[1:] for name in vocabulary.edge_types)

@@ -115,6 +115,7 @@ def _read_traversal(cursor: Cursor) -> TraversalSyntax:
     if cursor.kind is VARIABLE:
         edge_variable = read_variable(cursor)
         cursor.expect(":")
+    is_shortest = _accept_shortest(cursor)
     is_undirected = cursor.accept("<")
     edge = _read_edge_word(cursor)
     if is_undirected:
@@ -126,12 +127,21 @@ def _read_traversal(cursor: Cursor) -> TraversalSyntax:
     return TraversalSyntax(
         left=left,
         edge_variable=edge_variable,
+        is_shortest=is_shortest,
         edge=edge,
         is_undirected=is_undirected,
         hops=hops,
         right=right,
         span=cursor.span_from(left.span.start),
     )
+
+
+def _accept_shortest(cursor: Cursor) -> bool:
+    """Read `shortest` where an edge follows it; otherwise it is an edge of that name."""
+    is_there = cursor.is_word("shortest") and cursor.peek()[0] in (WORD, "<")
+    if is_there:
+        cursor.advance()
+    return is_there
 
 
 def _read_edge_word(cursor: Cursor) -> Name:

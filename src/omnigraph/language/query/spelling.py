@@ -127,9 +127,10 @@ def _clause(clause: ClauseSyntax) -> str:
 
 def _traversal(traversal: TraversalSyntax) -> str:
     edge_variable = f"${traversal.edge_variable.name}:" if traversal.edge_variable else ""
+    shortest = "shortest " if traversal.is_shortest else ""
     edge = f"<{traversal.edge}>" if traversal.is_undirected else str(traversal.edge)
     hops = spell_hops(traversal.hops) if traversal.hops else ""
-    return f"${traversal.left.name} {edge_variable}{edge}{hops} ${traversal.right.name}"
+    return f"${traversal.left.name} {edge_variable}{shortest}{edge}{hops} ${traversal.right.name}"
 
 
 def spell_hops(hops: HopsSyntax) -> str:

@@ -142,10 +142,11 @@ class HopsSyntax:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraversalSyntax:
-    """`$left edge $right`, with or without a variable for the edge, angle brackets and hop bounds."""
+    """`$left edge $right`, with or without a variable for the edge, `shortest`, angle brackets and hop bounds."""
 
     left: VariableSyntax
     edge_variable: VariableSyntax | None
+    is_shortest: bool
     edge: Name
     is_undirected: bool
     hops: HopsSyntax | None

@@ -1,13 +1,10 @@
 """Running one mutation: choose the query, check it, bind its parameters, write once."""
 
-import json
-from collections.abc import Mapping
-
 from omnigraph.base import clock, ids
 from omnigraph.base.events import Events
 from omnigraph.base.showing import Shown
 from omnigraph.base.values import dataclass
-from omnigraph.errors import Effect, InvalidName, ParamError, Usage
+from omnigraph.errors import Effect, InvalidName
 from omnigraph.graphs.capture import Capture, capture_branch
 from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import Commit, check_actor, check_message, check_name
@@ -18,7 +15,6 @@ from omnigraph.query.mutate.request import MutateRequest
 from omnigraph.query.mutate.values import RunValues
 from omnigraph.query.parameters import bind_parameters
 from omnigraph.query.typed import CheckedMutation
-from omnigraph.records.spelling import spell_json
 from omnigraph.writes.budget import MUTATION_LIMITS
 from omnigraph.writes.mutation import MutationWriter
 from omnigraph.writes.protocol import run_write
@@ -48,7 +44,7 @@ def run_mutation(context: GraphContext, request: MutateRequest, events: Events) 
     chosen = choose_query(request.query, name=request.name, verb="mutate", source=request.query_source)
     capture = capture_branch(context, request.branch)
     query = _checked(chosen, capture)
-    values = RunValues(parameters=bind_parameters(query, _as_json(request.params)), now_ms=clock.now_ms())
+    values = RunValues(parameters=bind_parameters(query, request.params), now_ms=clock.now_ms())
     writer = MutationWriter(
         statements=lower(query.statements, values),
         ir_hash=capture.snapshot.schema.ir_hash,
@@ -73,22 +69,6 @@ def _checked(chosen: ChosenQuery, capture: Capture) -> CheckedMutation:
     query = check_query(chosen.syntax, capture.catalog, source=chosen.source)
     assert isinstance(query, CheckedMutation)  # the verb was compared
     return query
-
-
-def _as_json(params: Mapping[str, object]) -> dict[str, object]:
-    """Spell the values of a program as JSON has them: dates as text, bytes as base64, numpy's numbers as numbers."""
-    return {str(name): _json_of(str(name), value) for name, value in params.items()}
-
-
-def _json_of(name: str, value: object) -> object:
-    try:
-        return json.loads(spell_json(value))
-    except Usage as error:
-        raise ParamError(f"The parameter `${name}`: {error}", param=name, expected=None) from error
-    except (ValueError, RecursionError) as error:  # digits without number, or an array that holds itself
-        raise ParamError(
-            f"The parameter `${name}` got a value that cannot be spelled as JSON: {error}.", param=name, expected=None
-        ) from error
 
 
 def _commit_id(given: str) -> str:

@@ -15,7 +15,7 @@ class Clause:
 
     says: "Traversal | AnyCondition | Pattern"
     variables: frozenset[str]
-    """All variables that it needs or binds: the ends of a traversal, and its edge."""
+    """All variables that it needs or binds: the ends of a traversal, and its edge or path."""
 
 
 Clauses: TypeAlias = tuple[Clause, ...]
@@ -33,7 +33,7 @@ def clauses_of(pattern: Pattern) -> Clauses:
 
 
 def _variables_of(traversal: Traversal) -> tuple[str | None, ...]:
-    return traversal.left, traversal.right, traversal.edge_variable
+    return traversal.left, traversal.right, traversal.own_variable
 
 
 def conditions_on(variable: str, clauses: Iterable[Clause]) -> list[Clause]:

@@ -140,8 +140,11 @@ def _variable(name: str) -> str:
 
 def _traversal(traversal: Traversal) -> str:
     word = traversal.edge.name
-    bounds = f"{{{traversal.hops_min},{traversal.hops_max}}}" if traversal.hops_max > 1 else ""
-    edge = f"${traversal.edge_variable}:{word}" if traversal.edge_variable else word
+    bounds = (
+        f"{{{traversal.hops_min},{traversal.hops_max}}}" if traversal.hops_max > 1 or traversal.path_variable else ""
+    )
+    word = f"shortest {word}" if traversal.path_variable else word
+    edge = f"${traversal.own_variable}:{word}" if traversal.own_variable else word
     arrows = {Travel.OUT: ("-", "->"), Travel.IN: ("<-", "-"), Travel.BOTH: ("-", "-")}[traversal.travel]
     return f"{_variable(traversal.left)} {arrows[0]}{edge}{bounds}{arrows[1]} {_variable(traversal.right)}"
 

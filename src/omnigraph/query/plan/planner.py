@@ -21,7 +21,7 @@ _ANONYMOUS = "#"
 
 
 def named_variables(pattern: Pattern) -> tuple[str, ...]:
-    """Return the variables that have a name, in its order: by their ids ties are broken."""
+    """Return the variables that have a name and an id, in the order of the names: by their ids ties are broken."""
     return tuple(sorted(name for name in (*pattern.nodes, *pattern.edges) if _ANONYMOUS not in name))
 
 
@@ -109,8 +109,8 @@ class _Planning:
     @staticmethod
     def _bound_by(step: Step) -> frozenset[str]:
         if isinstance(step, Expand):
-            edge = step.traversal.edge_variable
-            return frozenset({step.target} | ({edge} if edge else set()))
+            own = step.traversal.own_variable
+            return frozenset({step.target} | ({own} if own else set()))
         assert isinstance(step, LookUp | Scan)
         return frozenset({step.variable})
 

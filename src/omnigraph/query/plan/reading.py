@@ -68,7 +68,7 @@ def free_variables(pattern: Pattern) -> frozenset[str]:
     found = frozenset(pattern.outer)
     for inner in pattern.negations:
         found |= free_variables(inner)
-    return found - frozenset(pattern.nodes) - frozenset(pattern.edges)
+    return found - frozenset(pattern.nodes) - frozenset(pattern.edges) - frozenset(pattern.paths)
 
 
 def most_hops(pattern: Pattern) -> int:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from omnigraph.base.values import dataclass
 from omnigraph.query.access import EntityAccess, GraphAccess
-from omnigraph.query.typed import Constant, ConstantValue, Now, Parameter
+from omnigraph.query.typed import Constant, ConstantValue, Now, Parameter, PathType
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,13 +39,17 @@ class Run:
         return self.access.nodes(self.catalog.node_by_name[type_name]).size
 
     def entities(self, entity: "EntityType") -> EntityAccess:
-        """Return the nodes or the edges of a type."""
+        """Return the nodes or the edges of a type; a path is a number of hops, and looked up nowhere."""
         from omnigraph.catalog.model import EdgeType, NodeType
 
+        if isinstance(entity, NodeType):
+            return self.access.nodes(entity)
         if isinstance(entity, EdgeType):
             return self.access.edges(entity)
-        assert isinstance(entity, NodeType)
-        return self.access.nodes(entity)
+        from omnigraph.query.run.paths import PathAccess
+
+        assert isinstance(entity, PathType)
+        return PathAccess(entity.hops_max)
 
 
 def is_constant(expression: "Expression | Any") -> bool:

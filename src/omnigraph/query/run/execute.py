@@ -15,6 +15,7 @@ from omnigraph.query.run.conditions import entities_passing, filter_rows
 from omnigraph.query.run.counting import solutions
 from omnigraph.query.run.grouping import group_rows
 from omnigraph.query.run.ordering import ordered_groups, ordered_rows
+from omnigraph.query.run.products import ALL, LargeProduct, Wanted, in_blocks, product_of
 from omnigraph.query.run.rows import ORIGIN, Rows
 from omnigraph.query.run.trace import Trace
 from omnigraph.query.run.traverse import close_rows, expand_rows
@@ -26,7 +27,7 @@ def execute(run: Run, plan: Plan, schema: pa.Schema) -> pa.Table:
     if run.trace is not None:
         return _execute_traced(run, run.trace, plan, schema)
     rows_max = _rows_max(run, plan)
-    rows = run_steps(run, plan.steps, Rows(1, {}))
+    rows = run_steps(run, plan.steps, Rows(1, {}), _wanted(run, plan, rows_max))
     if plan.read.is_aggregate:
         columns = _groups_in_order(group_rows(run, rows, plan.read), plan, rows_max)
     else:
@@ -38,7 +39,7 @@ def execute(run: Run, plan: Plan, schema: pa.Schema) -> pa.Table:
 def _execute_traced(run: Run, trace: Trace, plan: Plan, schema: pa.Schema) -> pa.Table:
     """Do the same and say how long each part takes."""
     rows_max = _rows_max(run, plan)
-    rows = run_steps(run, plan.steps, Rows(1, {}))
+    rows = run_steps(run, plan.steps, Rows(1, {}), _wanted(run, plan, rows_max))
     if plan.read.is_aggregate:
         with trace.timing("group") as count:
             columns = group_rows(run, rows, plan.read)
@@ -71,6 +72,13 @@ def _rows_max(run: Run, plan: Plan) -> int | None:
     return given
 
 
+def _wanted(run: Run, plan: Plan, limit: int | None) -> Wanted:
+    """Say which rows of a large product need be kept: a ranking needs them all, as groups do."""
+    if limit is None or plan.read.is_aggregate or plan.has_ranking:
+        return ALL
+    return Wanted(keep=lambda rows: _in_order(run, rows, plan, limit)) if plan.read.order else Wanted(enough=limit)
+
+
 def _in_order(run: Run, rows: Rows, plan: Plan, limit: int | None) -> Rows:
     if plan.read.order and (rows.count > 1 or plan.has_ranking):
         return ordered_rows(run, rows, plan, limit)
@@ -79,16 +87,21 @@ def _in_order(run: Run, rows: Rows, plan: Plan, limit: int | None) -> Rows:
     return rows
 
 
-def run_steps(run: Run, steps: tuple[Step, ...], rows: Rows) -> Rows:
+def run_steps(run: Run, steps: tuple[Step, ...], rows: Rows, wanted: Wanted = ALL) -> Rows:
     """Run steps one after the other; rows that are gone stay gone."""
-    if run.trace is not None:
+    try:
+        if run.trace is not None:
+            for step in steps:
+                with run.trace.timing(id(step)) as count:
+                    rows = _STEPS[type(step)](run, rows, step)
+                    count[0] = rows.count
+            return rows
         for step in steps:
-            with run.trace.timing(id(step)) as count:
-                rows = _STEPS[type(step)](run, rows, step)
-                count[0] = rows.count
-        return rows
-    for step in steps:
-        rows = _STEPS[type(step)](run, rows, step)
+            rows = _STEPS[type(step)](run, rows, step)
+    except LargeProduct as product:
+        rest = steps[steps.index(product.step) + 1 :]
+        finish = (lambda block: run_steps(run, rest, block, wanted)) if rest else None
+        return in_blocks(product, finish, wanted)
     return rows
 
 
@@ -116,11 +129,7 @@ def _scan(run: Run, rows: Rows, step: Scan) -> Rows:
     if not rows.count:
         return Rows(0, {**rows.columns, step.variable: np.zeros(0, np.int32)}, rows.weights)
     nodes = _selected(run, step.entity, step.variable, step.conditions)
-    if rows.count == 1 and rows.weights is None and all(isinstance(column, int) for column in rows.columns.values()):
-        return Rows(len(nodes), {**rows.columns, step.variable: nodes})
-    spread = rows.at(np.repeat(np.arange(rows.count), len(nodes)))
-    spread.columns[step.variable] = np.tile(nodes, rows.count)
-    return spread
+    return product_of(step, rows, nodes)
 
 
 def _selected(run: Run, entity: NodeType, variable: str, conditions: tuple[AnyCondition, ...]) -> Ordinals:
@@ -145,15 +154,15 @@ def _filter(run: Run, rows: Rows, step: Filter) -> Rows:
 
 def _expand(run: Run, rows: Rows, step: Expand) -> Rows:
     if not rows.count:
-        edge = step.traversal.edge_variable
-        return rows.with_columns(**{name: np.zeros(0, np.int32) for name in (step.target, edge) if name})
+        own = step.traversal.own_variable
+        return rows.with_columns(**{name: np.zeros(0, np.int32) for name in (step.target, own) if name})
     return expand_rows(run, rows, step)
 
 
 def _close(run: Run, rows: Rows, step: Close) -> Rows:
     if not rows.count:
-        edge = step.traversal.edge_variable
-        return rows.with_columns(**{edge: np.zeros(0, np.int32)}) if edge else rows
+        own = step.traversal.own_variable
+        return rows.with_columns(**{own: np.zeros(0, np.int32)}) if own else rows
     return close_rows(run, rows, step)
 
 

@@ -13,7 +13,7 @@ from omnigraph.query.access import Direction, EdgeAccess, Ordinals, Positions
 from omnigraph.query.plan.steps import Close, Expand
 from omnigraph.query.run.arrays import distinct_sorted, is_among
 from omnigraph.query.run.bindings import Run
-from omnigraph.query.run.reach import ReachSearch, reach_many, reach_one
+from omnigraph.query.run.reach import ReachSearch, hops_of_many, hops_of_one, reach_many, reach_one
 from omnigraph.query.run.rows import Rows, Values
 from omnigraph.query.typed import Travel, Traversal
 
@@ -31,6 +31,9 @@ def expand_rows(run: Run, rows: Rows, step: Expand) -> Rows:
         positions, targets, found = _edges_of(edges, _array(source), travel)
         added: dict[str, Any] = {step.target: targets, traversal.edge_variable: found}
         return _spread(rows, source, positions, added)
+    if traversal.path_variable is not None:
+        positions, targets, counts = _paths_of(run, traversal, source, travel, is_reverse=step.source != traversal.left)
+        return _spread(rows, source, positions, {step.target: targets, traversal.path_variable: counts})
     if isinstance(source, int):
         targets = _ends_of_one(run, traversal, source, travel, is_reverse=step.source != traversal.left)
         return _spread_one(rows, step.target, targets)
@@ -43,6 +46,8 @@ def close_rows(run: Run, rows: Rows, step: Close) -> Rows:
     traversal = step.traversal
     if traversal.edge_variable is not None:
         return _close_by_edges(run, rows, traversal)
+    if traversal.path_variable is not None:
+        return _close_by_paths(run, rows, traversal)
     left, right = rows.columns[traversal.left], rows.columns[traversal.right]
     if traversal.hops_max > 1:
         return _close_by_reach(run, rows, traversal)
@@ -189,6 +194,52 @@ def _close_by_reach(run: Run, rows: Rows, traversal: Traversal) -> Rows:
     width = run.node_size(_right_type(traversal))
     pairs = np.sort(sources[positions].astype(np.int64) * width + targets)
     return rows.keep(is_among(left.astype(np.int64) * width + right, pairs))
+
+
+def _paths_of(
+    run: Run, traversal: Traversal, sources: Any, travel: Travel, *, is_reverse: bool
+) -> tuple[Positions, Ordinals, Ordinals]:
+    """Return position, end and hops of the shortest paths from one source or from many."""
+    if isinstance(sources, int):
+        if _is_reach(traversal):
+            ends, counts = hops_of_one(_search(run, traversal, travel, is_reverse=is_reverse), sources)
+        else:
+            ends = _ends_of_one(run, traversal, sources, travel, is_reverse=is_reverse)
+            counts = np.ones(len(ends), np.int32)
+        return np.zeros(len(ends), np.intp), ends, counts
+    if _is_reach(traversal):
+        return hops_of_many(_search(run, traversal, travel, is_reverse=is_reverse), sources)
+    positions, ends = _ends_of_many(run, traversal, sources, travel, is_reverse=is_reverse)
+    return positions, ends, np.ones(len(ends), np.int32)
+
+
+def _is_reach(traversal: Traversal) -> bool:
+    """Whether more than one hop can be gone; an edge between two types ends where no other begins."""
+    return traversal.hops_max > 1 and traversal.edge.from_type == traversal.edge.to_type
+
+
+def _close_by_paths(run: Run, rows: Rows, traversal: Traversal) -> Rows:
+    assert traversal.path_variable is not None
+    left, right = rows.columns[traversal.left], rows.columns[traversal.right]
+    if not isinstance(left, int) and isinstance(right, int):
+        _, ends, counts = _paths_of(run, traversal, right, _TURNED[traversal.travel], is_reverse=True)
+        pairs, wanted = ends.astype(np.int64), left.astype(np.int64)
+    elif isinstance(left, int):
+        _, ends, counts = _paths_of(run, traversal, left, traversal.travel, is_reverse=False)
+        pairs, wanted = ends.astype(np.int64), rows.values(traversal.right).astype(np.int64)
+    else:
+        sources = distinct_sorted(left)
+        positions, ends, counts = _paths_of(run, traversal, sources, traversal.travel, is_reverse=False)
+        width = max(run.node_size(_right_type(traversal)), 1)
+        pairs = sources[positions].astype(np.int64) * width + ends
+        wanted = left.astype(np.int64) * width + rows.values(traversal.right)
+    order = np.argsort(pairs)
+    pairs, counts = pairs[order], counts[order]
+    places = np.searchsorted(pairs, wanted)
+    is_there = is_among(wanted, pairs)
+    kept = rows.keep(is_there)
+    kept.columns[traversal.path_variable] = counts[places[is_there]]
+    return kept
 
 
 def _right_type(traversal: Traversal) -> str:

@@ -1,4 +1,4 @@
-"""Which nodes a traversal leads to, as a relation of pairs `l` and `r`."""
+"""Which nodes a traversal leads to, as a relation of pairs `l` and `r`, and `n`, their hops, where a path asks."""
 
 from collections.abc import Callable
 
@@ -23,7 +23,8 @@ def pair_relations(traversal: Traversal, name: str, dialect: Dialect, table: Cal
     if traversal.hops_max == 1 or traversal.edge.from_type != traversal.edge.to_type:
         # A path cannot go on over an edge between two types.
         nothing = "" if traversal.hops_min == 1 else " WHERE FALSE"
-        return {name: f"SELECT DISTINCT l, r FROM ({steps}){nothing}"}
+        hops = f", {_hops(1)}" if traversal.path_variable else ""
+        return {name: f"SELECT DISTINCT l, r{hops} FROM ({steps}){nothing}"}
     if traversal.hops_max > HOPS_MAX:
         raise QueryExecution(
             f"query: {traversal.edge.name} is followed for up to {traversal.hops_max} hops; in SQL, {HOPS_MAX} are the "
@@ -43,8 +44,16 @@ def pair_relations(traversal: Traversal, name: str, dialect: Dialect, table: Cal
             f"{dialect.anti_join} ({seen}) k ON n.l = k.l AND n.r = k.r"
         )
     low, high = traversal.hops_min, traversal.hops_max
-    reached = [f"SELECT l, r FROM {name}_{hop}" for hop in range(low, high + 1)]
+    reached = [f"SELECT l, r, {_hops(hop)} FROM {name}_{hop}" for hop in range(low, high + 1)]
     # A self-loop leads to its node at the hop after the one that found it.
-    reached += [f"SELECT p.l, p.r FROM {name}_{hop - 1} p JOIN {loops} o ON p.r = o.id" for hop in range(low, high + 1)]
-    made[name] = " UNION ".join(reached)
+    reached += [
+        f"SELECT p.l, p.r, {_hops(hop)} FROM {name}_{hop - 1} p JOIN {loops} o ON p.r = o.id"
+        for hop in range(low, high + 1)
+    ]
+    hops = ", min(n) AS n" if traversal.path_variable else ""
+    made[name] = f"SELECT l, r{hops} FROM ({' UNION ALL '.join(reached)}) GROUP BY l, r"
     return made
+
+
+def _hops(count: int) -> str:
+    return f"CAST({count} AS BIGINT) AS n"

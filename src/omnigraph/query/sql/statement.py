@@ -17,6 +17,7 @@ from omnigraph.query.sql.conditions import Values
 from omnigraph.query.sql.dialects import Dialect
 from omnigraph.query.sql.reach import pair_relations
 from omnigraph.query.typed import (
+    HOPS,
     ID,
     Aggregate,
     CheckedRead,
@@ -110,7 +111,8 @@ class _Statement:
                 for asked in sorted({ID, *self._asked.get((variable, entity.table_key), ())})
             ]
         for traversal in pattern.traversals:
-            self._join(traversal, homes, tables, tests)
+            hops = self._join(traversal, homes, tables, tests)
+            selected += [f"{hops} AS {self._name(f'{traversal.path_variable}.{HOPS}')}"] if hops else []
         # A match without variables is one row, of which nothing is asked.
         inner = f"SELECT {', '.join(selected)} FROM {', '.join(tables)}" if tables else "SELECT 1 AS nothing"
         name = self._add("rows", inner + (f" WHERE {' AND '.join(tests)}" if tests else ""))
@@ -124,7 +126,8 @@ class _Statement:
             name = self._add("rows", f"SELECT a.* FROM {name} a {self._dialect.anti_join} {found} b ON {same}")
         return name
 
-    def _join(self, traversal: Traversal, homes: Mapping[str, str], tables: list[str], tests: list[str]) -> None:
+    def _join(self, traversal: Traversal, homes: Mapping[str, str], tables: list[str], tests: list[str]) -> str | None:
+        """Join what a traversal connects; return the column of its hops if it has a path."""
         left, right = (
             f"{homes[variable]}.id" if variable in homes else f"o.{self._id(variable)}"
             for variable in (traversal.left, traversal.right)
@@ -134,12 +137,13 @@ class _Statement:
             out = f"({edge}.src = {left} AND {edge}.dst = {right})"
             back = f"({edge}.src = {right} AND {edge}.dst = {left})"
             tests.append({Travel.OUT: out, Travel.IN: back, Travel.BOTH: f"({out} OR {back})"}[traversal.travel])
-            return
+            return None
         pairs = self._fresh("pairs")
         self._relations.update(pair_relations(traversal, pairs, self._dialect, self._table))
         alias = f"p{len(tables)}"
         tables.append(f"{pairs} {alias}")
         tests += [f"{alias}.l = {left}", f"{alias}.r = {right}"]
+        return f"{alias}.n" if traversal.path_variable else None
 
     def _condition(self, condition: Condition | TextMatch) -> str:
         if isinstance(condition, TextMatch):

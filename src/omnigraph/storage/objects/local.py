@@ -120,7 +120,7 @@ class LocalObjects:
     def list(self, prefix: str) -> tuple[str, ...]:
         """Return the paths of all files in the directory `prefix` and below it, sorted; none if it is absent."""
         with self._translated("Listing", prefix):
-            return tuple(sorted(self._walk(self._directory / prefix)))
+            return tuple(sorted(path for path, _ in self._walk(prefix)))
 
     def sizes(self, prefix: str) -> dict[str, int]:
         """Return the paths of all files in the directory `prefix` and below it with their sizes."""
@@ -129,10 +129,11 @@ class LocalObjects:
     def facts(self, prefix: str) -> dict[str, ObjectFacts]:
         """Return the paths of all files in the directory `prefix` and below it with their sizes and times."""
         found = {}
-        for path in self.list(prefix):
-            with self._translated("Looking at", path), suppress(FileNotFoundError):
-                status = self._file(path).stat()
-                found[path] = ObjectFacts(size=status.st_size, last_modified=status.st_mtime)
+        with self._translated("Looking at", prefix):
+            for path, entry in sorted(self._walk(prefix), key=_first):
+                with suppress(FileNotFoundError):
+                    status = entry.stat()
+                    found[path] = ObjectFacts(size=status.st_size, last_modified=status.st_mtime)
         return found
 
     def sizes_of(self, paths: Collection[str]) -> dict[str, int]:
@@ -228,17 +229,20 @@ class LocalObjects:
         finally:
             os.close(descriptor)
 
-    def _walk(self, directory: Path) -> Iterator[str]:
-        # os.walk, glob and rglob skip directories that they cannot read; here that must be heard.
+    def _walk(self, prefix: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
+        # os.walk, glob and rglob skip directories that they cannot read; here that must be heard. Paths are put
+        # together as text: one `Path` for each file would be half the time of a cleanup.
+        prefix = prefix.rstrip("/")
         try:
-            entries = list(os.scandir(directory))
+            entries = list(os.scandir(self._directory / prefix))
         except FileNotFoundError:
             return
         for entry in entries:
+            path = f"{prefix}/{entry.name}" if prefix else entry.name
             if entry.is_dir(follow_symlinks=False):
-                yield from self._walk(Path(entry.path))
+                yield from self._walk(path)
             elif not entry.name.startswith("."):
-                yield Path(entry.path).relative_to(self._directory).as_posix()
+                yield path, entry
 
     @contextmanager
     def _translated(self, doing: str, path: str) -> Iterator[None]:
@@ -258,6 +262,10 @@ class LocalObjects:
             storage_kind="configuration",
             uri=uri,
         )
+
+
+def _first(found: tuple[str, os.DirEntry[str]]) -> str:
+    return found[0]
 
 
 def _token(content: bytes) -> Token:
