@@ -14,8 +14,8 @@ _PACKED_BYTES = 20
 """What building an adjacency takes per edge: the number that it is sorted by, and what comes out."""
 _WIDE_BYTES = 56
 """The same where both ends and the edge do not fit into one number."""
-_PIECE_BYTES = 128
-"""What an edge takes while its ends are texts, which those of one piece are at a time."""
+_PIECE_BYTES = 40
+"""What an edge takes beside that while its piece is read; its texts are those of the scan."""
 
 _KEPT = {
     "rows": {"node": (NODE_BUILD_BYTES, 40), "edge": (EDGE_BUILD_BYTES, 8)},
