@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.local import Parameters
     from omnigraph.evolution.plan import SchemaPlan
     from omnigraph.evolution.run import AppliedSchema
+    from omnigraph.graphs.heads import HeadSnapshots
     from omnigraph.graphs.result import Result
     from omnigraph.graphs.snapshot import PreparedQuery, Snapshot
     from omnigraph.graphs.sql import SqlResult
@@ -296,11 +297,19 @@ class Graph:
 
     def _asked_snapshot(self, address: str | None, *, branch: str | None, at: datetime | str | None) -> "Snapshot":
         """Return the snapshot that a query reads; not held, because it is read at once."""
+        if address is None and at is None and (branch is None or isinstance(branch, str)):
+            return self._heads.newest(branch or MAIN_BRANCH)
         from omnigraph.graphs.locating import locate
         from omnigraph.graphs.snapshot import Snapshot
 
         located = locate(self._context, address, branch=branch, commit=None, version=None, at=at)
         return Snapshot(self._context, located.snapshot, queries=self._asking)
+
+    @cached_property
+    def _heads(self) -> "HeadSnapshots":
+        from omnigraph.graphs.heads import HeadSnapshots
+
+        return HeadSnapshots(self._context, self._asking)
 
     @cached_property
     def _asking(self) -> "Asking":

@@ -117,6 +117,12 @@ class ManifestReader:
         named = {name: refs[name].incarnation for name in sorted(refs) if not name.startswith("__")}
         return {MAIN_BRANCH: MAIN_BRANCH, **named}
 
+    def is_current(self, state: ManifestState) -> bool:
+        """Whether a state is known to be that of its branch as of now; every query asks, so little is asked for it."""
+        branch = state.branch.name
+        known, seen = self._states.get(branch, (None, None))
+        return known is state and self._is_same_branch(branch, seen) and self._tables.is_newest(state.table)
+
     def load(self, branch: str) -> ManifestState:
         """Return the branch's state as of now."""
         cached, seen = self._states.get(branch, (None, None))

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from omnigraph.base.clock import monotonic_seconds, now_ms
+from omnigraph.base.clock import now_ms
 from omnigraph.base.values import dataclass
-from omnigraph.errors import InvalidTarget, QueryExecution
+from omnigraph.errors import InvalidTarget
 from omnigraph.graphs.result import Result
 from omnigraph.query.check import check_query
 from omnigraph.query.choosing import choose_query
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from omnigraph.catalog.model import Catalog, EntityType
     from omnigraph.graphs.snapshot import Snapshot
     from omnigraph.query.access import GraphAccess
-    from omnigraph.query.run.bindings import Run
+    from omnigraph.query.answering import Answering
     from omnigraph.query.run.trace import Trace
     from omnigraph.query.sql.statement import Asked
 
@@ -37,13 +37,15 @@ _PLANS_MAX = 512
 _ACCESSES_MAX = 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class PlannedRead:
     """A read that can be run against every snapshot of one schema."""
 
     plan: Plan
     schema: "pa.Schema"
     catalog: "Catalog"
+    answering: "Answering | None" = None
+    """What runs it, made by the first run: numpy is for who asks, not for who checks."""
 
 
 class Asking:
@@ -65,8 +67,7 @@ class Asking:
         source: str = "<query>",
     ) -> Result:
         """Run one read."""
-        planned = self.planned(snapshot, text, name, source=source)
-        return self._run(snapshot, planned, values, trace=None)
+        return self._run(snapshot, self.planned(snapshot, text, name, source=source), values)
 
     def explain(
         self,
@@ -107,42 +108,14 @@ class Asking:
         )
 
     def _run(
-        self, snapshot: "Snapshot", planned: PlannedRead, values: Mapping[str, object], *, trace: "Trace | None"
-    ) -> Result:
-        read = planned.plan.read
-        parameters = bind_parameters(read, values)
-        from omnigraph.query.run.bindings import Run
-        from omnigraph.query.run.search import LazySearch
+        self, snapshot: "Snapshot", planned: PlannedRead, values: Mapping[str, object], trace: "Trace | None" = None
+    ) -> "Result":
+        answering = planned.answering
+        if answering is None:
+            from omnigraph.query.answering import Answering
 
-        run = Run(
-            access=self.access(snapshot),
-            catalog=planned.catalog,
-            parameters=parameters,
-            now_ms=now_ms(),
-            search=LazySearch(snapshot),
-            trace=trace,
-        )
-        try:
-            rows = self._answered(snapshot, planned, run)
-        except MemoryError as error:
-            raise QueryExecution(
-                "query: its rows take more memory than there is; connect variables that nothing connects, or count "
-                "rows instead of listing them."
-            ) from error
-        return Result(rows, query_name=read.name, branch=snapshot.branch, commit_id=snapshot.commit_id)
-
-    def _answered(self, snapshot: "Snapshot", planned: PlannedRead, run: "Run") -> "pa.Table":
-        """Answer by the way that is expected to take least in the long run."""
-        from omnigraph.query.ways.answering import answer
-
-        way = self._ways.choose(snapshot, planned.plan)
-        started = monotonic_seconds()
-        rows, went = answer(way, snapshot, planned.plan, planned.schema, run)
-        if run.trace is not None:
-            run.trace.way = went
-        if went is not READY:
-            self._ways.took(snapshot, planned.plan, went, monotonic_seconds() - started)
-        return rows
+            answering = planned.answering = Answering(planned.plan, planned.schema, planned.catalog)
+        return answering.answer(snapshot, self.access(snapshot), values, self._ways, trace)
 
     def asked(
         self,
@@ -167,7 +140,7 @@ class Asking:
         """Parse, check and plan a read, or find that it has been done."""
         if not isinstance(text, str):
             raise InvalidTarget(f"A query is a text such as 'match {{ … }} return {{ … }}', not {text!r}.")
-        if not isinstance(name, str | None):
+        if name is not None and not isinstance(name, str):
             raise InvalidTarget(f"The name of a query is a text such as 'by_artist', not {name!r}.")
         found = self._plans.get((text, name))
         if found is not None and found.catalog is snapshot.catalog:
@@ -190,6 +163,9 @@ class Asking:
 
     def access(self, snapshot: "Snapshot") -> "GraphAccess":
         """Return how a snapshot is read; what was read for one query serves the next."""
+        found = self._accesses.get(snapshot.commit_id)
+        if found is not None:
+            return found
         with self._lock:
             found = self._accesses.get(snapshot.commit_id)
             if found is None:

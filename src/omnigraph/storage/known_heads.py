@@ -39,7 +39,7 @@ class KnownHeads:
         is_newest = (
             identity(versions) == known.directory
             and identity(known.manifest_path) == known.manifest
-            and identity(known.next_path) is None
+            and not os.access(known.next_path, os.F_OK)  # half the price of a look that finds nothing
         )
         return known.version if is_newest else None
 

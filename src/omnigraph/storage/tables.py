@@ -264,8 +264,15 @@ class Table:
         with self._reading():
             return self._dataset.scanner(fragments=added).to_table() if added else self.schema.empty_table()
 
-    def lookup(self, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:
-        """Return the rows whose `column` is one of `values`, with row ids and addresses.
+    def lookup(
+        self,
+        column: str,
+        values: pa.Array,
+        columns: Sequence[str],
+        *,
+        fragment_ids: Sequence[int] | None = None,
+    ) -> pa.Table:
+        """Return the rows whose `column` is one of `values`, with row ids and addresses; of some fragments, or of all.
 
         Few values go through the index; many through one scan of the column and a take of what matched, so that the
         cost follows the smaller side and memory never holds more than the column and the matches.
@@ -273,14 +280,16 @@ class Table:
         wanted = values.unique().drop_null()
         if len(wanted) <= _LOOKUP_BY_FILTER_MAX:
             where = filters.in_values(column, wanted) if len(wanted) else "false"
-            return self.read(columns, where=where, with_row_ids=True, with_row_addresses=True)
-        matches = self._matching_row_ids(column, wanted)
+            return self.read(
+                columns, where=where, with_row_ids=True, with_row_addresses=True, fragment_ids=fragment_ids
+            )
+        matches = self._matching_row_ids(column, wanted, fragment_ids)
         return self.take(matches, columns)
 
-    def _matching_row_ids(self, column: str, wanted: pa.Array) -> pa.Array:
+    def _matching_row_ids(self, column: str, wanted: pa.Array, fragment_ids: Sequence[int] | None) -> pa.Array:
         wanted = _one_zero(wanted)
         found = [pa.array([], pa.uint64())]
-        scanned = self.scan([column], with_row_ids=True)
+        scanned = self.scan([column], with_row_ids=True, fragment_ids=fragment_ids)
         for batches in grouped(scanned, (attrgetter("num_rows"), _MATCHED_AT_ONCE_ROWS)):
             rows = pa.Table.from_batches(batches)
             values = _one_zero(rows[column].combine_chunks())
@@ -359,6 +368,7 @@ class TableStore:
         self.objects = objects
         """The same store, for the bytes of a table's own files."""
         self._root = root
+        self._local_root = f"{root.uri}/" if root.is_local else None
         self._storage_options = dict(storage_options) if storage_options else None
         self._session: Any = None
         self._handles: OrderedDict[tuple[TableAddress, int], Table] = OrderedDict()
@@ -470,7 +480,7 @@ class TableStore:
 
     def _versions(self, address: TableAddress) -> str | None:
         """Return the directory of a table's versions; None on S3, where a listing begins with the newest."""
-        return f"{self._root.uri}/{address.path}/_versions" if self._root.is_local else None
+        return None if self._local_root is None else f"{self._local_root}{address.path}/_versions"
 
     def _dataset(self, address: TableAddress, version: int | None) -> Any:
         import lance

@@ -56,7 +56,9 @@ def apply_effects(
         if fork is not None:
             lock.ensure_seconds_left()
             _fork(context, fork)
-        for staged in table.chain:
+        for step, staged in enumerate(table.chain):
+            if step:
+                faults.reach("write.between_steps")
             lock.ensure_seconds_left()
             achieved[table.table_key] = commit_staged(context.store.tables, table.target, staged)
             _log.debug("committed %s at version %d", table.table_key, achieved[table.table_key].version)

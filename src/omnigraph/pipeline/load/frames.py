@@ -18,7 +18,7 @@ from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import Commit, check_actor, check_message
 from omnigraph.pipeline.load.bulk.buckets import buckets_for
 from omnigraph.pipeline.load.bulk.held import are_few, put_together, read_few
-from omnigraph.pipeline.load.bulk.lookups import can_afford
+from omnigraph.pipeline.load.bulk.lookups import scans_much
 from omnigraph.pipeline.load.bulk.partitions import (
     FRAME_NAME,
     FrameTask,
@@ -161,8 +161,8 @@ class FrameLoad:
         if newest_by is not None:
             check_newest_by(newest_by, load.catalog, type_name, mode=mode)
         task = FrameTask.of(replace(load, newest_by=newest_by), type_name, ColumnMap(), names)
-        looks_up = can_afford(task.asked_columns, lambda key: capture.snapshot.pins[key].row_count, capture.table)
-        task = replace(task, load=replace(task.load, looks_up=looks_up))
+        much = scans_much(task.asked_columns, lambda key: capture.snapshot.pins[key].row_count, capture.table)
+        task = replace(task, load=replace(task.load, looks_up=True, scans_much=much))
         return cls(
             task=replace(task, sets_aside=sets_aside),
             ir_hash=capture.snapshot.schema.ir_hash,

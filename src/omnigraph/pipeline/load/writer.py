@@ -117,7 +117,8 @@ class LoadWriter:
 
     def _with_ids(self, capture: Capture, table: IncomingTable) -> pa.Table:
         if self.mode == "merge" and isinstance(table.entity, EdgeType):
-            return resolve_ids(capture, table.entity, table.rows, minted=table.minted)
+            stored = capture.table(table.entity.table_key)
+            return resolve_ids(stored, capture.context.engine, table.entity, table.rows, minted=table.minted)
         index = table.rows.schema.get_field_index("id")
         return table.rows.set_column(index, "id", table.minted)
 

@@ -10,6 +10,8 @@ from omnigraph.query.image.buffers import frozen
 
 Offsets = NDArray[np.int64]
 
+FEW_SOURCES = 32
+"""So many lists are faster looked at one by one than all at once."""
 _NONE: Ordinals = frozen(np.zeros(0, np.int32))
 
 
@@ -30,6 +32,8 @@ class Csr:
         self.has_parallels = distinct is not None
         self.distinct = distinct or self.all
         self.size = len(offsets) - 2
+        # Looking at single places of a memoryview is faster than of an array.
+        self._begins, self._targets = self.distinct.offsets.data, self.distinct.targets
 
     @property
     def nbytes(self) -> int:
@@ -41,8 +45,14 @@ class Csr:
         """Return the distinct neighbours of a node, ascending."""
         if node >= self.size:
             return _NONE
-        offsets, targets = self.distinct
-        return targets[offsets[node] : offsets[node + 1]]
+        return self._targets[self._begins[node] : self._begins[node + 1]]
+
+    def expand(self, sources: Ordinals) -> tuple[Positions, Ordinals]:
+        """Return position and neighbour for every neighbour of every source."""
+        if len(sources) <= FEW_SOURCES:
+            return side_by_side([self.neighbours(node) for node in sources.tolist()])
+        positions, places = gather(self.distinct.offsets, sources)
+        return positions, self._targets[places]
 
     def list_of(self, node: int) -> tuple[Ordinals, Ordinals]:
         """Return the neighbours of a node, once per edge, and the edges."""
@@ -75,6 +85,13 @@ def spread(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> tuple[Positi
     places = np.arange(int(ends[-1]) if len(ends) else 0)
     places += np.repeat(starts - (ends - counts), counts)
     return positions, places
+
+
+def side_by_side(lists: list[Ordinals]) -> tuple[Positions, Ordinals]:
+    """Return the entries of a few lists, one list behind the other, and which list each belongs to."""
+    if not lists:
+        return np.zeros(0, np.intp), _NONE
+    return np.arange(len(lists)).repeat([len(some) for some in lists]), np.concatenate(lists)
 
 
 def pairs_in(lists: Lists, sources: Ordinals, targets: Ordinals) -> Truths:

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from omnigraph.query.access import MISSING, Codes, Numbers, Ordinals
-from omnigraph.query.image.buffers import frozen, indices_of, is_fixed, numbers_of, text_parts
+from omnigraph.query.image.buffers import FEW_TEXTS, frozen, indices_of, is_fixed, numbers_of, text_parts, texts_at
 from omnigraph.query.run.arrays import arrow_of
 
 _WORDS_MIN = 4_096
@@ -25,7 +25,8 @@ class ImageColumn:
         self.type = values.type
         self.is_fixed = is_fixed(values.type)
         self.is_text = pa.types.is_string(values.type)
-        if self.is_text and not values.null_count:
+        self._has_texts = self.is_text and not values.null_count
+        if self._has_texts:
             self._begins, self._data = (part.data for part in text_parts(values))
 
     @property
@@ -37,8 +38,8 @@ class ImageColumn:
         """Return one value, or None."""
         if self.is_fixed:
             values, valid = self._numbers
-            return values[ordinal].item() if valid is None or valid[ordinal] else None
-        if self.is_text and not self.values.null_count:
+            return values.item(ordinal) if valid is None or valid[ordinal] else None
+        if self._has_texts:
             return str(self._data[self._begins[ordinal] : self._begins[ordinal + 1]], "utf-8")
         return plain_value(self.values, ordinal)
 
@@ -47,6 +48,8 @@ class ImageColumn:
         if self.is_fixed:  # several times as fast for a few
             values, valid = self._numbers
             return arrow_of(values[ordinals], self.type, None if valid is None else valid[ordinals])
+        if len(ordinals) <= FEW_TEXTS and self._has_texts:
+            return texts_at(self._begins, self._data, ordinals.tolist())
         return self.values.take(indices_of(ordinals))
 
     def numbers(self, ordinals: Ordinals | None = None) -> Numbers:
@@ -85,6 +88,8 @@ class PatchedColumn:
     def __init__(self, base: ImageColumn, ordinals: Ordinals, values: pa.Array, *, size: int) -> None:
         """Take the changed ordinals, ascending, with a value or null for each."""
         self._base = base
+        self.parts = (base,)
+        """What it needs that is on the shelf."""
         self._ordinals = ordinals
         self._patch = ImageColumn(values)
         self._place_by_ordinal = {ordinal: place for place, ordinal in enumerate(ordinals.tolist())}

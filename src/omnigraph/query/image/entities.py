@@ -29,6 +29,8 @@ from omnigraph.query.image.scanning import FarColumn, row_ids_in
 from omnigraph.query.image.states import State
 from omnigraph.query.lookups.pushed import filter_of_tests
 
+_OUT = Direction.OUT
+
 
 class IdColumn:
     """The ids of nodes, which their book knows."""
@@ -63,6 +65,7 @@ class EntityImage:
         self.state = state
         self.count = state.rows.count
         self.size = state.rows.size
+        self._at_hand = images.shelf.new_shortcuts()
 
     def ordinals(self) -> Ordinals:
         """Return all that exist, ascending."""
@@ -70,7 +73,12 @@ class EntityImage:
 
     def column(self, name: str) -> ColumnAccess:
         """Return a property by its name."""
-        return self._images.column(self._context, self.state, name)
+        found: ColumnAccess | None = self._at_hand.get(name)
+        if found is None:
+            found = self._images.shelf.keep_at_hand(
+                self._at_hand, name, lambda: self._images.column(self._context, self.state, name)
+            )
+        return found
 
     def select(self, tests: Sequence[PropertyTest]) -> Ordinals | None:
         """Leave tests to the columns, which are in memory; long texts are not, and Lance looks through them faster."""
@@ -111,7 +119,10 @@ class NodeImage(EntityImage):
 
     def column(self, name: str) -> ColumnAccess:
         """Return a property by its name, or `id`."""
-        return self._ids if name == "id" else super().column(name)
+        if name == "id":
+            return self._ids
+        found: ColumnAccess | None = self._at_hand.get(name)
+        return super().column(name) if found is None else found
 
     def id_ranks(self, ordinals: Ordinals | None = None) -> NDArray[np.int64]:
         """Return numbers that compare as the ids do by their UTF-8 bytes."""
@@ -135,6 +146,7 @@ class EdgeImage(EntityImage):
         super().__init__(images, context, state, entity)
         self._from_nodes = from_nodes
         self._to_nodes = to_nodes
+        self._lists_at_hand = images.shelf.new_shortcuts()
 
     def id_ranks(self, ordinals: Ordinals | None = None) -> NDArray[np.int64]:
         """Return numbers that compare as the ids do by their UTF-8 bytes."""
@@ -147,11 +159,7 @@ class EdgeImage(EntityImage):
 
     def expand(self, sources: Ordinals, direction: Direction) -> tuple[Positions, Ordinals]:
         """Return position and neighbour for every neighbour of every source."""
-        lists = self._lists(direction)
-        if not isinstance(lists, Csr):
-            return lists.expand(sources)
-        positions, places = gather(lists.distinct.offsets, sources)
-        return positions, lists.distinct.targets[places]
+        return self._lists(direction).expand(sources)
 
     def expand_edges(self, sources: Ordinals, direction: Direction) -> tuple[Positions, Ordinals, Ordinals]:
         """Return position, neighbour and edge for every edge of every source."""
@@ -189,4 +197,10 @@ class EdgeImage(EntityImage):
         return self._from_nodes if direction is Direction.OUT else self._to_nodes
 
     def _lists(self, direction: Direction) -> AnyCsr:
-        return self._images.adjacency(self._context, self.state, direction)
+        is_out = direction is _OUT
+        found: AnyCsr | None = self._lists_at_hand.get(is_out)
+        if found is None:
+            found = self._images.shelf.keep_at_hand(
+                self._lists_at_hand, is_out, lambda: self._images.adjacency(self._context, self.state, direction)
+            )
+        return found

@@ -43,6 +43,11 @@ class Images:
         self._saved = SavedImages(disk)
         self._states = KnownStates(shelf, self._saved, fold=self._folded)
 
+    @property
+    def shelf(self) -> Shelf:
+        """Where everything stands."""
+        return self._shelf
+
     def nodes(self, context: GraphContext, pin: TablePin) -> State:
         """Return the nodes that a pin means."""
         return self._states.nodes(context, pin)

@@ -26,6 +26,8 @@ from omnigraph.query.typed import Aggregate, CheckedRead, Expression, NodeRefere
 
 _COUNTED_MAX = 1 << 22
 """How many numbers of groups are counted in an array rather than sorted."""
+_SORTED_SHARE = 32
+"""With more possible numbers per row than this, sorting the rows is faster than looking at all numbers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +74,7 @@ def _compact(number: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], i
     """Give what occurs the numbers from 0 without gaps."""
     if not len(number):
         return number, 0
-    if size <= max(_COUNTED_MAX, 4 * len(number)):
+    if size <= min(max(_COUNTED_MAX, 4 * len(number)), _SORTED_SHARE * len(number)):
         occurs = np.zeros(size, np.bool_)
         occurs[number] = True
         place = np.cumsum(occurs) - 1

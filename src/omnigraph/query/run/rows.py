@@ -50,7 +50,7 @@ class Rows:
 
     def keep(self, mask: "Truths") -> "Rows":
         """Return the rows that a mask lets through."""
-        return self.at(np.flatnonzero(mask))
+        return self.at(mask.nonzero()[0])
 
     def at(self, places: "NDArray[np.intp]") -> "Rows":
         """Return the rows at these places, in this order."""

@@ -59,7 +59,7 @@ class Search(Protocol):
 class LazySearch:
     """Searches one snapshot; what it takes is loaded by the first query that does."""
 
-    def __init__(self, snapshot: "Snapshot") -> None:
+    def __init__(self, snapshot: "Snapshot | None") -> None:
         self._snapshot = snapshot
         self._found: Search | None = None
 
@@ -91,5 +91,10 @@ class LazySearch:
         if self._found is None:
             from omnigraph.query.search.snapshot import SnapshotSearch
 
+            assert self._snapshot is not None, "only reads that search may ask"
             self._found = SnapshotSearch(self._snapshot)
         return self._found
+
+
+NO_SEARCH = LazySearch(None)
+"""For reads that have no search function."""

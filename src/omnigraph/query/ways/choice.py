@@ -43,8 +43,14 @@ class Way:
     rows_max: int = 0
     """How many rows may be looked up before another way is taken after all."""
 
+    def instead(self, reason: str) -> "Way":
+        """Return the way that is left when look-ups are none."""
+        name = WayName.IMAGE if self.build_seconds < inf else WayName.DUCKDB
+        return Way(name=name, reason=reason, build_seconds=self.build_seconds)
+
 
 READY = Way(name=WayName.IMAGE, reason="it is at hand")
+NO_ROOM = Way(name=WayName.DUCKDB, reason="the image would take more memory than allowed", build_seconds=inf)
 
 
 class Ways:
@@ -113,8 +119,7 @@ class Ways:
     @staticmethod
     def _without_image(look_ups: float, duckdb: float) -> Way:
         name = WayName.LOOK_UPS if look_ups < duckdb else WayName.DUCKDB
-        reason = "the image would take more memory than allowed"
-        return Way(name=name, reason=reason, build_seconds=inf, rows_max=_rows_max(duckdb))
+        return Way(name=name, reason=NO_ROOM.reason, build_seconds=inf, rows_max=_rows_max(duckdb))
 
 
 class _Unindexed:

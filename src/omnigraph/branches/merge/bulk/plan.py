@@ -317,7 +317,7 @@ def _stage(
     removed: Mapping[TableKey, RemovedRows],
     identity: WriteIdentity,
 ) -> tuple[PreparedTable, ...]:
-    """Plan one transaction per table over the files that workers wrote."""
+    """Plan the transactions of every table over the files that workers wrote."""
     return tuple(
         prepare_written(sides.target, identity, key, sorted(fragments.get(key, [])), removed=removed[key])
         for key in sorted(removed)
