@@ -10,7 +10,7 @@ from omnigraph.catalog.model import TableKey
 from omnigraph.query.plan.reading import names_read, searches
 from omnigraph.query.plan.steps import Close, Expand, Filter, LookUp, Negate, Plan, Scan, Step, Weigh
 from omnigraph.query.typed import ID, Condition, Constant, Now, Parameter, PropertyRead, Traversal
-from omnigraph.query.ways.parts import ADJACENCY, COLUMN, ROWS, Part, directions
+from omnigraph.query.ways.parts import ADJACENCY, COLUMN, ROWS, ImagePart, directions
 
 LOCAL_ASK, REMOTE_ASK = 0.0015, 0.05
 """Seconds until a table has answered anything at all, on a disk and over a network."""
@@ -37,12 +37,12 @@ def rows_in(seconds: float) -> int:
     return int(seconds / _ROW)
 
 
-def build_seconds(parts: Iterable[Part], count: Count, ask_seconds: float) -> float:
+def build_seconds(parts: Iterable[ImagePart], count: Count, ask_seconds: float) -> float:
     """Guess how long building parts of an image takes."""
     return sum(ask_seconds + count(part.table_key) * _BUILD[part.kind][part.of] for part in parts)
 
 
-def duckdb_seconds(parts: Iterable[Part], count: Count, ask_seconds: float) -> float:
+def duckdb_seconds(parts: Iterable[ImagePart], count: Count, ask_seconds: float) -> float:
     """Guess how long one statement over whole tables takes."""
     return sum(ask_seconds + _JOINED * count(part.table_key) for part in parts if part.kind != ROWS)
 

@@ -12,7 +12,7 @@ from omnigraph.query.typed import ID, Travel, Traversal
 ROWS, COLUMN, ADJACENCY = "rows", "column", "adjacency"
 
 
-class Part(NamedTuple):
+class ImagePart(NamedTuple):
     """One structure of an image."""
 
     kind: str
@@ -26,10 +26,10 @@ class Part(NamedTuple):
         return self.table_key.partition(":")[0]
 
 
-def parts_of(plan: Plan) -> tuple[Part, ...]:
+def parts_of(plan: Plan) -> tuple[ImagePart, ...]:
     """Return what a plan reads of an image, each once."""
     columns = (
-        Part(COLUMN, key, name)
+        ImagePart(COLUMN, key, name)
         for key, names in names_read(plan.read).items()
         for name in sorted(names)
         if not (name == ID and key.startswith("node:"))
@@ -45,10 +45,10 @@ def directions(traversal: Traversal, source: str) -> tuple[Direction, ...]:
     return (Direction.OUT,) if is_out else (Direction.IN,)
 
 
-def _of_steps(steps: Iterable[Step]) -> Iterator[Part]:
+def _of_steps(steps: Iterable[Step]) -> Iterator[ImagePart]:
     for step in steps:
         if isinstance(step, LookUp | Scan):
-            yield Part(ROWS, step.entity.table_key)
+            yield ImagePart(ROWS, step.entity.table_key)
         elif isinstance(step, Expand):
             yield from _of_traversal(step.traversal, step.source)
         elif isinstance(step, Close):
@@ -57,10 +57,10 @@ def _of_steps(steps: Iterable[Step]) -> Iterator[Part]:
             yield from _of_steps(step.steps)
 
 
-def _of_traversal(traversal: Traversal, source: str) -> Iterator[Part]:
+def _of_traversal(traversal: Traversal, source: str) -> Iterator[ImagePart]:
     edge = traversal.edge
     for name in (edge.from_type, edge.to_type):
-        yield Part(ROWS, TableKey(f"node:{name}"))
-    yield Part(ROWS, edge.table_key)
+        yield ImagePart(ROWS, TableKey(f"node:{name}"))
+    yield ImagePart(ROWS, edge.table_key)
     for direction in directions(traversal, source):
-        yield Part(ADJACENCY, edge.table_key, direction)
+        yield ImagePart(ADJACENCY, edge.table_key, direction)
