@@ -19,7 +19,7 @@ from omnigraph.manifest.schemas import SchemaStore
 from omnigraph.manifest.snapshot import GraphSnapshot, SchemaRef, fold
 from omnigraph.manifest.stamp import Stamp, read_stamp
 from omnigraph.storage.filters import Comparison
-from omnigraph.storage.known_refs import SeenRef, see_ref
+from omnigraph.storage.known_heads import SeenRef, see_ref
 from omnigraph.storage.refs import list_refs
 from omnigraph.storage.tables import Table, TableAddress, TableStore
 from omnigraph.storage.uris import GraphRoot

@@ -96,16 +96,17 @@ def side_by_side(lists: list[Ordinals]) -> tuple[Positions, Ordinals]:
 
 def pairs_in(lists: Lists, sources: Ordinals, targets: Ordinals) -> Truths:
     """Return for every pair whether the target is in the list of the source: a binary search of all at once."""
-    nodes = np.minimum(sources, len(lists.offsets) - 2)
-    low, end = lists.offsets[nodes], lists.offsets[nodes + 1]
-    high = end.copy()
     if not len(lists.targets):
         return np.zeros(len(sources), np.bool_)
-    last = len(lists.targets) - 1
-    for _ in range(int((high - low).max(initial=0)).bit_length()):
-        middle = (low + high) >> 1
-        is_below = (low < high) & (lists.targets[np.minimum(middle, last)] < targets)
-        low = np.where(is_below, middle + 1, low)
-        high = np.where(is_below, high, np.maximum(middle, low))
-    found: Truths = (low < end) & (lists.targets[np.minimum(low, last)] == targets)
+    nodes = np.minimum(sources, len(lists.offsets) - 2)
+    # The last place that is known to hold less than the target, and the last one of the list.
+    place, end = lists.offsets[nodes] - 1, lists.offsets[nodes + 1] - 1
+    longest = int((end - place).max(initial=0))
+    step = 1 << max(longest.bit_length() - 1, 0)
+    while step:
+        further = np.minimum(place + step, end)
+        np.copyto(place, further, where=lists.targets[further] < targets)
+        step >>= 1
+    place += 1
+    found: Truths = (place <= end) & (lists.targets[np.minimum(place, len(lists.targets) - 1)] == targets)
     return found

@@ -1,6 +1,6 @@
 """The image of one snapshot, as executors read it (`query/access.py`)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,9 @@ from omnigraph.query.access import (
     Ordinals,
     Positions,
     PropertyTest,
+    SearchedColumn,
     Truths,
+    Words,
 )
 from omnigraph.query.image.adjacency import Csr, gather, pairs_in
 from omnigraph.query.image.book import Book
@@ -123,6 +125,14 @@ class NodeImage(EntityImage):
             return self._ids
         found: ColumnAccess | None = self._at_hand.get(name)
         return super().column(name) if found is None else found
+
+    def searched(self, name: str, *, is_whole: bool) -> SearchedColumn:
+        """Return a text or vectors to search in."""
+        return self._images.searched(self._context, self.state, name, is_whole=is_whole)
+
+    def words(self, name: str, *, is_indexed: Callable[[], bool]) -> Words | None:
+        """Return the words of a text property."""
+        return self._images.words(self._context, self.state, name, is_indexed=is_indexed)
 
     def id_ranks(self, ordinals: Ordinals | None = None) -> NDArray[np.int64]:
         """Return numbers that compare as the ids do by their UTF-8 bytes."""

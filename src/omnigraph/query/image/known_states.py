@@ -21,7 +21,7 @@ from omnigraph.query.image.sizes import EDGE_BUILD_BYTES, NODE_BUILD_BYTES
 from omnigraph.query.image.states import State, fresh_state, state_after
 
 _STATES_PER_TABLE = 8
-BUILT_OF_STATES = ("adjacency", "column", "ranks", "touched")
+BUILT_OF_STATES = ("adjacency", "column", "far", "ranks", "touched", "words")
 """What is on the shelf under keys that begin like this and with the serial of a state."""
 
 

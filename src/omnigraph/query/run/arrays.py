@@ -27,6 +27,7 @@ _WIDTH_BY_ID = {kind.id: width for kind, width in WIDTHS.items()}
 _BOOL_ID, _STRING_ID = pa.bool_().id, pa.string().id
 _PACKED_AS = {np.int32: "<i", np.int64: "<q", np.uint32: "<I", np.uint64: "<Q", np.float32: "<f", np.float64: "<d"}
 _MARKED_MIN = 256
+_BLOCK = 256
 
 
 def numbers_of(array: pa.Array) -> Numbers:
@@ -113,11 +114,28 @@ def distinct_ordinals(values: Ordinals) -> Ordinals:
     """Return each ordinal once, ascending; many among few are marked rather than sorted."""
     if len(values) < _MARKED_MIN:
         return distinct_sorted(values)
+    if (values[1:] > values[:-1]).all():
+        return values
     occurs = np.zeros(int(values.max()) + 1, np.bool_)
     if len(occurs) > 16 * len(values):
         return distinct_sorted(values)
     occurs[values] = True
     return np.flatnonzero(occurs).astype(np.int32)
+
+
+def smallest(values: NDArray[Any], count: int) -> NDArray[np.intp]:
+    """Return the places of the `count` smallest values, ascending, and of all that equal the last of them."""
+    whole = len(values) - len(values) % _BLOCK
+    if count * 4 * _BLOCK > whole:
+        return np.flatnonzero(values <= np.partition(values, count - 1)[count - 1])
+    # At least so many values are as small as the smallest of as many blocks: few are left to be told apart.
+    lowest = (np.fmin if values.dtype.kind == "f" else np.minimum).reduce(values[:whole].reshape(-1, _BLOCK), axis=1)
+    places = np.flatnonzero(values <= np.partition(lowest, count - 1)[count - 1])
+    if len(places) < count:  # what is no number is among them
+        places = np.arange(len(values))
+    few = values[places]
+    is_small: Truths = few <= np.partition(few, count - 1)[count - 1]
+    return places[is_small]
 
 
 def is_among(values: NDArray[Any], ascending: NDArray[Any]) -> Truths:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from omnigraph.catalog.model import Catalog, EntityType
+    from omnigraph.query.access import Ordinals
     from omnigraph.query.run.search import Search
     from omnigraph.query.run.trace import Trace
     from omnigraph.query.typed import Expression
@@ -75,3 +76,11 @@ class Run:
 def is_constant(expression: "Expression | Any") -> bool:
     """Whether an expression has one value for all rows."""
     return isinstance(expression, (Constant, Parameter, Now))
+
+
+def wanted_of(entities: EntityAccess, ordinals: "Ordinals") -> "Ordinals | None":
+    """Return what to ask a column for: nothing in particular where all ordinals are wanted, in their order.
+
+    Who has taken all entities of a type has the very array that says which there are.
+    """
+    return None if entities.count == entities.size and ordinals is entities.ordinals() else ordinals

@@ -13,13 +13,15 @@ from omnigraph.query.access import MISSING, Ordinals
 from omnigraph.query.plan.liveness import read_later
 from omnigraph.query.plan.reading import property_tests
 from omnigraph.query.plan.steps import AnyCondition, Close, Expand, Filter, LookUp, Negate, Plan, Scan, Step, Weigh
+from omnigraph.query.run.best_first import best_rows, is_best_first
 from omnigraph.query.run.bindings import Run
+from omnigraph.query.run.blocks import MANY, blocks, checked_until
 from omnigraph.query.run.columns import column_maker
 from omnigraph.query.run.conditions import entities_passing, filter_rows
 from omnigraph.query.run.counting import RunSteps, solutions
 from omnigraph.query.run.grouping import group_rows
 from omnigraph.query.run.ordering import ordered_groups, ordered_rows
-from omnigraph.query.run.products import ALL, LargeProduct, Wanted, in_blocks, product_of
+from omnigraph.query.run.products import ALL, LargeProduct, Wanted, in_blocks, joined, product_of
 from omnigraph.query.run.rows import ORIGIN, Rows
 from omnigraph.query.run.trace import Trace
 from omnigraph.query.run.traverse import close_rows, expansion
@@ -36,7 +38,8 @@ class Program:
         self.plan = plan
         self._schema = schema
         self._function_by_step: dict[int, StepFunction] = {}
-        self._functions = self._compiled(plan.steps, read_later(plan))
+        self._functions = self._chained(self._compiled(plan.steps, read_later(plan)))
+        self._is_best_first = is_best_first(plan)
         self._is_aggregate = plan.read.is_aggregate
         self._has_order = bool(plan.read.order) or plan.read.limit is not None
         self._columns = () if self._is_aggregate else tuple(column_maker(each.expression) for each in plan.read.columns)
@@ -46,12 +49,7 @@ class Program:
         if run.trace is not None:
             return self._run_traced(run, run.trace)
         plan = self.plan
-        rows = Rows(1, {})
-        try:
-            for function in self._functions:
-                rows = function(run, rows)
-        except LargeProduct as product:
-            rows = self._in_blocks(run, plan.steps, product, _wanted(run, plan, _rows_max(run, plan)))
+        rows = self._best_rows(run) if self._is_best_first else self._rows(run)
         if self._is_aggregate:
             columns = _groups_in_order(group_rows(run, rows, plan.read), plan, _rows_max(run, plan))
         else:
@@ -64,7 +62,10 @@ class Program:
         """Do the same and say how long each part takes."""
         plan = self.plan
         rows_max = _rows_max(run, plan)
-        rows = self.run_steps(run, plan.steps, Rows(1, {}), _wanted(run, plan, rows_max))
+        if self._is_best_first:
+            rows = self._best_rows(run)
+        else:
+            rows = self.run_steps(run, plan.steps, Rows(1, {}), _wanted(run, plan, rows_max))
         if self._is_aggregate:
             with trace.timing("group") as count:
                 columns = group_rows(run, rows, plan.read)
@@ -81,18 +82,46 @@ class Program:
                 count[0] = rows.count
         return pa.Table.from_arrays(columns, schema=self._schema)
 
+    def _rows(self, run: Run) -> Rows:
+        rows = Rows(1, {})
+        try:
+            for function in self._functions:
+                rows = function(run, rows)
+        except LargeProduct as product:
+            plan = self.plan
+            return self._in_blocks(run, plan.steps, product, _wanted(run, plan, _rows_max(run, plan)))
+        return rows
+
+    def _best_rows(self, run: Run) -> Rows:
+        """Return rows among which those are that a limit lets through."""
+        limit = _rows_max(run, self.plan)
+        wanted = _wanted(run, self.plan, limit)
+        return best_rows(run, self.plan, limit, lambda steps, rows: self.run_steps(run, steps, rows, wanted))
+
     def run_steps(self, run: Run, steps: tuple[Step, ...], rows: Rows, wanted: Wanted = ALL) -> Rows:
         """Run some steps of the plan, inner ones included; rows that are gone stay gone."""
+        place = 0
         try:
-            for step in steps:
-                if run.trace is None:
-                    rows = self._function_by_step[id(step)](run, rows)
-                    continue
-                with run.trace.timing(id(step)) as count:
-                    rows = self._function_by_step[id(step)](run, rows)
-                    count[0] = rows.count
+            while place < len(steps):
+                end = checked_until(steps, place) if rows.count >= MANY else place + 1
+                if end > place + 1:
+                    some = steps[place:end]
+                    rows = joined([self._run_each(run, some, block) for block in blocks(rows, steps, place)])
+                else:
+                    rows = self._run_each(run, steps[place:end], rows)
+                place = end
         except LargeProduct as product:
             return self._in_blocks(run, steps, product, wanted)
+        return rows
+
+    def _run_each(self, run: Run, steps: tuple[Step, ...], rows: Rows) -> Rows:
+        for step in steps:
+            if run.trace is None:
+                rows = self._function_by_step[id(step)](run, rows)
+                continue
+            with run.trace.timing(id(step)) as count:
+                rows = self._function_by_step[id(step)](run, rows)
+                count[0] = rows.count
         return rows
 
     def _in_blocks(self, run: Run, steps: tuple[Step, ...], product: LargeProduct, wanted: Wanted) -> Rows:
@@ -106,6 +135,18 @@ class Program:
         # The plan keeps its steps, so that each goes by its own number.
         self._function_by_step.update((id(step), function) for step, function in zip(steps, functions, strict=True))
         return functions
+
+    def _chained(self, functions: tuple[StepFunction, ...]) -> tuple[StepFunction, ...]:
+        """Put an expansion and the checks behind it into one function, which goes through many rows by blocks."""
+        steps = self.plan.steps
+        chained: list[StepFunction] = []
+        place = 0
+        while place < len(steps):
+            end = checked_until(steps, place)
+            is_alone = end == place + 1
+            chained.append(functions[place] if is_alone else _chain(functions[place:end], steps, place))
+            place = end
+        return tuple(chained)
 
     def _compiled_step(self, step: Step, kept: frozenset[str] | None) -> StepFunction:
         if isinstance(step, Negate | Weigh):
@@ -153,6 +194,20 @@ def _in_order(run: Run, rows: Rows, plan: Plan, limit: int | None) -> Rows:
     if limit is not None and rows.count > limit:
         return rows.at(np.arange(limit))
     return rows
+
+
+def _chain(functions: tuple[StepFunction, ...], steps: tuple[Step, ...], place: int) -> StepFunction:
+    def run_all(run: Run, rows: Rows) -> Rows:
+        if rows.count >= MANY:
+            return joined([run_each(run, block) for block in blocks(rows, steps, place)])
+        return run_each(run, rows)
+
+    def run_each(run: Run, rows: Rows) -> Rows:
+        for function in functions:
+            rows = function(run, rows)
+        return rows
+
+    return run_all
 
 
 def _look_up(step: LookUp) -> StepFunction:

@@ -57,6 +57,13 @@ class Rows:
         columns = {name: column if isinstance(column, int) else column[places] for name, column in self.columns.items()}
         return Rows(len(places), columns, None if self.weights is None else self.weights[places])
 
+    def between(self, start: int, end: int) -> "Rows":
+        """Return the rows from one place to another, without copying them."""
+        columns = {
+            name: column if isinstance(column, int) else column[start:end] for name, column in self.columns.items()
+        }
+        return Rows(end - start, columns, None if self.weights is None else self.weights[start:end])
+
     def with_columns(self, **added: Values) -> "Rows":
         """Return the same rows with further columns."""
         return Rows(self.count, {**self.columns, **added}, self.weights)
