@@ -176,7 +176,8 @@ class Snapshot:
         The text is a query, a bare `match { … } return { … }`, or several queries of which `name` says one. Parameters
         come by name, or in `params`.
         """
-        return self._asked().query(self, text, name, {**(params or {}), **values})
+        queries = self._queries or self._asked()
+        return queries.query(self, text, name, {**params, **values} if params else values)
 
     def prepare(self, text: str, name: str | None = None, /) -> PreparedQuery:
         """Check a read once, to run it with different values."""

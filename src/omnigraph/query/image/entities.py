@@ -169,7 +169,8 @@ class EdgeImage(EntityImage):
 
     def neighbours(self, node: int, direction: Direction) -> Ordinals:
         """Return the neighbours of one node, ascending."""
-        return self._lists(direction).neighbours(node)
+        lists: AnyCsr = self._lists_at_hand.get(direction is _OUT) or self._lists(direction)
+        return lists.neighbours(node)
 
     def expand(self, sources: Ordinals, direction: Direction) -> tuple[Positions, Ordinals]:
         """Return position and neighbour for every neighbour of every source."""
