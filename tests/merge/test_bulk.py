@@ -14,6 +14,7 @@ from omnigraph.branches.merge import ways
 from omnigraph.engine.choice import EngineChoice, EngineName
 from omnigraph.errors import MergeConflicts, OmniError
 from omnigraph.graph import Graph
+from omnigraph.storage import commit_steps
 from omnigraph.writes.exchange import cutting
 from support import harbor, many_cells
 from support.many_cells import GROUPS
@@ -27,7 +28,7 @@ BULK_WAYS = ["in bulk", "in buckets", SPARK]
 
 @pytest.fixture(autouse=True)
 def small_buckets(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cut even a few rows, on Spark too, so that every stage of a merge meets rows of other buckets."""
+    """Cut even a few rows, on Spark too: every stage of a merge meets other buckets, every table takes some commits."""
     if getattr(request.node, "callspec", None) and request.node.callspec.params.get("way") in (
         "in buckets",
         "on Spark",
@@ -38,6 +39,7 @@ def small_buckets(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
 def cut_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cutting, "_LONE_ROWS", 0)
     monkeypatch.setattr(cutting, "_BUCKET_ROWS", 40)
+    monkeypatch.setattr(commit_steps, "REWRITTEN_ROWS_MAX", 2)
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ import pytest
 
 import omnigraph
 from omnigraph.graph import Graph
+from omnigraph.manifest.snapshot import TablePin
 from support import harbor
 from support.crash_cases import Case
 from support.failpoints import Died, armed
@@ -20,6 +21,8 @@ TARGETS = {
     "branch_merge_bulk_first_touch": "trial",
     "branch_merge_first_touch": "trial",
     "branch_merge_pointer": "review",
+    "branch_merge_steps": "main",
+    "branch_merge_steps_first_touch": "trial",
 }
 """Which branch each kind of merge changes."""
 
@@ -62,6 +65,36 @@ KILLED = [
         Case(row=32, point="fork.after_commit", action="kill", skip=1, outcome="old", settled="rolled_back"),
     ),
     (
+        "local",
+        "branch_merge_steps",
+        Case(row=49, point="write.between_steps", action="kill", outcome="old", settled="rolled_back"),
+    ),
+    (
+        "local",
+        "branch_merge_steps",
+        Case(row=7, point="write.commit_ack_lost", action="kill", skip=2, outcome="old", settled="rolled_back"),
+    ),
+    (
+        "local",
+        "branch_merge_steps",
+        Case(row=50, point="write.after_effects", action="kill", outcome="new", settled="rolled_forward"),
+    ),
+    (
+        "local",
+        "branch_merge_steps_first_touch",
+        Case(row=49, point="write.between_steps", action="kill", outcome="old", settled="rolled_back"),
+    ),
+    (
+        "local",
+        "branch_merge_steps_first_touch",
+        Case(row=50, point="write.after_effects", action="kill", outcome="new", settled="rolled_forward"),
+    ),
+    (
+        "s3",
+        "branch_merge_steps",
+        Case(row=49, point="write.between_steps", action="kill", outcome="old", settled="rolled_back"),
+    ),
+    (
         "s3",
         "branch_merge",
         Case(row=49, point="write.between_tables", action="kill", skip=2, outcome="old", settled="rolled_back"),
@@ -82,6 +115,12 @@ BROKEN = [
     ("branch_merge", Case(row=7, point="write.commit_ack_lost", action="error", outcome="new", succeeds=True, times=1)),
     ("branch_merge", Case(row=50, point="write.after_effects", action="error", outcome="new", succeeds=True)),
     ("branch_merge", Case(row=50, point="merge.after_log_import", action="error", outcome="old")),
+    ("branch_merge_steps", Case(row=49, point="write.between_steps", action="error", outcome="old")),
+    (
+        "branch_merge_steps",
+        Case(row=7, point="write.commit_ack_lost", action="error", skip=2, outcome="new", succeeds=True, times=1),
+    ),
+    ("branch_merge_steps_first_touch", Case(row=49, point="write.between_steps", action="error", outcome="old")),
     ("branch_merge_first_touch", Case(row=30, point="fork.after_create", action="error", outcome="old")),
     ("branch_merge_pointer", Case(row=51, point="write.after_arm", action="error", outcome="old")),
     ("branch_merge_pointer", Case(row=51, point="write.after_effects", action="error", outcome="new", succeeds=True)),
@@ -181,6 +220,28 @@ def test_row_1_files_of_a_bulk_merge_that_was_killed_belong_to_nobody_and_cleanu
     assert find_leftovers(graph) == []
 
 
+@pytest.mark.parametrize(
+    "point",
+    ["recover.after_rollback_recorded:kill", "recover.after_restore:kill", "recover.restore_ack_lost:kill"],
+)
+def test_row_49_a_recovery_that_dies_while_it_undoes_a_table_half_done_is_finished_by_the_next(
+    local_root: str, point: str
+) -> None:
+    graph = two_sides(local_root)
+    before, sailors = harbor.content(graph), _pin_of(graph, "Sailor")
+    run_child(local_root, "branch_merge_steps", "write.between_steps:kill")
+    assert graph._context.store.tables.head(sailors.address).version == sailors.version + 1, "the first of two commits"
+
+    status, said = run_child(local_root, "recover", point)
+
+    assert status == -signal.SIGKILL, said
+    (settled,) = sweep_until_free(harbor.open_with_short_leases(local_root))
+    assert settled.outcome == "rolled_back"
+    assert harbor.content(graph) == before
+    assert harbor.pins_equal_heads(graph)
+    assert BRANCH_KINDS["branch_merge_steps"](graph) is not None
+
+
 def test_row_51_pins_that_only_move_are_published_with_the_changed_tables(local_root: str) -> None:
     graph = two_sides(local_root)
 
@@ -232,7 +293,7 @@ def test_row_52_a_merge_that_nets_to_nothing_is_carried_forward(local_root: str)
     assert graph.branches.merge("review").outcome == "already_up_to_date"
 
 
-def _pin_of(graph: Graph, type_name: str) -> object:
+def _pin_of(graph: Graph, type_name: str) -> TablePin:
     return next(pin for pin in graph.snapshot().tables if pin.type_name == type_name)
 
 

@@ -61,7 +61,7 @@ def test_a_fragment_that_travels_keeps_its_row_ids_in_few_bytes(local_root: str)
 
     assert sum(map(len, described)) < 6 * count, "Lance's own text takes 12 and more for each row"
     gone = pa.array([0], pa.uint64())
-    staged = stage_written(store.tables, table, pin.address, described, removed_addresses=gone, properties={})
+    (staged,) = stage_written(store.tables, table, pin.address, described, removed_addresses=gone, properties={})
     kept = [
         RowIdSequence.from_inline_metadata(made.row_id_meta).to_pyarrow() for made in staged.build(table).new_fragments
     ]

@@ -13,6 +13,7 @@ from omnigraph.maintenance.cleanup.policy import CleanupPolicy
 from omnigraph.pipeline.load import inputs
 from omnigraph.pipeline.load.bulk import pieces
 from omnigraph.providers.config import EmbedConfig
+from omnigraph.storage import commit_steps
 from support import harbor
 
 CHANGES = [
@@ -122,6 +123,13 @@ def branch_mutate(graph: omnigraph.Graph) -> object:
 IN_BULK = EngineChoice(engine=EngineName.LOCAL, spark_min_bytes=0)
 """However little a merge has to do, it is done as a large one."""
 
+
+def merge_in_steps(graph: omnigraph.Graph, *, into: str) -> object:
+    """Merge as if every single row were as much as one commit of a table may bring."""
+    with patch.object(commit_steps, "REWRITTEN_ROWS_MAX", 1):
+        return graph.branches.merge("review", into=into, actor="act-test", engine=IN_BULK, events=collect).commit
+
+
 BRANCH_KINDS = {
     "branch_load": lambda graph: (
         graph.load(harbor.lines(CHANGES), mode="merge", branch="review", actor="act-test", events=collect).commit
@@ -134,6 +142,8 @@ BRANCH_KINDS = {
     "branch_merge_bulk_first_touch": lambda graph: (
         graph.branches.merge("review", into="trial", actor="act-test", engine=IN_BULK, events=collect).commit
     ),
+    "branch_merge_steps": lambda graph: merge_in_steps(graph, into="main"),
+    "branch_merge_steps_first_touch": lambda graph: merge_in_steps(graph, into="trial"),
     "branch_merge_first_touch": lambda graph: (
         graph.branches.merge("review", into="trial", actor="act-test", events=collect).commit
     ),

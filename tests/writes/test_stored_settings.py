@@ -1,6 +1,7 @@
 """Settings that make Lance delete versions in a commit: a table that has them loses nothing, and does not keep them."""
 
 from collections.abc import Callable
+from unittest.mock import patch
 
 import lance
 import pytest
@@ -11,7 +12,9 @@ from omnigraph.graph import Graph
 from omnigraph.manifest.commits import Commit, CommitId, CommitKind
 from omnigraph.manifest.pinned_state import PinnedState
 from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions
+from omnigraph.storage import commit_steps
 from support import harbor
+from support.merge_ways import IN_BULK
 from support.raw_tables import dataset_of
 from support.writers import run_child
 
@@ -95,10 +98,21 @@ def load_into_every_table(mode: str) -> Callable[[Graph], object]:
     return act
 
 
+def merge_a_branch_in_steps(graph: Graph) -> None:
+    graph.branches.create("review")
+    graph.load(harbor.lines(EVERY_TABLE), mode="merge", branch="review")
+    with patch.object(commit_steps, "REWRITTEN_ROWS_MAX", 1):
+        graph.branches.merge("review", engine=IN_BULK)
+
+
 @pytest.mark.parametrize(
     "act",
-    [*(load_into_every_table(mode) for mode in ("append", "merge", "overwrite")), write_a_little],
-    ids=["append", "merge", "overwrite", "write"],
+    [
+        *(load_into_every_table(mode) for mode in ("append", "merge", "overwrite")),
+        write_a_little,
+        merge_a_branch_in_steps,
+    ],
+    ids=["append", "merge", "overwrite", "write", "merge of a branch"],
 )
 def test_stored_auto_cleanup_settings_delete_no_version_and_are_removed(
     local_root: str, act: Callable[[Graph], object]

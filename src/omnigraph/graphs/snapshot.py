@@ -11,7 +11,7 @@ from omnigraph.base.showing import html_table
 from omnigraph.catalog.model import Catalog, TableKey
 from omnigraph.catalog.type_names import bare_name, find_types, keys_named, nodes_first, only_one
 from omnigraph.errors import Internal
-from omnigraph.graphs.conditions import Where
+from omnigraph.graphs.comparisons import Where
 from omnigraph.graphs.context import GraphContext
 from omnigraph.graphs.table import SnapshotTable
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin

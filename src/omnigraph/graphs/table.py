@@ -9,8 +9,7 @@ from omnigraph.base.units import counted
 from omnigraph.catalog.model import EntityType
 from omnigraph.catalog.type_names import each_name
 from omnigraph.errors import InvalidTarget, OmniError
-from omnigraph.graphs.comparisons import no_such_property
-from omnigraph.graphs.conditions import Where, filter_of
+from omnigraph.graphs.comparisons import Where, filter_of, no_such_property
 from omnigraph.graphs.context import GraphContext
 from omnigraph.graphs.frames import as_pandas, as_polars
 from omnigraph.graphs.reclaimed import telling_reclaimed

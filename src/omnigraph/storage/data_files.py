@@ -37,9 +37,14 @@ def fragment_of(described: str) -> tuple[Any, dict[str, str]]:
 
 
 def write_data_files(
-    store: TableStore, table: Table, target: TableAddress, rows: pa.Table | Iterable[pa.RecordBatch]
+    store: TableStore,
+    table: Table,
+    target: TableAddress,
+    rows: pa.Table | Iterable[pa.RecordBatch],
+    *,
+    rows_max: int = _FRAGMENT_ROWS_MAX,
 ) -> list[Any]:
-    """Write rows, or a stream of them, as data files below `target`.
+    """Write rows, or a stream of them, as data files below `target`, none of more than `rows_max` rows.
 
     A target that is not the table should not exist yet. If it does, a writer that takes its gate first has just made
     it, or one that died left it: whoever commits these files finds out, so they are written all the same.
@@ -53,7 +58,7 @@ def write_data_files(
             store.uri(target) if existing is None else existing.dataset,
             schema=table.schema if existing is None else None,
             mode="create" if existing is None else "append",
-            max_rows_per_file=_FRAGMENT_ROWS_MAX,
+            max_rows_per_file=rows_max,
             max_bytes_per_file=_FRAGMENT_BYTES_MAX,
             storage_options=store.storage_options,
             enable_stable_row_ids=True,

@@ -1,4 +1,7 @@
-"""Staging a change of a Lance table: its files are written, its one transaction is planned, nothing is committed."""
+"""Staging a change of a Lance table: its files are written, its transaction is planned, nothing is committed.
+
+Only what workers wrote may be so much that it takes several transactions (`commit_steps.py`).
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -8,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.storage.checksums import read_back, short_name
+from omnigraph.storage.commit_steps import in_steps
 from omnigraph.storage.data_files import fragment_of, is_blob, write_data_files
 from omnigraph.storage.deletions import (
     Offsets,
@@ -79,40 +83,46 @@ def stage_written(
     removed_addresses: pa.Array | None = None,
     removed: RemovedRows | None = None,
     properties: Mapping[str, str],
-) -> StagedCommit:
-    """Plan the transaction for data files that workers wrote, as `described_fragment` tells of them.
+) -> tuple[StagedCommit, ...]:
+    """Plan the transactions for data files that workers wrote, as `described_fragment` tells of them.
 
     With `replacing`, the canonical schema, they become the whole content; otherwise they are added, and rows go: those
     at `removed_addresses`, or those whose deletion files workers wrote as well.
     """
     from lance import LanceOperation
 
-    written, known = [], {}
-    for described in fragments:
-        fragment, sums = fragment_of(described)
-        written.append(fragment)
-        known.update(sums)
-    files = written_files(target, written)
+    described = [fragment_of(text) for text in fragments]
+    written = [fragment for fragment, _ in described]
+    known = {name: value for _, sums in described for name, value in sums.items()}
     if replacing is not None:
         # An overwrite replaces the schema whole; by what it says beside the columns the graph knows the table again.
         schema = replacing.with_metadata(table.schema.metadata)
+        files = written_files(target, written)
         staged = planned(table, "Overwrite", properties, lambda _: LanceOperation.Overwrite(schema, written), files)
-    elif removed:
-        staged = _stage_removed(table, target, removed, written, properties)
+        return (_with_checksums(store, table, staged, known),)
+    if not removed and (removed_addresses is None or len(removed_addresses) == 0):
+        staged = planned(table, "Append", properties, lambda _: _append(written), written_files(target, written))
+        return (_with_checksums(store, table, staged, known),)
+    *ahead, last = in_steps(written, [fragment.physical_rows for fragment in written])
+    adding = [_stage_adding(table, target, step, properties) for step in ahead]
+    if removed:
+        removing = _stage_removed(table, target, removed, last, properties)
         known.update(removed.checksums)
-    elif removed_addresses is None or len(removed_addresses) == 0:
-        staged = planned(table, "Append", properties, lambda _: _append(written), files)
     else:
-        staged = _stage_deleting(table, target, partial(offsets_by_fragment, removed_addresses), written, properties)
-    return _with_checksums(store, table, staged, known)
+        removing = _stage_deleting(table, target, partial(offsets_by_fragment, removed_addresses), last, properties)
+    return tuple(
+        _with_checksums(store, table, staged.on_top_of(table.version + step), known)
+        for step, staged in enumerate([*adding, removing])
+    )
 
 
 def _with_checksums(
     store: TableStore, table: Table, staged: StagedCommit, known: Mapping[str, str] | None = None
 ) -> StagedCommit:
     """Add the checksums of the files that are written; workers have read theirs back already."""
-    sums = dict(known or {})
-    unread = [file for file in staged.files if short_name(file.path) not in sums]
+    names = [short_name(file.path) for file in staged.files]
+    sums = {name: known[name] for name in names if name in known} if known else {}
+    unread = [file for file, name in zip(staged.files, names, strict=True) if name not in sums]
     has_blobs = any(is_blob(kind) for kind in table.schema.types)
     return replace(staged, checksums={**sums, **read_back(store.objects, unread, has_blobs=has_blobs)})
 
@@ -121,6 +131,14 @@ def _append(fragments: Sequence[Any]) -> Any:
     from lance import LanceOperation
 
     return LanceOperation.Append(fragments)
+
+
+def _stage_adding(
+    table: Table, target: TableAddress, fragments: Sequence[Any], properties: Mapping[str, str]
+) -> StagedCommit:
+    """Plan a step of a larger change: as an update, so that rows which keep their ids also keep when they were made."""
+    operation = _deleting(ThinnedFragments(), fragments)
+    return planned(table, "Update", properties, lambda _: operation, written_files(target, fragments))
 
 
 def _stage_deleting(

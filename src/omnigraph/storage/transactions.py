@@ -40,7 +40,7 @@ class StagedCommit:
     """Of these files, see `checksums.py`."""
 
     def on_top_of(self, read_version: int) -> "StagedCommit":
-        """Move onto a later version that changed no fragment, for chains of planned commits."""
+        """Move onto a later version that changed none of the fragments of its own, for chains of planned commits."""
         return replace(self, read_version=read_version)
 
 

@@ -12,6 +12,7 @@ from threading import Lock
 import pyarrow as pa
 
 from omnigraph.base.values import dataclass
+from omnigraph.storage import commit_steps
 from omnigraph.storage.data_files import described_fragment, write_data_files
 from omnigraph.storage.kept_row_ids import with_row_ids
 from omnigraph.storage.layout import has_blobs
@@ -87,8 +88,10 @@ class TablePlace:
     ) -> tuple[str, ...]:
         """Write at least one row as it comes; otherwise as `write_rows`."""
         table = self.open(store)
-        fragments = write_data_files(store.tables, table, self.target, rows)
-        if row_ids is not None and len(row_ids):
-            fragments = with_row_ids(fragments, row_ids)
+        if row_ids is None or not len(row_ids):
+            fragments = write_data_files(store.tables, table, self.target, rows)
+        else:
+            written = write_data_files(store.tables, table, self.target, rows, rows_max=commit_steps.REWRITTEN_ROWS_MAX)
+            fragments = with_row_ids(written, row_ids)
         described = partial(described_fragment, store.tables, self.target, has_blobs=has_blobs(table.schema))
         return tuple(map(described, fragments))

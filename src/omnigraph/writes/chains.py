@@ -20,16 +20,15 @@ def prepare_staged(
     capture: Capture,
     identity: WriteIdentity,
     table_key: TableKey,
-    staged: StagedCommit,
-    *,
+    *staged: StagedCommit,
     renamed_to: TableKey | None = None,
 ) -> PreparedTable:
-    """Plan one staged change on top of a table's captured pin."""
-    chain: tuple[StagedCommit, ...] = (staged,)
+    """Plan a staged change, in one step or several, on top of a table's captured pin."""
+    chain = staged
     strip = stage_auto_cleanup_strip(capture.table(table_key), properties=identity.transaction_properties)
     if strip is not None:
         # The strip touches no data, so what was staged against the pin stays valid one version later.
-        chain = (strip, staged.on_top_of(strip.read_version + 1))
+        chain = (strip, *(step.on_top_of(step.read_version + 1) for step in staged))
     return PreparedTable(
         pin=capture.snapshot.pins[table_key], target=capture.target(table_key), chain=chain, renamed_to=renamed_to
     )
@@ -56,4 +55,4 @@ def prepare_written(
         removed=removed,
         properties=identity.transaction_properties,
     )
-    return prepare_staged(capture, identity, table_key, staged)
+    return prepare_staged(capture, identity, table_key, *staged)

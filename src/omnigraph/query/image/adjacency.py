@@ -12,6 +12,8 @@ Offsets = NDArray[np.int64]
 
 BUILD_BYTES_PER_EDGE = 36
 """What building takes at its highest: both ends, the sorted keys, and what comes out."""
+FEW_SOURCES = 32
+"""So many lists are faster looked at one by one than all at once."""
 _WORD_BITS = 64
 _NONE: Ordinals = frozen(np.zeros(0, np.int32))
 
@@ -33,6 +35,8 @@ class Csr:
         self.has_parallels = distinct is not None
         self.distinct = distinct or self.all
         self.size = len(offsets) - 2
+        # Looking at single places of a memoryview is faster than of an array.
+        self._begins, self._targets = self.distinct.offsets.data, self.distinct.targets
 
     @property
     def nbytes(self) -> int:
@@ -44,8 +48,14 @@ class Csr:
         """Return the distinct neighbours of a node, ascending."""
         if node >= self.size:
             return _NONE
-        offsets, targets = self.distinct
-        return targets[offsets[node] : offsets[node + 1]]
+        return self._targets[self._begins[node] : self._begins[node + 1]]
+
+    def expand(self, sources: Ordinals) -> tuple[Positions, Ordinals]:
+        """Return position and neighbour for every neighbour of every source."""
+        if len(sources) <= FEW_SOURCES:
+            return side_by_side([self.neighbours(node) for node in sources.tolist()])
+        positions, places = gather(self.distinct.offsets, sources)
+        return positions, self._targets[places]
 
     def list_of(self, node: int) -> tuple[Ordinals, Ordinals]:
         """Return the neighbours of a node, once per edge, and the edges."""
@@ -111,20 +121,28 @@ def spread(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> tuple[Positi
     return positions, places
 
 
+def side_by_side(lists: list[Ordinals]) -> tuple[Positions, Ordinals]:
+    """Return the entries of a few lists, one list behind the other, and which list each belongs to."""
+    if not lists:
+        return np.zeros(0, np.intp), _NONE
+    return np.arange(len(lists)).repeat([len(some) for some in lists]), np.concatenate(lists)
+
+
 def pairs_in(lists: Lists, sources: Ordinals, targets: Ordinals) -> Truths:
     """Return for every pair whether the target is in the list of the source: a binary search of all at once."""
-    nodes = np.minimum(sources, len(lists.offsets) - 2)
-    low, end = lists.offsets[nodes], lists.offsets[nodes + 1]
-    high = end.copy()
     if not len(lists.targets):
         return np.zeros(len(sources), np.bool_)
-    last = len(lists.targets) - 1
-    for _ in range(int((high - low).max(initial=0)).bit_length()):
-        middle = (low + high) >> 1
-        is_below = (low < high) & (lists.targets[np.minimum(middle, last)] < targets)
-        low = np.where(is_below, middle + 1, low)
-        high = np.where(is_below, high, np.maximum(middle, low))
-    found: Truths = (low < end) & (lists.targets[np.minimum(low, last)] == targets)
+    nodes = np.minimum(sources, len(lists.offsets) - 2)
+    # The last place that is known to hold less than the target, and the last one of the list.
+    place, end = lists.offsets[nodes] - 1, lists.offsets[nodes + 1] - 1
+    longest = int((end - place).max(initial=0))
+    step = 1 << max(longest.bit_length() - 1, 0)
+    while step:
+        further = np.minimum(place + step, end)
+        np.copyto(place, further, where=lists.targets[further] < targets)
+        step >>= 1
+    place += 1
+    found: Truths = (place <= end) & (lists.targets[np.minimum(place, len(lists.targets) - 1)] == targets)
     return found
 
 

@@ -1,6 +1,6 @@
 """The image of one snapshot, as executors read it (`query/access.py`)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -17,13 +17,17 @@ from omnigraph.query.access import (
     Ordinals,
     Positions,
     PropertyTest,
+    SearchedColumn,
     Truths,
+    Words,
 )
 from omnigraph.query.image.adjacency import Csr, gather, pairs_in
 from omnigraph.query.image.book import Book
 from omnigraph.query.image.images import AnyCsr, Images
 from omnigraph.query.image.patches import degrees_of
 from omnigraph.query.image.states import State
+
+_OUT = Direction.OUT
 
 
 class IdColumn:
@@ -58,6 +62,7 @@ class EntityImage:
         self.state = state
         self.count = state.rows.count
         self.size = state.rows.size
+        self._at_hand = images.shelf.new_shortcuts()
 
     def ordinals(self) -> Ordinals:
         """Return all that exist, ascending."""
@@ -65,7 +70,12 @@ class EntityImage:
 
     def column(self, name: str) -> ColumnAccess:
         """Return a property by its name."""
-        return self._images.column(self._context, self.state, name)
+        found: ColumnAccess | None = self._at_hand.get(name)
+        if found is None:
+            found = self._images.shelf.keep_at_hand(
+                self._at_hand, name, lambda: self._images.column(self._context, self.state, name)
+            )
+        return found
 
     def select(self, tests: Sequence[PropertyTest]) -> Ordinals | None:  # noqa: ARG002 — as every access has it
         """Leave tests to the columns: they are in memory."""
@@ -100,7 +110,18 @@ class NodeImage(EntityImage):
 
     def column(self, name: str) -> ColumnAccess:
         """Return a property by its name, or `id`."""
-        return self._ids if name == "id" else super().column(name)
+        if name == "id":
+            return self._ids
+        found: ColumnAccess | None = self._at_hand.get(name)
+        return super().column(name) if found is None else found
+
+    def searched(self, name: str, *, is_whole: bool) -> SearchedColumn:
+        """Return a text or vectors to search in."""
+        return self._images.searched(self._context, self.state, name, is_whole=is_whole)
+
+    def words(self, name: str, *, is_indexed: Callable[[], bool]) -> Words | None:
+        """Return the words of a text property."""
+        return self._images.words(self._context, self.state, name, is_indexed=is_indexed)
 
     def id_ranks(self, ordinals: Ordinals | None = None) -> NDArray[np.int64]:
         """Return numbers that compare as the ids do by their UTF-8 bytes."""
@@ -117,6 +138,7 @@ class EdgeImage(EntityImage):
         super().__init__(images, context, state)
         self._from_nodes = from_nodes
         self._to_nodes = to_nodes
+        self._lists_at_hand = images.shelf.new_shortcuts()
 
     def id_ranks(self, ordinals: Ordinals | None = None) -> NDArray[np.int64]:
         """Return numbers that compare as the ids do by their UTF-8 bytes."""
@@ -129,11 +151,7 @@ class EdgeImage(EntityImage):
 
     def expand(self, sources: Ordinals, direction: Direction) -> tuple[Positions, Ordinals]:
         """Return position and neighbour for every neighbour of every source."""
-        lists = self._lists(direction)
-        if not isinstance(lists, Csr):
-            return lists.expand(sources)
-        positions, places = gather(lists.distinct.offsets, sources)
-        return positions, lists.distinct.targets[places]
+        return self._lists(direction).expand(sources)
 
     def expand_edges(self, sources: Ordinals, direction: Direction) -> tuple[Positions, Ordinals, Ordinals]:
         """Return position, neighbour and edge for every edge of every source."""
@@ -171,4 +189,10 @@ class EdgeImage(EntityImage):
         return self._from_nodes if direction is Direction.OUT else self._to_nodes
 
     def _lists(self, direction: Direction) -> AnyCsr:
-        return self._images.adjacency(self._context, self.state, direction)
+        is_out = direction is _OUT
+        found: AnyCsr | None = self._lists_at_hand.get(is_out)
+        if found is None:
+            found = self._images.shelf.keep_at_hand(
+                self._lists_at_hand, is_out, lambda: self._images.adjacency(self._context, self.state, direction)
+            )
+        return found

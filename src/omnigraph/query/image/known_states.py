@@ -23,7 +23,7 @@ _STATES_PER_TABLE = 8
 _NODE_BYTES = 64
 """What reading the ids of nodes takes per node, about: text, hash, place, row."""
 _EDGE_BYTES = 16
-BUILT_OF_STATES = ("adjacency", "column", "ranks", "touched")
+BUILT_OF_STATES = ("adjacency", "column", "far", "ranks", "touched", "words")
 """What is on the shelf under keys that begin like this and with the serial of a state."""
 
 

@@ -12,13 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omnigraph.query.access import MISSING, Direction, Ordinals, Positions, Truths
-from omnigraph.query.image.adjacency import Csr, Lists, build_csr, gather, offsets_of, pairs_in, spread
+from omnigraph.query.image.adjacency import (
+    FEW_SOURCES,
+    Csr,
+    Lists,
+    build_csr,
+    gather,
+    offsets_of,
+    pairs_in,
+    side_by_side,
+    spread,
+)
 from omnigraph.query.image.buffers import frozen
 
 NodeList = tuple[Ordinals, Ordinals]
 """The neighbours of one node, once per edge and ascending, and the edges."""
 
-_FEW_SOURCES = 32
 _LIST_BYTES = 400
 
 
@@ -78,6 +87,8 @@ class PatchedCsr:
     def __init__(self, base: Csr, touched: TouchedLists) -> None:
         self._base = base
         self._touched = touched
+        self.parts = (base, touched)
+        """What of it is on the shelf, which it is not itself."""
 
     def neighbours(self, node: int) -> Ordinals:
         """Return the distinct neighbours of a node, ascending."""
@@ -86,8 +97,8 @@ class PatchedCsr:
 
     def expand(self, sources: Ordinals) -> tuple[Positions, Ordinals]:
         """Return position and neighbour for every neighbour of every source."""
-        if len(sources) <= _FEW_SOURCES:
-            return _side_by_side([self.neighbours(node) for node in sources.tolist()])
+        if len(sources) <= FEW_SOURCES:
+            return side_by_side([self.neighbours(node) for node in sources.tolist()])
         laid_out = self._touched.laid_out
         positions, places, is_new = self._gather(sources, self._base.distinct, laid_out.distinct)
         return positions, _picked(self._base.distinct.targets, laid_out.distinct.targets, places, is_new)
@@ -174,11 +185,6 @@ def _picked(old: Ordinals, new: Ordinals, places: NDArray[np.int64], is_new: Tru
     picked[is_new] = new[places[is_new]]
     picked[~is_new] = old[places[~is_new]]
     return picked
-
-
-def _side_by_side(lists: list[Ordinals]) -> tuple[Positions, Ordinals]:
-    counts = np.array([len(some) for some in lists], np.intp)
-    return np.repeat(np.arange(len(lists)), counts), _joined(lists)
 
 
 def _joined(lists: list[Ordinals]) -> Ordinals:

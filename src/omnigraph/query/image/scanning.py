@@ -20,6 +20,7 @@ _CHUNK_ROWS = 1 << 20
 _LONG_TEXT_BYTES = 512
 """Texts that are longer on average stay in Lance, which searches them faster than a column in memory would."""
 _LONG_TEXTS_MIN = 1_000
+_PIECE_BYTES = 1 << 20
 _TEXTS_BYTES_MAX = (1 << 31) - 1
 """What one Arrow array of strings holds."""
 
@@ -52,6 +53,17 @@ class FarColumn:
     def codes(self, ordinals: Ordinals | None = None) -> Codes | None:  # noqa: ARG002 — as every column has it
         """Long texts have no codes."""
         return None
+
+    def pieces(self) -> Iterator[tuple[Ordinals, pa.Array]]:
+        """Yield values with their ordinals, some at a time, as the table has them."""
+        for batch in self._table.scan([self._name], with_row_ids=True):
+            ordinals, values = self._rows.ordinals_of(row_ids_in(batch)), batch[self._name]
+            at_once = max(1, batch.num_rows * _PIECE_BYTES // max(values.nbytes, 1))
+            for start in range(0, batch.num_rows, at_once):
+                yield ordinals[start : start + at_once], values.slice(start, at_once)
+
+    def cosines(self, direction: NDArray[np.float64]) -> None:
+        """Vectors that are not in memory are compared as they are read."""
 
     def _all(self) -> Ordinals:
         return np.arange(self._rows.size, dtype=np.int32)
@@ -100,6 +112,8 @@ def read_column(table: Table, rows: TableRows, name: str, *, bytes_max: int) -> 
     kind = table.schema.field(name).type
     if not is_held_in_memory(kind):
         return FarColumn(table, rows, name)
+    if pa.types.is_fixed_size_list(kind) and 2 * vector_bytes(kind) * rows.count > bytes_max:
+        raise DoesNotFit(f"{name} needs more memory than images may take")
     pieces, ordinals = [], [np.zeros(0, np.int32)]
     size_bytes = count = 0
     for batch in table.scan([name], with_row_ids=True):
@@ -114,6 +128,11 @@ def read_column(table: Table, rows: TableRows, name: str, *, bytes_max: int) -> 
         if 2 * size_bytes > bytes_max:
             raise DoesNotFit(f"{name} needs more memory than images may take")
     return column_by_ordinal(pieces, np.concatenate(ordinals), size=rows.size, kind=kind)
+
+
+def vector_bytes(kind: pa.DataType) -> int:
+    """How much memory a vector takes."""
+    return int(kind.list_size) * 4
 
 
 def is_held_in_memory(kind: pa.DataType) -> bool:

@@ -11,7 +11,7 @@ from omnigraph.base.ids import new_ulid
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import EntityType, TableKey
 from omnigraph.engine.interface import Engine, Watch
-from omnigraph.pipeline.load.bulk.reading import LoadTask, PieceOutcome, PieceTable
+from omnigraph.pipeline.load.bulk.reading import LoadTask, PieceOutcome, PieceTable, looks_for_meaning
 from omnigraph.pipeline.load.bulk.views import Views
 from omnigraph.records.contents import equal_ids
 from omnigraph.records.tables import POSITION, content_schema
@@ -84,12 +84,14 @@ def with_rewritten(load: LoadTask, scratch: Scratch, outcome: PieceOutcome) -> P
 def _with_rewritten(load: LoadTask, scratch: Scratch, outcome: PieceOutcome, table: PieceTable) -> PieceTable:
     entity = load.catalog.type_by_table_key[table.table_key]
     keys = scratch.read_table(load.keys_name(outcome.ordinal, table.part, entity))
-    ids = pc.coalesce(keys["id"], keys["minted"]) if "minted" in keys.column_names else keys["id"]
-    if pc.count_distinct(ids.combine_chunks()).as_py() < len(ids):
+    ids = keys["id"].combine_chunks()
+    if looks_for_meaning(entity, load.mode) and table.lacks_ids:
+        ids = scratch.read_table(load.ids_name(outcome.ordinal, table.part, entity))["id"].combine_chunks()
+    if pc.count_distinct(ids).as_py() < len(ids):
         return replace(table, suspects=None)  # one of them counts, and all pieces together tell which
     opened = load.places[table.table_key].open(scratch.store)
-    stored = look_up_values(opened, "id", keys["id"].combine_chunks(), ["id"])
-    at = pc.index_in(ids.combine_chunks(), value_set=stored["id"].combine_chunks())
+    stored = look_up_values(opened, "id", _perhaps_stored(ids, keys), ["id"])
+    at = pc.index_in(ids, value_set=stored["id"].combine_chunks())
     matches = pa.table(
         {
             "id": ids,
@@ -100,6 +102,14 @@ def _with_rewritten(load: LoadTask, scratch: Scratch, outcome: PieceOutcome, tab
     )
     rewritten = rewrite_piece(load, entity, outcome.ordinal, matches)
     return replace(table, fragments=rewritten.fragments, removed_addresses=rewritten.removed_addresses)
+
+
+def _perhaps_stored(ids: pa.Array, keys: pa.Table) -> pa.Array:
+    """Return the ids of records without those that were minted."""
+    if "minted" not in keys.column_names:
+        return ids
+    is_minted = pc.and_(pc.is_null(keys["id"]), pc.equal(ids, keys["minted"])).combine_chunks()
+    return ids.filter(pc.invert(is_minted))
 
 
 def _rewrite_part(

@@ -21,7 +21,7 @@ from omnigraph.graphs.capture import Capture
 from omnigraph.manifest.commits import CommitKind
 from omnigraph.pipeline.load.bulk.checks import LoadCheck
 from omnigraph.pipeline.load.bulk.keys import KeyFile, incoming_schema, read_keys
-from omnigraph.pipeline.load.bulk.lookups import asked_tables
+from omnigraph.pipeline.load.bulk.lookups import asked_tables, left_alone
 from omnigraph.pipeline.load.bulk.pieces import InputPiece, LineNumbers, NumberedPiece
 from omnigraph.pipeline.load.bulk.reading import (
     LoadTask,
@@ -156,6 +156,7 @@ class BulkLoadWriter:
         """Check the outcome against one capture and plan its transactions."""
         capture.expect(ir_hash=self.ir_hash, head=self.seen_head if self.is_strict else None)
         load = replace(self.load, places=self._current_places(capture))
+        is_looked_up = self._is_looked_up(load)
         check = LoadCheck(
             engine=self.engine,
             catalog=load.catalog,
@@ -164,15 +165,18 @@ class BulkLoadWriter:
             stored=lambda entity: self._stored(capture, load, entity),
             screen=lambda screening: self._suspects(capture, load, screening),
             spell_place=self.places.spell,
-            is_looked_up=self._is_looked_up(load),
+            is_looked_up=is_looked_up,
+            is_stale=load.looks_up and not is_looked_up,
         )
         findings = OffenceCollector(limit=load.max_errors)
         with phase(self.events, "checking"):
-            counts = check.find(findings)
+            is_right = check.finds_nothing_suspicious()
+            counts = check.row_counts() if is_right else check.find(findings)
         self.rows_loaded = dict(counts)
         if findings:
             raise rejected(self.places.located(findings.result()), files=file_names(self.pieces))
-        is_written = load.mode != "merge" or (check.is_looked_up and self._is_distinct())
+        # Workers wrote what a merge changes by what each of them knew: right if no record of another part matters.
+        is_written = load.mode != "merge" or (is_looked_up and is_right)
         changes = self._written() if is_written else self._merged(load, check.views(counts))
         with phase(self.events, "preparing the commit", total=len(changes), unit="tables") as preparing:
             tables = tuple(self._prepared(capture, load, changes, identity, preparing.advance))
@@ -216,7 +220,7 @@ class BulkLoadWriter:
     def _is_looked_up(self, load: LoadTask) -> bool:
         """Whether workers looked up what must be known of stored rows, met nothing bad, and it is as it was."""
         types = self.load.catalog.type_by_table_key
-        asked = {key for found in self._types() for key in asked_tables(load.catalog, types[found])}
+        asked = {key for found in self._types() for key in asked_tables(load.catalog, types[found], load.mode)}
         return all(table.suspects == 0 for outcome in self.outcomes for table in outcome.tables) and all(
             load.places[key] == self.load.places[key] for key in asked
         )
@@ -225,13 +229,16 @@ class BulkLoadWriter:
         parts = [(outcome.ordinal, table) for outcome in self.outcomes for table in outcome.tables]
         kept = {load.facets_name(ordinal, table.part) for ordinal, table in parts}
         kept |= {load.met_name(ordinal, table.part) for ordinal, table in parts if table.has_met}
-        return count_all_suspects(
+        found = [edges for _, table in parts for edges in table.edges_found if edges.table_key not in self._types()]
+        lost = left_alone(found, lambda key: capture.table(key).count_rows()) if screening.is_looked_up else 0
+        return lost + count_all_suspects(
             self.engine,
             load,
             screening,
             incoming=sorted(kept),
             stored=lambda key: self._fragments(capture, load, load.catalog.type_by_table_key[key], has_content=False),
             incoming_rows=sum(table.rows for outcome in self.outcomes for table in outcome.tables),
+            edges_going=sum(capture.table(edge.table_key).count_rows() for edge in screening.edges_to_name_again),
             events=self.events,
         )
 
@@ -273,12 +280,6 @@ class BulkLoadWriter:
                 removed_addresses=pa.concat_arrays([pa.array([], pa.uint64()), *change.removed]),
             )
             advance()
-
-    def _is_distinct(self) -> bool:
-        """Whether no id occurs twice, so that every record stands for an entity."""
-        return sum(self.rows_loaded.values()) == sum(
-            table.rows for outcome in self.outcomes for table in outcome.tables
-        )
 
     def _written(self) -> dict[TableKey, _Change]:
         """Return what workers wrote for each table while they read."""
