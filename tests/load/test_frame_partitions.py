@@ -20,6 +20,7 @@ from omnigraph.pipeline.load.bulk import held, partitions
 from omnigraph.pipeline.load.bulk.partitions import PARTITIONS_MAX, keep_partition
 from omnigraph.pipeline.load.frames import FrameLoad
 from omnigraph.pipeline.load.once import StreamBatch
+from omnigraph.pipeline.load.request import FrameLoadRequest
 from omnigraph.storage.store import GraphStore
 from support import batch_child
 from support.frame_loads import commit, context_of
@@ -33,15 +34,7 @@ def graph(local_root: str) -> Graph:
 
 
 def begin(graph: Graph, mode: str = "append") -> FrameLoad:
-    return FrameLoad.begin(
-        context_of(graph),
-        type_name="Port",
-        names=["code", "depth"],
-        mode=mode,
-        branch="main",
-        actor_id=None,
-        max_errors=20,
-    )
+    return FrameLoad.begin(context_of(graph), FrameLoadRequest(type="Port", mode=mode), ["code", "depth"])
 
 
 def batches(*codes: str, size: int = 1) -> list[pa.RecordBatch]:

@@ -13,6 +13,7 @@ from omnigraph.pipeline.load.bulk.partitions import PartitionOutcome, keep_parti
 from omnigraph.pipeline.load.frames import FrameLoad
 from omnigraph.pipeline.load.once import StreamBatch
 from omnigraph.pipeline.load.record_lines import VALUE
+from omnigraph.pipeline.load.request import FrameLoadRequest
 from omnigraph.pipeline.load.writer import LoadMode
 from omnigraph.storage.store import GraphStore
 
@@ -26,15 +27,8 @@ def begin_rows(
     graph: Graph, type_name: str | None, rows: pa.Table, mode: LoadMode = "append", *, branch: str = "main"
 ) -> FrameLoad:
     """Begin a load of rows of one type, or of whole records."""
-    return FrameLoad.begin(
-        context_of(graph),
-        type_name=type_name,
-        names=rows.column_names,
-        mode=mode,
-        branch=branch,
-        actor_id=None,
-        max_errors=20,
-    )
+    request = FrameLoadRequest(type=type_name, mode=mode, branch=branch)
+    return FrameLoad.begin(context_of(graph), request, rows.column_names)
 
 
 def keep_each(load: FrameLoad, rows: pa.Table) -> list[PartitionOutcome]:

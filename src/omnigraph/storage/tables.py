@@ -21,7 +21,6 @@ from omnigraph.base.logs import logger_of
 from omnigraph.base.values import dataclass
 from omnigraph.errors import HistoricalVersionReclaimed, StorageError
 from omnigraph.storage import filters
-from omnigraph.storage.config_keys import AUTO_CLEANUP_PREFIX
 from omnigraph.storage.expected_tables import ExpectedTable, mark_of
 from omnigraph.storage.known_heads import KnownHeads, identity
 from omnigraph.storage.lance_errors import LanceFailure, classify, lance_failures, storage_error, translated
@@ -35,6 +34,8 @@ _log = logger_of(__name__)
 
 ROW_ID: Final = "_rowid"
 ROW_ADDRESS: Final = "_rowaddr"
+AUTO_CLEANUP_PREFIX: Final = "lance.auto_cleanup."
+"""While keys with this prefix are stored, Lance deletes old versions inside any commit, pinned ones included."""
 
 _HANDLES_MAX = 256
 _METADATA_CACHE_BYTES = 256 << 20
@@ -45,6 +46,13 @@ _LOOKUP_BY_FILTER_MAX = 2_000
 """Up to this many values a lookup goes through the scalar index as an IN list; above, one column scan is cheaper."""
 _MATCHED_AT_ONCE_ROWS = 1 << 19
 """Every comparison with a set of values hashes the set first, so it should have many rows to compare."""
+
+
+def lance_version() -> str:
+    """Return the version of Lance that writes here."""
+    import lance
+
+    return str(lance.__version__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,6 +376,7 @@ class TableStore:
         self.objects = objects
         """The same store, for the bytes of a table's own files."""
         self._root = root
+        self._local_root = f"{root.uri}/" if root.is_local else None
         self._storage_options = dict(storage_options) if storage_options else None
         self._session: Any = None
         self._handles: OrderedDict[tuple[TableAddress, int], Table] = OrderedDict()
@@ -479,7 +488,7 @@ class TableStore:
 
     def _versions(self, address: TableAddress) -> str | None:
         """Return the directory of a table's versions; None on S3, where a listing begins with the newest."""
-        return f"{self._root.uri}/{address.path}/_versions" if self._root.is_local else None
+        return None if self._local_root is None else f"{self._local_root}{address.path}/_versions"
 
     def _dataset(self, address: TableAddress, version: int | None) -> Any:
         import lance

@@ -17,12 +17,13 @@ from omnigraph.branches.merge.bulk.screening import has_suspects
 from omnigraph.branches.merge.bulk.writing import TakenTable, TakeTask, take_part
 from omnigraph.branches.merge.conflicts import KIND_BY_OUTCOME, ConflictList
 from omnigraph.branches.merge.images import with_images
-from omnigraph.branches.merge.plan import MergedRows, MergePlan
+from omnigraph.branches.merge.plan import MergePlan
 from omnigraph.branches.merge.resolution import Outcome
 from omnigraph.branches.merge.routes import Route
 from omnigraph.branches.merge.sides import MergeSides
 from omnigraph.branches.merge.tables import word_conflicts
 from omnigraph.catalog.model import Catalog, EdgeType, EntityType, TableKey
+from omnigraph.changes.diff import TableCounts
 from omnigraph.engine.interface import Engine, Produced, Relation
 from omnigraph.records.offences import OffenceCollector
 from omnigraph.storage.deletions import RemovedRows
@@ -71,9 +72,9 @@ class _Resolved:
         return self.counted(Outcome.TAKE, Outcome.DELETE_VS_UPDATE).images > 0
 
     @property
-    def table_counts(self) -> MergedRows:
+    def table_counts(self) -> TableCounts:
         taken, deleted = self.counted(Outcome.TAKE), self.counted(Outcome.DELETE)
-        return MergedRows(
+        return TableCounts(
             table_key=self.entity.table_key,
             inserted=taken.entities - taken.held,
             updated=taken.held,
