@@ -72,9 +72,9 @@ if TYPE_CHECKING:
     from omnigraph.query.mutate.run import MutationResult
     from omnigraph.query.plan.explain import Explanation
     from omnigraph.writes.batch import WriteBatch, WriteResult
+    from omnigraph.writes.pending import PendingOperation
     from omnigraph.writes.recovery.audit import RecoveryRecord
     from omnigraph.writes.recovery.sweep import SweepResult
-    from omnigraph.writes.sidecar import PendingOperation
 
 _NAMES_BY_HOME = {
     "omnigraph.base.events": (
@@ -133,7 +133,7 @@ _NAMES_BY_HOME = {
     "omnigraph.writes.batch": ("WriteBatch", "WriteResult"),
     "omnigraph.writes.recovery.audit": ("RecoveryRecord",),
     "omnigraph.writes.recovery.sweep": ("SweepResult",),
-    "omnigraph.writes.sidecar": ("PendingOperation",),
+    "omnigraph.writes.pending": ("PendingOperation",),
 }
 _HOME = {name: (module, name) for module, names in _NAMES_BY_HOME.items() for name in names}
 _HOME["open"] = ("omnigraph.graph", "open_graph")

@@ -55,17 +55,11 @@ class Branches:
     ) -> "BranchDiff":
         """Compare a branch with the commit at which it parted from another: what merging it would bring."""
         from omnigraph.branches.diff import diff_branches
+        from omnigraph.changes.filters import ChangesRequest
 
+        request = ChangesRequest(kinds=kinds, types=types, ops=ops, exclude_types=exclude_types)
         resolve = self._context.addresses.resolve
-        return diff_branches(
-            self._context,
-            resolve(source),
-            resolve(into),
-            kinds=kinds,
-            types=types,
-            ops=ops,
-            exclude_types=exclude_types,
-        )
+        return diff_branches(self._context, resolve(source), resolve(into), request)
 
     def merge(
         self,

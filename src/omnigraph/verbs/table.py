@@ -59,7 +59,7 @@ class Verb:
     is_bulk: bool = False
     alias: str | None = None
     request: str | None = None
-    """Where the class of its options is, below `omnigraph`; None for a verb with no more than a few arguments."""
+    """Where the class of its options is, below `omnigraph`; None for a verb whose options one function takes."""
     document: str | None = None
     """Which of `omnigraph.documents` describes its result; None for what concerns only the machine it runs on."""
 
@@ -132,7 +132,7 @@ VERBS = (
         command_class=CommandClass.ANY,
         accepts=_READ,
         is_bulk=True,
-        request="pipeline.export.run.ExportRequest",
+        request="pipeline.export.request.ExportRequest",
         document="export_document",
     ),
     Verb(words="snapshot", command_class=CommandClass.ANY, accepts=_READ, document="snapshot_document"),
@@ -145,9 +145,27 @@ VERBS = (
     ),
     Verb(words="commit list", command_class=CommandClass.ANY, accepts=_READ, document="commits_document"),
     Verb(words="commit show", command_class=CommandClass.ANY, accepts=_READ, document="one_commit_document"),
-    Verb(words="commit changes", command_class=CommandClass.ANY, accepts=_READ, document="commit_changes_document"),
-    Verb(words="changes poll", command_class=CommandClass.ANY, accepts=_READ, document="feed_document"),
-    Verb(words="changes baseline", command_class=CommandClass.ANY, accepts=_READ, document="baseline_document"),
+    Verb(
+        words="commit changes",
+        command_class=CommandClass.ANY,
+        accepts=_READ,
+        request="changes.filters.ChangesRequest",
+        document="commit_changes_document",
+    ),
+    Verb(
+        words="changes poll",
+        command_class=CommandClass.ANY,
+        accepts=_READ,
+        request="changes.filters.ChangesRequest",
+        document="feed_document",
+    ),
+    Verb(
+        words="changes baseline",
+        command_class=CommandClass.ANY,
+        accepts=_READ,
+        request="pipeline.export.baseline.BaselineRequest",
+        document="baseline_document",
+    ),
     Verb(words="schema show", command_class=CommandClass.ANY, accepts=_READ, alias="get", document="schema_document"),
     Verb(
         words="schema plan",
@@ -177,7 +195,13 @@ VERBS = (
         request="branches.merge.run.MergeRequest",
         document="merge_document",
     ),
-    Verb(words="branch diff", command_class=CommandClass.ANY, accepts=_READ, document="diff_document"),
+    Verb(
+        words="branch diff",
+        command_class=CommandClass.ANY,
+        accepts=_READ,
+        request="changes.filters.ChangesRequest",
+        document="diff_document",
+    ),
     Verb(words="branch delete", command_class=CommandClass.ANY, accepts=_WRITE, document="deleted_branch_document"),
     Verb(
         words="repair",

@@ -26,7 +26,7 @@ from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.pipeline.load.bulk.partitions import FrameTask, PartitionOutcome, keep_partition
 from omnigraph.pipeline.load.frames import FrameLoad
 from omnigraph.pipeline.load.once import StreamBatch
-from omnigraph.pipeline.load.writer import LoadMode
+from omnigraph.pipeline.load.request import FrameLoadRequest, LoadMode
 from omnigraph.policy.engine import PolicyEngine
 from omnigraph.storage.store import GraphStore
 from omnigraph.storage.worker_files import shared_with_workers
@@ -114,18 +114,17 @@ class WriteOptions:
         if self.policy is not None:
             engine = PolicyEngine.load_graph(self.policy, graph_id=self.uri)
             engine.authorize(PolicyAction.CHANGE, actor=self.actor_id, branch=self.branch)
-        return FrameLoad.begin(
-            self.context(),
-            type_name=self.type_name,
-            names=names,
+        request = FrameLoadRequest(
+            type=self.type_name,
             mode=self.mode,
             branch=self.branch,
-            actor_id=self.actor_id,
+            actor=self.actor_id,
             message=self.message,
             max_errors=self.max_errors,
             newest_by=self.newest_by,
             sets_aside=self.bad_records_path is not None,
         )
+        return FrameLoad.begin(self.context(), request, names)
 
     def bad_records(self, *names: str) -> str | None:
         """Name the file of one load's bad records, below the path that the options give."""
