@@ -28,6 +28,7 @@ PARTS = (
     "feeding",
     "merge_large",
     "query_image",
+    "query_large",
     "query",
 )
 ROOT = Path(__file__).parents[1]

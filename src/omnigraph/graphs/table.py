@@ -118,11 +118,14 @@ class SnapshotTable:
         with self._reading():
             yield from self._table.in_id_order(columns)
 
-    def scannable(self, failures: list[OmniError] | None = None) -> "pads.Dataset":
-        """Return the rows as a dataset that a database scans, which leaves its failures in a list."""
+    def scannable(self, failures: list[OmniError] | None = None, *, where: str | None = None) -> "pads.Dataset":
+        """Return the rows, or those that a filter of Lance lets through, as a dataset that a database scans.
+
+        It leaves its failures in a list.
+        """
         from omnigraph.storage.scannable import ScannableTable
 
-        return ScannableTable(self._table, reading=self._reading, failures=failures)
+        return ScannableTable(self._table, reading=self._reading, failures=failures, where=where)
 
     def _where_sql(self, columns: Sequence[str] | None, condition: str, limit: int | None) -> "pa.RecordBatchReader":
         from omnigraph.graphs.sql import SqlResult, quoted

@@ -123,11 +123,14 @@ class EntityAccess(Protocol):
         ...
 
     def id_ranks(self, ordinals: Ordinals | None = None) -> "NDArray[np.int64]":
-        """Return numbers that compare as the ids do by their UTF-8 bytes; all by ordinal without an argument."""
+        """Return numbers that compare as the ids do by their UTF-8 bytes, within one answer; all if none are given."""
         ...
 
     def select(self, tests: Sequence[PropertyTest]) -> Ordinals | None:
-        """Return those that pass all tests, ascending; None where columns answer as well as anything else would."""
+        """Return candidates, ascending, whom the caller tests: all that pass, and maybe others.
+
+        None where columns answer as well as anything else would.
+        """
         ...
 
 

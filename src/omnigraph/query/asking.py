@@ -21,6 +21,7 @@ from omnigraph.query.plan.explain import Explanation, explain
 from omnigraph.query.plan.planner import plan_read
 from omnigraph.query.plan.steps import Plan
 from omnigraph.query.typed import CheckedRead
+from omnigraph.query.ways.choice import READY, Ways
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,6 +54,7 @@ class Asking:
     def __init__(self) -> None:
         self._plans: OrderedDict[tuple[str, str | None], PlannedRead] = OrderedDict()
         self._accesses: OrderedDict[str, GraphAccess] = OrderedDict()
+        self._ways = Ways()
         self._lock = Lock()
 
     def query(
@@ -65,7 +67,15 @@ class Asking:
         source: str = "<query>",
     ) -> Result:
         """Run one read."""
-        return self._run(snapshot, self.planned(snapshot, text, name, source=source), values)
+        try:
+            planned = self._plans.get((text, name))
+        except TypeError:  # no text at all; who checks it says so
+            planned = None
+        access = self._accesses.get(snapshot.commit_id)
+        if planned is None or access is None or planned.answering is None or planned.catalog is not snapshot.catalog:
+            return self._run(snapshot, self.planned(snapshot, text, name, source=source), values)
+        # As `_run` does it, when all is known.
+        return planned.answering.answer(snapshot, access, values, self._ways)
 
     def explain(
         self,
@@ -80,16 +90,27 @@ class Asking:
         """Describe how a read is answered; if it is run, with what each step did. Without a run it needs no values."""
         planned = self.planned(snapshot, text, name, source=source)
         query_name = planned.plan.read.name
+        from omnigraph.query.ways.reads import reads_of
+
         if not is_run:
-            return Explanation(query_name=query_name, steps=explain(planned.plan, {}))
+            way = self._ways.choose(snapshot, planned.plan)
+            return Explanation(
+                query_name=query_name,
+                steps=explain(planned.plan, {}),
+                way=way,
+                reads=reads_of(planned.plan, way),
+            )
         from omnigraph.query.run.trace import Trace
 
         trace = Trace()
         with trace.timing("all"):
             rows = len(self._run(snapshot, planned, values, trace=trace))
+        way = trace.way or READY
         return Explanation(
             query_name=query_name,
             steps=explain(planned.plan, trace.facts),
+            way=way,
+            reads=reads_of(planned.plan, way),
             rows=rows,
             seconds=trace.facts["all"].seconds,
         )
@@ -102,7 +123,7 @@ class Asking:
             from omnigraph.query.answering import Answering
 
             answering = planned.answering = Answering(planned.plan, planned.schema, planned.catalog)
-        return answering.answer(snapshot, self.access(snapshot), values, trace)
+        return answering.answer(snapshot, self.access(snapshot), values, self._ways, trace)
 
     def asked(
         self,

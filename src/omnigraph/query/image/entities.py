@@ -6,7 +6,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from omnigraph.catalog.model import EdgeType, EntityType, NodeType
 from omnigraph.graphs.context import GraphContext
+from omnigraph.graphs.reclaimed import telling_reclaimed
 from omnigraph.query.access import (
     MISSING,
     Adjacency,
@@ -25,7 +27,9 @@ from omnigraph.query.image.adjacency import Csr, gather, pairs_in
 from omnigraph.query.image.book import Book
 from omnigraph.query.image.images import AnyCsr, Images
 from omnigraph.query.image.patches import degrees_of
+from omnigraph.query.image.scanning import FarColumn, row_ids_in
 from omnigraph.query.image.states import State
+from omnigraph.query.lookups.pushed import filter_of_tests
 
 _OUT = Direction.OUT
 
@@ -56,7 +60,8 @@ class IdColumn:
 class EntityImage:
     """What nodes and edges share."""
 
-    def __init__(self, images: Images, context: GraphContext, state: State) -> None:
+    def __init__(self, images: Images, context: GraphContext, state: State, entity: EntityType) -> None:
+        self._entity = entity
         self._images = images
         self._context = context
         self.state = state
@@ -77,9 +82,15 @@ class EntityImage:
             )
         return found
 
-    def select(self, tests: Sequence[PropertyTest]) -> Ordinals | None:  # noqa: ARG002 — as every access has it
-        """Leave tests to the columns: they are in memory."""
-        return None
+    def select(self, tests: Sequence[PropertyTest]) -> Ordinals | None:
+        """Leave tests to the columns, which are in memory; long texts are not, and Lance looks through them faster."""
+        far = [test for test in tests if isinstance(self.column(test.property), FarColumn)]
+        where, _ = filter_of_tests(self._entity, far)
+        if where is None:
+            return None
+        with telling_reclaimed(self._context, [self.state.pin]):
+            found = self.of_row_ids(row_ids_in(self.state.table.scan([], where=where, with_row_ids=True).read_all()))
+        return np.sort(found[found != MISSING])
 
     def row_ids(self, ordinals: Ordinals) -> NDArray[np.int64]:
         """Return the row ids by which the table of the snapshot knows entities."""
@@ -93,14 +104,18 @@ class EntityImage:
 class NodeImage(EntityImage):
     """The nodes of one type in one snapshot."""
 
-    def __init__(self, images: Images, context: GraphContext, state: State) -> None:
-        super().__init__(images, context, state)
+    def __init__(self, images: Images, context: GraphContext, state: State, entity: NodeType) -> None:
+        super().__init__(images, context, state, entity)
         (self._book,) = state.books
         self._ids = IdColumn(self._book)
+        self._has_all = self.count == self.size
+        """Whether every ordinal is in use, as nearly always: then only newer ones are of nobody."""
 
     def find(self, node_id: str) -> int:
         """Return the ordinal of an id, or `MISSING`."""
         ordinal = self._book.find(node_id)
+        if self._has_all:
+            return ordinal if ordinal < self.size else MISSING
         return ordinal if ordinal != MISSING and self.state.rows.has(ordinal) else MISSING
 
     def find_many(self, node_ids: Sequence[str]) -> Ordinals:
@@ -133,9 +148,16 @@ class EdgeImage(EntityImage):
     """The edges of one type in one snapshot."""
 
     def __init__(
-        self, images: Images, context: GraphContext, state: State, *, from_nodes: NodeImage, to_nodes: NodeImage
+        self,
+        images: Images,
+        context: GraphContext,
+        state: State,
+        entity: EdgeType,
+        *,
+        from_nodes: NodeImage,
+        to_nodes: NodeImage,
     ) -> None:
-        super().__init__(images, context, state)
+        super().__init__(images, context, state, entity)
         self._from_nodes = from_nodes
         self._to_nodes = to_nodes
         self._lists_at_hand = images.shelf.new_shortcuts()
@@ -147,7 +169,8 @@ class EdgeImage(EntityImage):
 
     def neighbours(self, node: int, direction: Direction) -> Ordinals:
         """Return the neighbours of one node, ascending."""
-        return self._lists(direction).neighbours(node)
+        lists: AnyCsr = self._lists_at_hand.get(direction is _OUT) or self._lists(direction)
+        return lists.neighbours(node)
 
     def expand(self, sources: Ordinals, direction: Direction) -> tuple[Positions, Ordinals]:
         """Return position and neighbour for every neighbour of every source."""

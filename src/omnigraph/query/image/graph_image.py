@@ -30,7 +30,7 @@ class GraphImage:
             return found
         pin = self._snapshot.pins[entity.table_key]
         state = self._images.nodes(self._context, pin)
-        new = NodeImage(self._images, self._context, state)
+        new = NodeImage(self._images, self._context, state, entity)
         with self._lock:
             return self._nodes.setdefault(entity.name, new)
 
@@ -43,7 +43,7 @@ class GraphImage:
         ends = [self.nodes(_node_type(types[TableKey(f"node:{name}")])) for name in (entity.from_type, entity.to_type)]
         pin = self._snapshot.pins[entity.table_key]
         state = self._images.edges(self._context, pin, ends[0].state, ends[1].state)
-        new = EdgeImage(self._images, self._context, state, from_nodes=ends[0], to_nodes=ends[1])
+        new = EdgeImage(self._images, self._context, state, entity, from_nodes=ends[0], to_nodes=ends[1])
         with self._lock:
             return self._edges.setdefault(entity.name, new)
 

@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from threading import Lock
 from typing import Any
 
@@ -14,11 +14,12 @@ from omnigraph.graphs.context import GraphContext
 from omnigraph.graphs.reclaimed import telling_reclaimed
 from omnigraph.manifest.snapshot import TablePin
 from omnigraph.query.access import Direction, Ordinals
-from omnigraph.query.image.adjacency import BUILD_BYTES_PER_EDGE, Csr, build_csr
+from omnigraph.query.image.adjacency import Csr
 from omnigraph.query.image.book import Book
 from omnigraph.query.image.columns import ImageColumn, PatchedColumn
 from omnigraph.query.image.disk import DiskCache
 from omnigraph.query.image.known_states import KnownStates
+from omnigraph.query.image.packing import Ends, build_in_pieces, turned
 from omnigraph.query.image.patches import PatchedCsr, TouchedLists
 from omnigraph.query.image.postings import AnyPostings, PatchedPostings, Postings, build_postings
 from omnigraph.query.image.ranks import Ranks
@@ -31,10 +32,9 @@ from omnigraph.query.image.scanning import (
     vector_bytes,
 )
 from omnigraph.query.image.shelf import CACHE_BYTES_VARIABLE, DoesNotFit, Shelf, shelf_bytes
+from omnigraph.query.image.sizes import VALUE_BUILD_BYTES, adjacency_build_bytes, would_fit
 from omnigraph.query.image.states import State, folded
 
-_VALUE_BYTES = 64
-"""What reading a column takes per value, about."""
 _SMALL_BYTES = 1 << 26
 """A column that is not larger is read as a whole where some of it is asked for."""
 _TEXTS_PER_SEARCH = 1_000
@@ -69,6 +69,22 @@ class Images:
     def edges(self, context: GraphContext, pin: TablePin, from_nodes: State, to_nodes: State) -> State:
         """Return the edges that a pin means, between nodes of the same snapshot."""
         return self._states.edges(context, pin, from_nodes, to_nodes)
+
+    def has(self, pin: TablePin, kind: str, name: str) -> bool:
+        """Whether rows, a column or an adjacency need not be built: in memory or on disk, or following from there."""
+        state = self._states.known(pin)
+        if state is None:
+            return self._saved.last_pin(pin) is not None
+        base = state.base or state
+        return (
+            kind == "rows"
+            or any(self._shelf.find((kind, each.serial, name)) is not None for each in (state, base))
+            or (base.is_fresh and self._saved.has(kind, base.pin, base.table, name, base.books))
+        )
+
+    def would_fit(self, parts: Iterable[tuple[str, str, int]]) -> bool:
+        """Whether structures fit beside each other: the kind of each, "node" or "edge", and how many rows it has."""
+        return would_fit(parts, self._shelf.bytes_max)
 
     def column(self, context: GraphContext, state: State, name: str) -> AnyColumn:
         """Return a property of all entities of a state."""
@@ -144,7 +160,9 @@ class Images:
         if isinstance(found, Csr):
             return found
         key = ("adjacency", state.serial, direction)
-        return self._shelf.get(key, found.folded, peak_bytes=BUILD_BYTES_PER_EDGE * state.rows.count)
+        return self._shelf.get(
+            key, found.folded, peak_bytes=adjacency_build_bytes(state.rows.size, *map(len, state.books))
+        )
 
     def node_ranks(self, book: Book) -> "np.typing.NDArray[np.int64]":
         """Return the ranks of all ids of a book, by ordinal."""
@@ -189,7 +207,7 @@ class Images:
             return PatchedCsr(old, self._touched_lists(state, old, direction)).folded() if state.deltas else old
 
         key = ("adjacency", new.serial, direction)
-        self._shelf.get(key, build, peak_bytes=BUILD_BYTES_PER_EDGE * state.rows.count)
+        self._shelf.get(key, build, peak_bytes=adjacency_build_bytes(state.rows.size, *map(len, state.books)))
 
     def _fold_words(self, state: State, new: State) -> None:
         for name in state.table.schema.names:
@@ -232,7 +250,7 @@ class Images:
         if any(self._shelf.find(("column", serial, name)) is not None for serial in serials):
             return True
         kind = state.table.schema.field(name).type
-        width = vector_bytes(kind) if pa.types.is_fixed_size_list(kind) else _VALUE_BYTES
+        width = vector_bytes(kind) if pa.types.is_fixed_size_list(kind) else VALUE_BUILD_BYTES
         return width * state.rows.count <= _SMALL_BYTES
 
     def _csr(self, state: State, direction: Direction) -> Csr:
@@ -240,7 +258,7 @@ class Images:
             saved = self._saved.load_csr(state.pin, state.table, direction, state.books) if state.is_fresh else None
             if saved is not None:
                 return saved
-            with self._shelf.reserved(BUILD_BYTES_PER_EDGE * state.rows.count):
+            with self._shelf.reserved(adjacency_build_bytes(state.rows.size, *map(len, state.books))):
                 csr = self._built_csr(state, direction)
             if state.is_fresh:
                 self._saved.save_csr(state.pin, state.table, direction, state.books, csr)
@@ -251,15 +269,18 @@ class Images:
     def _built_csr(self, state: State, direction: Direction) -> Csr:
         other = Direction.IN if direction is Direction.OUT else Direction.OUT
         reverse = self._shelf.find(("adjacency", state.serial, other))
-        if isinstance(reverse, Csr):
-            far, near = reverse.ends(state.rows.size)
-            edges = state.rows.ordinals
-            near, far = near[edges], far[edges]
-        else:
-            near, far, edges = read_ends(state.table, state.rows, *state.books)
-            if direction is Direction.IN:
-                near, far = far, near
-        return build_csr(near, far, edges, size=len(state.books[0 if direction is Direction.OUT else 1]))
+
+        def pieces() -> Iterator[Ends]:
+            if isinstance(reverse, Csr):
+                yield from turned(reverse)
+                return
+            for near, far, edges in read_ends(state.table, state.rows, *state.books):
+                yield (near, far, edges) if direction is Direction.OUT else (far, near, edges)
+
+        near, far = state.books if direction is Direction.OUT else state.books[::-1]
+        return build_in_pieces(
+            pieces, len(near), len(far), state.rows.size, count=state.rows.count, size=lambda: len(near)
+        )
 
     def _touched_lists(self, state: State, base: Csr, direction: Direction) -> TouchedLists:
         def build() -> TouchedLists:
@@ -282,7 +303,7 @@ class Images:
         saved = self._saved.load_column(state.pin, state.table, name, book) if state.is_fresh else None
         if saved is not None:
             return saved
-        with self._shelf.reserved(_VALUE_BYTES * state.rows.count):
+        with self._shelf.reserved(VALUE_BUILD_BYTES * state.rows.count):
             column = read_column(state.table, state.rows, name, bytes_max=self._shelf.bytes_max)
         if state.is_fresh and isinstance(column, ImageColumn):
             self._saved.save_column(state.pin, state.table, name, book, column)

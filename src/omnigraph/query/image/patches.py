@@ -4,7 +4,7 @@ Following a commit costs as much as the lists of the nodes that it touched, at a
 whether a node was touched; reads of many nodes work on the touched lists laid out like the base.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
@@ -16,7 +16,6 @@ from omnigraph.query.image.adjacency import (
     FEW_SOURCES,
     Csr,
     Lists,
-    build_csr,
     gather,
     offsets_of,
     pairs_in,
@@ -24,11 +23,14 @@ from omnigraph.query.image.adjacency import (
     spread,
 )
 from omnigraph.query.image.buffers import frozen
+from omnigraph.query.image.packing import Ends, build_in_pieces
 
 NodeList = tuple[Ordinals, Ordinals]
 """The neighbours of one node, once per edge and ascending, and the edges."""
 
 _LIST_BYTES = 400
+_NODES_AT_ONCE = 1 << 15
+"""Whose lists are written into a new base together."""
 
 
 class EdgeDelta(NamedTuple):
@@ -132,8 +134,19 @@ class PatchedCsr:
         """Return the same lists as a base of their own."""
         newest = int(self._touched.laid_out.nodes.max(initial=-1))
         nodes = np.arange(max(newest + 1, self._base.size), dtype=np.int32)
-        positions, targets, edges = self.expand_edges(nodes)
-        return build_csr(positions.astype(np.int32), targets, edges, size=len(nodes))
+        laid_out = self._touched.laid_out
+        far_size, edge_size = (
+            max(int(old.max(initial=-1)), int(new.max(initial=-1))) + 1
+            for old, new in ((self._base.all.targets, laid_out.all.targets), (self._base.edges, laid_out.edges))
+        )
+
+        def pieces() -> Iterator[Ends]:
+            for start in range(0, len(nodes), _NODES_AT_ONCE):
+                positions, targets, edges = self.expand_edges(nodes[start : start + _NODES_AT_ONCE])
+                yield positions.astype(np.int32) + np.int32(start), targets, edges
+
+        count = int(self.degrees(nodes, distinct=False).sum())
+        return build_in_pieces(pieces, len(nodes), far_size, edge_size, count=count, size=lambda: len(nodes))
 
     def _split(self, sources: Ordinals) -> tuple[Truths, NDArray[np.intp]]:
         nodes = self._touched.laid_out.nodes

@@ -12,6 +12,7 @@ from omnigraph.query.access import MISSING, Codes, Numbers, Ordinals
 from omnigraph.query.image.book import Book
 from omnigraph.query.image.buffers import indices_of, numbers_of, whole
 from omnigraph.query.image.columns import ImageColumn, column_by_ordinal, plain_value
+from omnigraph.query.image.packing import PIECE_ROWS, Ends
 from omnigraph.query.image.rows import BaseRows, RowIds, TableRows
 from omnigraph.query.image.shelf import DoesNotFit
 from omnigraph.storage.tables import ROW_ID, Table
@@ -85,18 +86,11 @@ def read_edge_rows(table: Table) -> BaseRows:
     return BaseRows(np.concatenate([np.zeros(0, np.int64), *map(row_ids_in, _chunks(table, []))]))
 
 
-def read_ends(table: Table, rows: TableRows, from_book: Book, to_book: Book) -> tuple[Ordinals, Ordinals, Ordinals]:
-    """Read both ends of every edge as ordinals, with the edge."""
-    count = rows.count
-    near, far, edges = np.empty(count, np.int32), np.empty(count, np.int32), np.empty(count, np.int32)
-    start = 0
-    for chunk in _chunks(table, ["src", "dst"]):
-        here = slice(start, start + chunk.num_rows)
-        near[here] = ordinals_of_ids(chunk["src"], from_book)
-        far[here] = ordinals_of_ids(chunk["dst"], to_book)
-        edges[here] = rows.ordinals_of(row_ids_in(chunk))
-        start += chunk.num_rows
-    return near[:start], far[:start], edges[:start]
+def read_ends(table: Table, rows: TableRows, from_book: Book, to_book: Book) -> Iterator[Ends]:
+    """Read both ends of every edge as ordinals, with the edge, a piece at a time."""
+    for chunk in _chunks(table, ["src", "dst"], rows_max=PIECE_ROWS):
+        near, far = ordinals_of_ids(chunk["src"], from_book), ordinals_of_ids(chunk["dst"], to_book)
+        yield near, far, rows.ordinals_of(row_ids_in(chunk))
 
 
 def ordinals_of_ids(ids: pa.ChunkedArray, book: Book) -> Ordinals:
@@ -169,7 +163,7 @@ def _row_id_array(row_ids: RowIds) -> pa.Array:
     return pa.array(row_ids.tolist(), pa.uint64())
 
 
-def _chunks(table: Table, columns: list[str]) -> Iterator[pa.Table]:
+def _chunks(table: Table, columns: list[str], *, rows_max: int = _CHUNK_ROWS) -> Iterator[pa.Table]:
     scanned = table.scan(columns, with_row_ids=True)
-    for batches in grouped(scanned, (lambda batch: batch.num_rows, _CHUNK_ROWS)):
+    for batches in grouped(scanned, (lambda batch: batch.num_rows, rows_max)):
         yield pa.Table.from_batches(batches)

@@ -9,11 +9,12 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.catalog.model import INTEGERS, NodeType
-from omnigraph.query.access import MISSING, Ordinals, PropertyTest
+from omnigraph.query.access import MISSING, Ordinals
 from omnigraph.query.plan.liveness import read_later
+from omnigraph.query.plan.reading import property_tests
 from omnigraph.query.plan.steps import AnyCondition, Close, Expand, Filter, LookUp, Negate, Plan, Scan, Step, Weigh
 from omnigraph.query.run.best_first import best_rows, is_best_first
-from omnigraph.query.run.bindings import Run, is_constant
+from omnigraph.query.run.bindings import Run
 from omnigraph.query.run.blocks import MANY, blocks, checked_until
 from omnigraph.query.run.columns import column_maker
 from omnigraph.query.run.conditions import entities_passing, filter_rows
@@ -24,7 +25,7 @@ from omnigraph.query.run.products import ALL, LargeProduct, Wanted, in_blocks, j
 from omnigraph.query.run.rows import ORIGIN, Rows
 from omnigraph.query.run.trace import Trace
 from omnigraph.query.run.traverse import close_rows, expansion
-from omnigraph.query.typed import Condition, Parameter, PropertyRead
+from omnigraph.query.typed import Parameter
 
 StepFunction: TypeAlias = Callable[[Run, Rows], Rows]
 
@@ -210,12 +211,13 @@ def _chain(functions: tuple[StepFunction, ...], steps: tuple[Step, ...], place: 
 
 
 def _look_up(step: LookUp) -> StepFunction:
-    entity, variable, key_of = step.entity, step.variable, step.key
+    entity, variable = step.entity, step.variable
+    parameter = step.key.name if isinstance(step.key, Parameter) else None
     declared = entity.property_by_name.get(step.property)
     is_integer = declared is not None and declared.type.scalar in INTEGERS
 
     def look_up(run: Run, rows: Rows) -> Rows:
-        key = run.constant(key_of)
+        key = run.constant(step.key) if parameter is None else run.parameters[parameter]
         if not isinstance(key, str):
             key = _id_of_number(key, is_integer=is_integer)
         node = MISSING if key is None else run.access.nodes(entity).find(key)
@@ -245,10 +247,9 @@ def _selected(run: Run, entity: NodeType, variable: str, conditions: tuple[AnyCo
     nodes = run.access.nodes(entity)
     if not conditions:
         return nodes.ordinals()
-    tests, others = _tests(run, conditions)
-    selected = nodes.select(tests) if tests else None
+    selected = nodes.select(property_tests(conditions, run.constant))
     if selected is not None:
-        return filter_rows(run, Rows(len(selected), {variable: selected}), others).values(variable)
+        return filter_rows(run, Rows(len(selected), {variable: selected}), conditions).values(variable)
     mask = np.ones(nodes.size, np.bool_)
     for condition in conditions:
         mask &= entities_passing(run, nodes.size, variable, condition)
@@ -256,27 +257,6 @@ def _selected(run: Run, entity: NodeType, variable: str, conditions: tuple[AnyCo
         return np.flatnonzero(mask).astype(np.int32)
     every = nodes.ordinals()
     return every[mask[every]]
-
-
-def _tests(run: Run, conditions: tuple[AnyCondition, ...]) -> tuple[list[PropertyTest], list[AnyCondition]]:
-    """Split conditions into those that an access may answer itself, and others."""
-    tests: list[PropertyTest] = []
-    others: list[AnyCondition] = []
-    for condition in conditions:
-        value = (
-            run.constant(condition.right)  # type: ignore[arg-type]  # asked for below
-            if isinstance(condition, Condition)
-            and isinstance(condition.left, PropertyRead)
-            and is_constant(condition.right)
-            else None
-        )
-        if value is None:
-            others.append(condition)
-        else:
-            assert isinstance(condition, Condition)
-            assert isinstance(condition.left, PropertyRead)
-            tests.append(PropertyTest(property=condition.left.property, operator=condition.operator, value=value))
-    return tests, others
 
 
 def _filter(run: Run, rows: Rows, step: Filter) -> Rows:
