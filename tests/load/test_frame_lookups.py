@@ -10,12 +10,14 @@ import pyarrow as pa
 import pytest
 
 import omnigraph
+from omnigraph.engine.local import LocalEngine
 from omnigraph.errors import ConstraintViolation, OmniError
 from omnigraph.graph import Graph
 from omnigraph.pipeline.load import frames
 from omnigraph.pipeline.load.bulk import held, lookups, partitions
 from omnigraph.pipeline.load.bulk.partitions import keep_partition
 from omnigraph.pipeline.load.record_lines import VALUE
+from omnigraph.writes.exchange import removing
 from support.bulk_story import row_ids
 from support.frame_loads import begin_rows, commit, commit_rows, edge_records, keep_each, legs
 
@@ -380,6 +382,39 @@ def test_a_merge_rewrites_what_changed_and_nothing_else_whichever_way_partitions
     assert ports == {f"p{number}": number for number in range(50)} | {"p2": 200, "new": 201}
     after = row_ids(network, "node:Port")
     assert {code: after[code] for code in before} == before
+
+
+@pytest.mark.parametrize("branch", ["main", "side"])
+def test_workers_write_down_what_a_merge_replaces_and_remove_it(network, monkeypatch, branch):
+    """On a branch without rows of its own there is no place for deletion files yet."""
+    monkeypatch.setattr(partitions, "may_wait", lambda _, __: False)
+    monkeypatch.setattr(removing, "_FEW_ROWS", 0)
+    monkeypatch.setattr(removing, "_TASK_ROWS", 1)
+    commit_rows(network, "Port", pa.table({"code": ["a", "b"], "depth": pa.array([100, 101], pa.int32())}))
+    network.branches.create("side")
+    rows = pa.table({"code": ["a", "p1", "b", "x"], "depth": pa.array([200, 201, 202, 203], pa.int32())})
+    load = begin_rows(network, "Port", rows, "merge", branch=branch)
+    kept = keep_each(load, rows)
+    tasks: list[int] = []
+    run = LocalEngine.map
+
+    def watched(engine: LocalEngine, function: Any, given: Any, **options: Any) -> Any:
+        if getattr(function, "func", None) is removing._remove:
+            tasks.append(len(given))
+        return run(engine, function, given, **options)
+
+    monkeypatch.setattr(LocalEngine, "map", watched)
+
+    assert commit(load, network, *kept) is not None
+
+    removed = [table.removed for part in kept for outcome in part.outcomes for table in outcome.tables]
+    assert [part.rows if part is not None else 0 for part in removed] == [1, 1, 1, 0]
+    assert tasks == ([3] if branch == "main" else [0])
+    depths = {row["code"]: row["depth"] for row in network.snapshot(branch).table("Port").to_arrow().to_pylist()}
+    assert depths == {f"p{number}": number for number in range(50)} | {"a": 200, "p1": 201, "b": 202, "x": 203}
+    deletions = list(Path(network.uri).glob(f"nodes/*/{'tree/*/' if branch == 'side' else ''}_deletions/*"))
+    assert len(deletions) == 1, "the fragments of the other two went as a whole"
+    assert network.verify(deep=True, all_branches=True).is_clean
 
 
 def test_what_workers_found_counts_only_for_the_state_that_they_asked(network, way):

@@ -70,8 +70,8 @@ def test_a_question_about_one_key_calls_little(graph: Graph) -> None:
     by_key = calls_of(lambda: snapshot.query(BY_KEY, k="Ana").to_arrow())
     one_hop = calls_of(lambda: snapshot.query(ONE_HOP, k="Ana").to_arrow())
 
-    assert by_key.total() <= 42, by_key
-    assert one_hop.total() <= 46, one_hop
+    assert by_key.total() <= 34, by_key
+    assert one_hop.total() <= 36, one_hop
 
 
 def test_an_unchanged_head_costs_few_calls_more(graph: Graph) -> None:
@@ -82,9 +82,9 @@ def test_an_unchanged_head_costs_few_calls_more(graph: Graph) -> None:
     prepared = graph.prepare(BY_KEY)
     again = calls_of(lambda: prepared.run(k="Ana").to_arrow())
 
-    assert on_main.total() <= 55, on_main
-    assert on_branch.total() <= 60, on_branch
-    assert again.total() <= 60, again
+    assert on_main.total() <= 46, on_main
+    assert on_branch.total() <= 48, on_branch
+    assert again.total() <= 47, again
 
 
 def test_nothing_is_imported_on_the_way(graph: Graph) -> None:

@@ -23,9 +23,12 @@ def context_of(graph: Graph) -> GraphContext:
     return GraphContext.over(GraphStore.open(graph.uri), LocalEngine())
 
 
-def begin_rows(graph: Graph, type_name: str | None, rows: pa.Table, mode: LoadMode = "append") -> FrameLoad:
+def begin_rows(
+    graph: Graph, type_name: str | None, rows: pa.Table, mode: LoadMode = "append", *, branch: str = "main"
+) -> FrameLoad:
     """Begin a load of rows of one type, or of whole records."""
-    return FrameLoad.begin(context_of(graph), FrameLoadRequest(type=type_name, mode=mode), rows.column_names)
+    request = FrameLoadRequest(type=type_name, mode=mode, branch=branch)
+    return FrameLoad.begin(context_of(graph), request, rows.column_names)
 
 
 def keep_each(load: FrameLoad, rows: pa.Table) -> list[PartitionOutcome]:

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from omnigraph.query.access import MISSING, Ordinals
-from omnigraph.query.image.buffers import FEW_TEXTS, frozen, indices_of, text_parts, texts_at, whole
+from omnigraph.query.image.buffers import FEW, frozen, indices_of, text_parts, texts_at, whole
 from omnigraph.query.image.hashing import hash_text, hash_texts
 from omnigraph.query.run.arrays import arrow_of
 
@@ -158,7 +158,7 @@ class Book:
     def ids_of(self, ordinals: Ordinals) -> pa.Array:
         """Return ids by their ordinals."""
         tail, sealed = self._tail_ids, self._sealed
-        if len(ordinals) <= FEW_TEXTS:
+        if len(ordinals) <= FEW:
             few, end = ordinals.tolist(), len(sealed)
             if max(few, default=0) < end:
                 return sealed.texts(few)

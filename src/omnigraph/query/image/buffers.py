@@ -13,8 +13,8 @@ from omnigraph.query.run import arrays
 from omnigraph.query.run.arrays import WIDTHS, arrow_of
 
 _INT32, _INT64, _STRING = pa.int32(), pa.int64(), pa.string()
-FEW_TEXTS = 24
-"""Up to so many strings are taken one by one."""
+FEW = 24
+"""Up to so many values are faster looked at one by one than all at once."""
 
 
 def is_fixed(kind: pa.DataType) -> bool:

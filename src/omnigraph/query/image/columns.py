@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from omnigraph.query.access import MISSING, Codes, Numbers, Ordinals
-from omnigraph.query.image.buffers import FEW_TEXTS, frozen, indices_of, is_fixed, numbers_of, text_parts, texts_at
+from omnigraph.query.image.buffers import FEW, frozen, indices_of, is_fixed, numbers_of, text_parts, texts_at
 from omnigraph.query.image.directions import Cosines, Directions
 from omnigraph.query.run.arrays import arrow_of
 
@@ -28,6 +28,7 @@ class ImageColumn:
         self.type = values.type
         self.is_fixed = is_fixed(values.type)
         self.is_text = pa.types.is_string(values.type)
+        self._is_bit = pa.types.is_boolean(values.type)
         self._is_vector = pa.types.is_fixed_size_list(values.type)
         self._has_texts = self.is_text and not values.null_count
         if self._has_texts:
@@ -52,8 +53,11 @@ class ImageColumn:
         """Return values in the order of the ordinals."""
         if self.is_fixed:  # several times as fast for a few
             values, valid = self._numbers
+            if valid is None and not self._is_bit:
+                taken = pa.py_buffer(values.take(ordinals))
+                return pa.Array.from_buffers(self.type, len(ordinals), [None, taken], 0)
             return arrow_of(values[ordinals], self.type, None if valid is None else valid[ordinals])
-        if len(ordinals) <= FEW_TEXTS and self._has_texts:
+        if len(ordinals) <= FEW and self._has_texts:
             return texts_at(self._begins, self._data, ordinals.tolist())
         return self.values.take(indices_of(ordinals))
 
@@ -127,6 +131,8 @@ class PatchedColumn:
 
     def take(self, ordinals: Ordinals) -> pa.Array:
         """Return values in the order of the ordinals."""
+        if len(ordinals) <= FEW and self._place_by_ordinal.keys().isdisjoint(ordinals.tolist()):
+            return self._base.take(ordinals)
         is_new, places = self._split(ordinals)
         if not is_new.any():
             return self._base.take(ordinals)

@@ -108,10 +108,14 @@ class NodeImage(EntityImage):
         super().__init__(images, context, state, entity)
         (self._book,) = state.books
         self._ids = IdColumn(self._book)
+        self._has_all = self.count == self.size
+        """Whether every ordinal is in use, as nearly always: then only newer ones are of nobody."""
 
     def find(self, node_id: str) -> int:
         """Return the ordinal of an id, or `MISSING`."""
         ordinal = self._book.find(node_id)
+        if self._has_all:
+            return ordinal if ordinal < self.size else MISSING
         return ordinal if ordinal != MISSING and self.state.rows.has(ordinal) else MISSING
 
     def find_many(self, node_ids: Sequence[str]) -> Ordinals:
@@ -165,7 +169,8 @@ class EdgeImage(EntityImage):
 
     def neighbours(self, node: int, direction: Direction) -> Ordinals:
         """Return the neighbours of one node, ascending."""
-        return self._lists(direction).neighbours(node)
+        lists: AnyCsr = self._lists_at_hand.get(direction is _OUT) or self._lists(direction)
+        return lists.neighbours(node)
 
     def expand(self, sources: Ordinals, direction: Direction) -> tuple[Positions, Ordinals]:
         """Return position and neighbour for every neighbour of every source."""

@@ -17,6 +17,7 @@ from omnigraph.query.typed import (
     NodeReference,
     Now,
     Parameter,
+    PathType,
     Pattern,
     PropertyRead,
     TextMatch,
@@ -102,6 +103,8 @@ def properties_asked(read: CheckedRead) -> dict[tuple[str, str], set[str]]:
     found: dict[tuple[str, str], set[str]] = {}
     for expression in _expressions(read):
         if isinstance(expression, PropertyRead):
+            if isinstance(expression.entity, PathType):
+                continue  # the hops of a path are stored nowhere
             found.setdefault((expression.variable, expression.entity.table_key), set()).add(expression.property)
         elif isinstance(expression, NodeReference):
             names = {each.name for each in expression.entity.properties if each.type.scalar is not Scalar.BLOB}

@@ -211,12 +211,13 @@ def _chain(functions: tuple[StepFunction, ...], steps: tuple[Step, ...], place: 
 
 
 def _look_up(step: LookUp) -> StepFunction:
-    entity, variable, key_of = step.entity, step.variable, step.key
+    entity, variable = step.entity, step.variable
+    parameter = step.key.name if isinstance(step.key, Parameter) else None
     declared = entity.property_by_name.get(step.property)
     is_integer = declared is not None and declared.type.scalar in INTEGERS
 
     def look_up(run: Run, rows: Rows) -> Rows:
-        key = run.constant(key_of)
+        key = run.constant(step.key) if parameter is None else run.parameters[parameter]
         if not isinstance(key, str):
             key = _id_of_number(key, is_integer=is_integer)
         node = MISSING if key is None else run.access.nodes(entity).find(key)

@@ -58,7 +58,8 @@ def group_rows(run: Run, rows: Rows, read: CheckedRead) -> list[pa.Array]:
 
 def _groups(run: Run, rows: Rows, keys: Sequence[Expression]) -> Groups:
     if not keys:
-        return Groups(count=1, of_row=np.zeros(rows.count, np.int64), example=np.zeros(0, np.intp))
+        sizes = np.array([rows.count], np.int64)
+        return Groups(count=1, of_row=np.zeros(rows.count, np.int64), example=np.zeros(0, np.intp), sizes=sizes)
     number, size = _numbered(run, rows, keys[0])
     for key in keys[1:]:
         more, more_size = _numbered(run, rows, key)
@@ -70,8 +71,26 @@ def _groups(run: Run, rows: Rows, keys: Sequence[Expression]) -> Groups:
         sizes = np.bincount(number, minlength=size)
         if sizes.all():  # nothing to leave out, as it mostly is with codes
             return Groups(count=size, of_row=number, example=_examples(number, size), sizes=sizes)
+    if len(number) and size > _SORTED_SHARE * len(number):
+        return _sorted_groups(number)
     of_row, count = _compact(number, size)
     return Groups(count=count, of_row=of_row, example=_examples(of_row, count))
+
+
+def _sorted_groups(number: NDArray[np.int64]) -> Groups:
+    """Find the groups of few rows among many possible ones."""
+    order = number.argsort(kind="stable")
+    ordered = number.take(order)
+    is_first = np.empty(len(number), np.bool_)
+    is_first[0] = True
+    np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
+    starts = is_first.nonzero()[0]
+    sizes = np.empty(len(starts), np.int64)
+    np.subtract(starts[1:], starts[:-1], out=sizes[:-1])
+    sizes[-1] = len(number) - starts[-1]
+    of_row = np.empty(len(number), np.int64)
+    of_row[order] = is_first.cumsum() - 1
+    return Groups(count=len(starts), of_row=of_row, example=order.take(starts), sizes=sizes)
 
 
 def _examples(of_row: NDArray[np.int64], count: int) -> NDArray[np.intp]:

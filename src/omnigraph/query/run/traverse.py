@@ -42,9 +42,18 @@ def expansion(step: Expand, kept: Container[str] | None) -> Callable[[Run, Rows]
         edges = run.access.edges(edge)
         source = rows.columns[source_name]
         if isinstance(source, int):
-            return _spread_one(rows, target, edges.neighbours(source, direction))
+            targets = edges.neighbours(source, direction)
+            if rows.count > 1 or rows.weights is not None:
+                return _spread_one(rows, target, targets)
+            columns: dict[str, Values] = {
+                name: column if isinstance(column, int) else int(column[0])
+                for name, column in rows.columns.items()
+                if kept is None or name in kept
+            }
+            columns[target] = targets
+            return Rows(len(targets), columns)
         positions, targets = edges.expand(source, direction)
-        columns: dict[str, Values] = {
+        columns = {
             name: column if isinstance(column, int) else column[positions]
             for name, column in rows.columns.items()
             if kept is None or name in kept

@@ -23,6 +23,7 @@ from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.tables import Table
 from omnigraph.storage.worker_files import ScratchPlace, TablePlace
 from omnigraph.writes.exchange.cutting import Buckets
+from omnigraph.writes.exchange.removing import KeptRemoved
 
 _PART_BYTES = 192 << 20
 """More than a piece that was cut to size; a file that nobody can cut is kept in parts of about so much."""
@@ -55,29 +56,30 @@ class LoadTask:
 
     def rows_name(self, ordinal: int, entity: EntityType) -> str:
         """Name the rows of a type in a piece."""
-        return f"{self._folder(ordinal)}rows-{entity.kind}-{entity.type_id}-{ordinal}"
+        return f"{self.folder(ordinal)}rows-{entity.kind}-{entity.type_id}-{ordinal}"
 
     def keys_name(self, ordinal: int, part: int, entity: EntityType) -> str:
         """Name the key columns of a type in a part of a piece."""
-        return f"{self._folder(ordinal)}keys-{entity.kind}-{entity.type_id}-{ordinal}-{part}"
+        return f"{self.folder(ordinal)}keys-{entity.kind}-{entity.type_id}-{ordinal}-{part}"
 
     def ids_name(self, ordinal: int, part: int, entity: EntityType) -> str:
         """Name the ids that records of a type in a part of a piece will have, if some gave none and looked for it."""
-        return f"{self._folder(ordinal)}ids-{entity.kind}-{entity.type_id}-{ordinal}-{part}"
+        return f"{self.folder(ordinal)}ids-{entity.kind}-{entity.type_id}-{ordinal}-{part}"
 
     def facets_name(self, ordinal: int, part: int) -> str:
         """Name the facets of all types in a part of a piece."""
-        return f"{self._folder(ordinal)}facets-{ordinal}-{part}"
+        return f"{self.folder(ordinal)}facets-{ordinal}-{part}"
 
     def met_name(self, ordinal: int, part: int) -> str:
         """Name what a part of a piece met among stored rows that all parts together must know."""
-        return f"{self._folder(ordinal)}met-{ordinal}-{part}"
+        return f"{self.folder(ordinal)}met-{ordinal}-{part}"
 
     def held_name(self, ordinal: int) -> str:
         """Name the rows of all types in a piece that waits."""
-        return f"{self._folder(ordinal)}held-{ordinal}"
+        return f"{self.folder(ordinal)}held-{ordinal}"
 
-    def _folder(self, ordinal: int) -> str:
+    def folder(self, ordinal: int) -> str:
+        """Return where the files of a piece are."""
         return self.folder_by_piece[ordinal]
 
 
@@ -92,8 +94,8 @@ class PieceTable:
     """How many of the records named themselves."""
     fragments: tuple[str, ...] = ()
     """The data files that are written; in a merge those of changed rows, if somebody knows what is stored."""
-    removed_addresses: bytes | None = None
-    """In a merge, where the stored rows are that have a successor in the data files; None if nobody looked."""
+    removed: KeptRemoved | None = None
+    """In a merge, the stored rows that have a successor in the data files, if there are any and somebody looked."""
     suspects: int | None = None
     """How many rows met a stored one that they must not meet; None if nobody looked."""
     has_met: bool = False

@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
 
-import pyarrow as pa
-
 from omnigraph.base.events import Events, phase
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.arrow import table_schema
@@ -30,7 +28,7 @@ from omnigraph.pipeline.load.bulk.reading import (
     looks_for_meaning,
     read_piece,
 )
-from omnigraph.pipeline.load.bulk.rewriting import addresses_of, rewrite_changed
+from omnigraph.pipeline.load.bulk.rewriting import rewrite_changed
 from omnigraph.pipeline.load.bulk.screening import Screening
 from omnigraph.pipeline.load.bulk.suspects import count_all_suspects
 from omnigraph.pipeline.load.bulk.views import IncomingKeys, Views
@@ -42,6 +40,7 @@ from omnigraph.storage.worker_files import TablePlace
 from omnigraph.writes.chains import prepare_written
 from omnigraph.writes.constraints.keys import StoredFragments, stored_fragments, stored_keys
 from omnigraph.writes.exchange.cutting import Buckets
+from omnigraph.writes.exchange.removing import KeptRemoved, remove_kept
 from omnigraph.writes.prepared import PreparedTable, PreparedWrite, WriteIdentity
 from omnigraph.writes.sidecar import SidecarKind
 
@@ -90,10 +89,16 @@ def placed(kept: PiecesRead) -> LineNumbers:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """The data files that a table gets, and the addresses of the rows that they replace."""
+    """The data files that a table gets, and where it is written down which rows they replace."""
 
     fragments: list[str] = field(default_factory=list)
-    removed: list[pa.Array] = field(default_factory=list)
+    removed: list[KeptRemoved] = field(default_factory=list)
+
+    def add(self, fragments: Iterable[str], removed: KeptRemoved | None) -> None:
+        """Add what one part changes."""
+        self.fragments.extend(fragments)
+        if removed is not None:
+            self.removed.append(removed)
 
 
 @dataclass(kw_only=True)
@@ -270,6 +275,8 @@ class BulkLoadWriter:
         identity: WriteIdentity,
         advance: Callable[[], None],
     ) -> Iterator[PreparedTable]:
+        kept = {key: change.removed for key, change in changes.items()}
+        removed = remove_kept(self.engine, capture, load.operation_id, kept)
         for key, change in sorted(changes.items()):
             yield prepare_written(
                 capture,
@@ -277,7 +284,7 @@ class BulkLoadWriter:
                 key,
                 change.fragments,
                 replacing=table_schema(load.catalog.type_by_table_key[key]) if load.mode == "overwrite" else None,
-                removed_addresses=pa.concat_arrays([pa.array([], pa.uint64()), *change.removed]),
+                removed=removed.get(key),
             )
             advance()
 
@@ -286,9 +293,7 @@ class BulkLoadWriter:
         changes: dict[TableKey, _Change] = defaultdict(_Change)
         for table in (table for outcome in self.outcomes for table in outcome.tables):
             if table.fragments:
-                changes[table.table_key].fragments.extend(table.fragments)
-                if table.removed_addresses:
-                    changes[table.table_key].removed.append(addresses_of(table.removed_addresses))
+                changes[table.table_key].add(table.fragments, table.removed)
         return changes
 
     def _merged(self, load: LoadTask, views: Views) -> dict[TableKey, _Change]:
@@ -298,8 +303,7 @@ class BulkLoadWriter:
         with phase(self.events, "merging", total=sum(self.rows_loaded.values()), unit="rows") as merging:
             for part in rewrite_changed(self.engine, views, load, entities, watch=merging.reach):
                 if part.fragments:
-                    changes[part.table_key].fragments.extend(part.fragments)
-                    changes[part.table_key].removed.append(part.addresses())
+                    changes[part.table_key].add(part.fragments, part.removed)
         return changes
 
 
