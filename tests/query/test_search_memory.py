@@ -55,7 +55,7 @@ def insist_on_words(found: AnyPostings, texts: dict[int, str | None]) -> None:
 
 
 @given(st.lists(TEXTS, max_size=12), st.dictionaries(st.integers(0, 15), TEXTS, max_size=5))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_words_are_those_of_the_texts_also_after_a_change(
     texts: list[str | None], changed: dict[int, str | None]
 ) -> None:
@@ -132,16 +132,20 @@ def shelf(monkeypatch: pytest.MonkeyPatch) -> Shelf:
     return own
 
 
-@pytest.fixture
-def library(tmp_path: Path, shelf: Shelf) -> Graph:
-    assert shelf.used_bytes == 0
-    graph = omnigraph.init(str(tmp_path / "g.omni"), SCHEMA)
+def library_at(uri: str) -> Graph:
+    graph = omnigraph.init(uri, SCHEMA)
     with graph.write() as batch:
         batch.insert("Doc", [written(number) for number in range(240)])
         batch.insert("Author", [{"name": "Ana"}, {"name": "Bo"}])
-        for number in range(0, 240, 3):
-            batch.insert("Wrote", [{"from": "Ana" if number % 2 else "Bo", "to": f"d{number:03d}"}])
+        edges = [{"from": "Ana" if number % 2 else "Bo", "to": f"d{number:03d}"} for number in range(0, 240, 3)]
+        batch.insert("Wrote", edges)
     return graph
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Graph:
+    """Documents that nobody changes."""
+    return library_at(str(tmp_path_factory.mktemp("library") / "g.omni"))
 
 
 ORDERS = ['bm25($d.text, "letter winter run")', "nearest($d.vec, [0.2, 0.9, -0.1])", "$d.text", "$d.text desc"]
@@ -159,7 +163,8 @@ def test_the_first_rows_are_those_of_the_whole_order(library: Graph, order: str,
         assert library.query(f"{body} limit {limit}").rows() == everything[:limit]
 
 
-def test_fewer_nodes_than_rows_are_wanted_are_followed_again(library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fewer_nodes_than_rows_are_wanted_are_followed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    library = library_at(str(tmp_path / "g.omni"))
     text = 'match { $d: Doc $a wrote $d } return { $d.name } order { bm25($d.text, "winter") } limit 3'
     expected = library.query(text).rows()
     monkeypatch.setattr(best_first, "_MORE", 2)
@@ -186,8 +191,9 @@ def answers(graph: Graph) -> list[Any]:
     return [graph.query(text).rows() for text in texts]
 
 
-def test_commits_change_words_and_vectors(library: Graph, shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commits_change_words_and_vectors(tmp_path: Path, shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is patched says the same as what is built of the same rows."""
+    library = library_at(str(tmp_path / "g.omni"))
     answers(library)
     assert any("words" in key for key in shelf._entries if isinstance(key, tuple))
     for turn in range(3):
@@ -196,9 +202,9 @@ def test_commits_change_words_and_vectors(library: Graph, shelf: Shelf, monkeypa
             batch.delete("Doc", ids=[f"d02{turn}"])
             batch.insert("Doc", [{**written(turn), "name": f"new{turn}", "text": "running winter"}])
         patched = answers(library)
-        monkeypatch.setattr(images, "_images", {})
-        rebuilt = answers(omnigraph.open(library.uri))
-        monkeypatch.setattr(images, "_images", {})
+        with monkeypatch.context() as others:
+            others.setattr(images, "_images", {})
+            rebuilt = answers(omnigraph.open(library.uri))
 
         assert [row["d.name"] for row in patched[1]] == [row["d.name"] for row in rebuilt[1]]
         assert [row["s"] for row in patched[0]] == pytest.approx([row["s"] for row in rebuilt[0]])
@@ -278,7 +284,7 @@ def test_search_reads_no_whole_column_where_memory_is_short(tmp_path: Path) -> N
         'match { $d: Doc  fuzzy($d.text, "wintr", 1) } return { count($d) as n }',
     ]
     asked = {}
-    for budget in ("", "2000000", "1"):
+    for budget in ("2000000", "1"):
         done = subprocess.run(
             [sys.executable, "-c", BUDGET, graph.uri, json.dumps(reads)],
             env={**os.environ, "OMNIGRAPH_CACHE_BYTES": budget, "XDG_CACHE_HOME": str(tmp_path / "cache")},
@@ -289,11 +295,11 @@ def test_search_reads_no_whole_column_where_memory_is_short(tmp_path: Path) -> N
         )
         assert done.returncode == 0, done.stderr
         asked[budget] = json.loads(done.stdout)
-    found = asked[""][0]
+    found = [graph.query(text).rows() for text in reads]
 
     assert found[0][0] == {"d.name": "d77"}
     assert found[2] == [{"n": sum(number % 7 + number % 5 == 3 and number % 7 in (1, 2) for number in range(count))}]
-    assert [answer for answer, _ in asked.values()] == [found] * 3
+    assert [answer for answer, _ in asked.values()] == [found] * 2
     assert vectors.nbytes > 6_000_000
     assert asked["2000000"][1] < 3_000_000, asked["2000000"][1]
     assert asked["1"][1] < 3_000_000, asked["1"][1]
@@ -306,8 +312,9 @@ def test_images_refuse_words_once(library: Graph, monkeypatch: pytest.MonkeyPatc
     tries = []
     monkeypatch.setattr(images, "build_postings", lambda *_, **__: tries.append(1) or _refuse())
 
+    graph = omnigraph.open(library.uri)
     for _ in range(3):
-        assert library.query('match { $d: Doc } return { $d.name } order { bm25($d.text, "winter") } limit 1').rows()
+        assert graph.query('match { $d: Doc } return { $d.name } order { bm25($d.text, "winter") } limit 1').rows()
 
     assert len(tries) == 1
 

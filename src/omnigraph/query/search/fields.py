@@ -58,14 +58,17 @@ class TextField:
         """
         if nodes is not None and len(nodes) <= _READ_MAX:
             return _judged(searched_column(self._nodes, self._name, is_whole=False).take(nodes), judge)
-        marked = np.zeros(self._nodes.size, np.bool_)
         words = self._words if has_all is not None else None
         if words is not None:
-            marked[_having(words, frozenset(terms_of(query)), has_all=bool(has_all))] = True
+            matching = [_having(words, frozenset(terms_of(query)), has_all=bool(has_all))]
         else:
             by_index = has_all is not None and self._indexed.has_full_text(self._name)
-            for found, texts in [self._found(query)] if by_index else self._all_texts():
-                marked[found[_judged(texts, judge)]] = True
+            pieces = [self._found(query)] if by_index else self._all_texts()
+            matching = [found[_judged(texts, judge)] for found, texts in pieces]
+        # Nodes that were met by this have places only now.
+        marked = np.zeros(self._nodes.size, np.bool_)
+        for found in matching:
+            marked[found] = True
         return marked if nodes is None else marked[nodes]
 
     def scored(self, query: str) -> Scored:

@@ -47,8 +47,8 @@ class VectorField:
             values, valid = np.zeros(self._nodes.size, np.float64), np.zeros(self._nodes.size, np.bool_)
             for ordinals, vectors in column.pieces():
                 for start in range(0, len(ordinals), _AT_ONCE):
-                    some = slice(start, start + _AT_ONCE)
-                    values[ordinals[some]], valid[ordinals[some]] = _measured(vectors[some], wanted)
+                    here = ordinals[start : start + _AT_ONCE]
+                    values[here], valid[here] = _measured(vectors.slice(start, _AT_ONCE), wanted)
             return Numbers(values[nodes], valid[nodes])
         starts = range(0, len(nodes), _AT_ONCE)
         return _joined([_measured(column.take(nodes[start : start + _AT_ONCE]), wanted) for start in starts])
