@@ -20,7 +20,7 @@ from omnigraph.graphs.snapshot import stored_table
 
 _EDGES = 10_000_000
 _EDGES_SMALL = 200_000
-_BUDGET_BYTES, _BUDGET_BYTES_PER_EDGE = 64 << 20, 50
+_BUDGET_BYTES, _BUDGET_BYTES_PER_EDGE = 64 << 20, 60
 _COMMITS = 7
 _HOPS = 50
 
