@@ -30,6 +30,7 @@ PARTS = (
     "query_image",
     "query_large",
     "query",
+    "policy",
 )
 ROOT = Path(__file__).parents[1]
 README, PAGE = ROOT / "README.md", ROOT / "docs" / "benchmarks.md"

@@ -30,6 +30,8 @@ KEEP_EVERY = {
     "tests/spark/test_changes.py::test_what_cleanup_took": 0,
     "tests/spark/test_changes.py::test_without_a_start": 0,
     "tests/spark/test_sink.py::test_updated_aggregates": 0,
+    "tests/policy/test_spark.py::test_a_frame": 0,
+    "tests/policy/test_spark.py::test_the_handle": 0,
     "tests/spark/test_sink.py::test_spark_lets_no_sink": 0,
     "tests/spark/test_stream.py::test_a_batch_is_there_once_after_the_driver_was_killed": 0,
     "tests/load/test_bulk.py::test_spark_agrees_with_a_small_load": 0,

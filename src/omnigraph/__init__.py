@@ -64,6 +64,8 @@ if TYPE_CHECKING:
     from omnigraph.pipeline.export.baseline import BaselineResult
     from omnigraph.pipeline.export.run import ExportResult
     from omnigraph.pipeline.load.run import LoadResult
+    from omnigraph.policy.decisions import PolicyDecision
+    from omnigraph.policy.engine import PolicyEngine
     from omnigraph.providers.config import EmbedConfig
     from omnigraph.query.algorithms.algorithms import Algorithms, PathNode
     from omnigraph.query.lint import LintReport
@@ -118,6 +120,8 @@ _NAMES_BY_HOME = {
     "omnigraph.pipeline.export.baseline": ("BaselineResult",),
     "omnigraph.pipeline.export.run": ("ExportResult",),
     "omnigraph.pipeline.load.run": ("LoadResult",),
+    "omnigraph.policy.decisions": ("PolicyDecision",),
+    "omnigraph.policy.engine": ("PolicyEngine",),
     "omnigraph.query.algorithms.algorithms": ("Algorithms", "PathNode"),
     "omnigraph.query.lint": ("LintReport",),
     "omnigraph.query.plan.explain": ("Explanation",),
@@ -177,6 +181,8 @@ __all__ = [
     "PendingOperation",
     "PhaseFinished",
     "PhaseStarted",
+    "PolicyDecision",
+    "PolicyEngine",
     "Problem",
     "Published",
     "RecoveryRecord",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from omnigraph.base.events import Events, ignore_events
 from omnigraph.catalog.type_names import each_name
 from omnigraph.engine.choice import EngineChoice, EngineName
+from omnigraph.graphs.authorizing import PolicyAction
 from omnigraph.manifest.commits import MAIN_BRANCH
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def load(
     from omnigraph.pipeline.load.request import LoadRequest
     from omnigraph.pipeline.load.run import run_load
 
-    self._refuse_read_only()
+    self._admit(PolicyAction.CHANGE, actor=actor, branch=branch)
     request = LoadRequest(
         data=data,
         mode=mode,
@@ -89,7 +90,7 @@ def load_table(
     from omnigraph.pipeline.load.request import LoadRequest
     from omnigraph.pipeline.load.run import run_load
 
-    self._refuse_read_only()
+    self._admit(PolicyAction.CHANGE, actor=actor, branch=branch)
     request = LoadRequest(
         data=rows_input(rows, type_name=type, property_by_column=map or {}),
         mode=mode,
@@ -170,7 +171,7 @@ def load_dataframes(
     from omnigraph.pipeline.load.run import run_load
     from omnigraph.pipeline.load.tables import ColumnMap
 
-    self._refuse_read_only()
+    self._admit(PolicyAction.CHANGE, actor=actor, branch=branch)
     columns = {name: ColumnMap(property_by_column=names) for name, names in (maps or {}).items()}
     request = LoadRequest(
         data=frames_input(frames, columns, worker_environment=self._context.store.settings.environment),
@@ -238,7 +239,7 @@ def embed(
     from omnigraph.pipeline.embed.request import EmbedRequest
     from omnigraph.providers.config import EmbedConfig
 
-    self._refuse_read_only()
+    self._admit(PolicyAction.CHANGE, actor=actor, branch=branch)
     request = EmbedRequest(
         types=each_name(types),
         branch=branch,

@@ -14,6 +14,7 @@ from omnigraph.base.events import Events, ignore_events
 from omnigraph.engine.choice import EngineChoice, EngineName
 from omnigraph.engine.local import LocalEngine
 from omnigraph.errors import ClusterManaged, GraphNotFound, InvalidTarget
+from omnigraph.graphs.authorizing import Authorizer, PolicyAction
 from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.manifest.missing import no_graph_at, refuse_file, refuse_unfit_for_new_graph
@@ -73,14 +74,16 @@ def open_graph(
     *,
     read_only: bool = False,
     recover: bool = True,
+    policy: Authorizer | None = None,
     storage_options: Mapping[str, str] | None = None,
     events: Events = ignore_events,
 ) -> "Graph":
     """Open a graph; a read-write open first settles what interrupted writers left, a read-only one writes nothing.
 
-    `recover=False` leaves that to `Graph.recover`, which says what it did.
+    `recover=False` leaves that to `Graph.recover`, which says what it did. With a `policy`, such as
+    `PolicyEngine.load_graph(path, graph_id)`, whatever writes needs an `actor` to whom the policy allows it.
     """
-    context = GraphContext.over(GraphStore.open(uri, storage_options), LocalEngine())
+    context = GraphContext.over(GraphStore.open(uri, storage_options), LocalEngine(), policy)
     refuse_file(context.store)
     try:
         context.manifest.load(MAIN_BRANCH)
@@ -335,7 +338,7 @@ class Graph:
         """The branches of this graph: create, list, merge and delete them."""
         from omnigraph.branches.verbs import Branches
 
-        return Branches(self._context, self._refuse_read_only)
+        return Branches(self._context, self._admit)
 
     def write(
         self,
@@ -352,7 +355,7 @@ class Graph:
         """
         from omnigraph.writes.batch import WriteBatch
 
-        self._refuse_read_only()
+        self._admit(PolicyAction.CHANGE, actor=actor, branch=branch)
         return WriteBatch(
             self._context, branch=branch, actor_id=actor, message=message, expected_head=expected_head, events=events
         )
@@ -381,7 +384,7 @@ class Graph:
         from omnigraph.query.mutate.request import MutateRequest, values_together
         from omnigraph.query.mutate.run import run_mutation
 
-        self._refuse_read_only()
+        self._admit(PolicyAction.CHANGE, actor=actor, branch=branch)
         request = MutateRequest(
             query=text,
             name=name,
@@ -438,7 +441,7 @@ class Graph:
         from omnigraph.evolution.plan import SchemaRequest
         from omnigraph.evolution.run import apply_schema
 
-        self._refuse_read_only()
+        self._admit(PolicyAction.SCHEMA_APPLY, actor=actor, target_branch=MAIN_BRANCH)
         _refuse_cluster_managed(self.uri, remedy="change its schema file there")
         request = SchemaRequest(
             schema=schema, schema_source=schema_source, allow_data_loss=allow_data_loss, actor=actor, message=message
@@ -471,6 +474,13 @@ class Graph:
 
     def __exit__(self, *_: object) -> None:
         """Nothing to release: handles are plain reads, and locks are held only inside a write."""
+
+    def _admit(
+        self, action: PolicyAction, *, actor: str | None, branch: str | None = None, target_branch: str | None = None
+    ) -> None:
+        """Let a write go on: every method that writes calls this first, except for maintenance."""
+        self._refuse_read_only()
+        self._context.authorizer.authorize(action, actor=actor, branch=branch, target_branch=target_branch)
 
     def _refuse_read_only(self) -> None:
         if self._read_only:

@@ -91,6 +91,8 @@ class Verb:
 _READ = frozenset({AddressFlag.STORE, AddressFlag.SERVER, AddressFlag.GRAPH, AddressFlag.PROFILE})
 _WRITE = _READ | {AddressFlag.AS}
 _MAINTENANCE = frozenset({AddressFlag.STORE, AddressFlag.CLUSTER, AddressFlag.GRAPH, AddressFlag.PROFILE})
+_POLICY = frozenset({AddressFlag.GRAPH})
+"""Of a policy file: the name of the graph that it is asked about."""
 
 VERBS = (
     Verb(
@@ -242,6 +244,9 @@ VERBS = (
         request="pipeline.embed.request.EmbedRequest",
         document="embed_document",
     ),
+    Verb(words="policy validate", command_class=CommandClass.LOCAL, accepts=_POLICY, document="bundles_document"),
+    Verb(words="policy test", command_class=CommandClass.LOCAL, accepts=_POLICY, document="policy_tests_document"),
+    Verb(words="policy explain", command_class=CommandClass.LOCAL, accepts=_POLICY, document="decision_document"),
     Verb(words="profile list", command_class=CommandClass.LOCAL),
     Verb(words="profile show", command_class=CommandClass.LOCAL),
     Verb(words="doctor", command_class=CommandClass.LOCAL),
@@ -253,6 +258,7 @@ GROUP_SUMMARIES = {
     "branch": "Work on a copy of the whole graph that costs nothing.",
     "changes": "Follow what changes in a graph.",
     "commit": "Look at the history of a graph.",
+    "policy": "Say who may do what, and check it before it counts.",
     "profile": "Look at the named scopes of the operator config.",
     "schema": "Look at the schema of a graph, and change it.",
 }

@@ -16,6 +16,7 @@ from omnigraph.engine.choice import Work
 from omnigraph.engine.interface import Engine
 from omnigraph.engine.opening import close_at_end, open_engine
 from omnigraph.errors import BranchNotFound, InvalidTarget
+from omnigraph.graphs.authorizing import PolicyAction
 from omnigraph.graphs.capture import Capture, capture_branch
 from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import Commit, CommitId, CommitResult, check_actor, check_message
@@ -75,7 +76,7 @@ def run_load(context: GraphContext, request: LoadRequest, *, events: Events) -> 
         raise InvalidTarget(f"{request.mode!r} is not a load mode; use one of {', '.join(get_args(LoadMode))}.")
     check_actor(request.actor)
     check_message(request.message)
-    created_at = _fork_if_missing(context, branch, request.from_branch)
+    created_at = _fork_if_missing(context, branch, request.from_branch, request.actor)
     try:
         loaded = _load(context, request, events)
     except BaseException:
@@ -101,8 +102,8 @@ def run_load(context: GraphContext, request: LoadRequest, *, events: Events) -> 
     )
 
 
-def _fork_if_missing(context: GraphContext, branch: str, from_branch: str | None) -> CommitId | None:
-    """Create the branch if it does not exist; return the head that it was created with."""
+def _fork_if_missing(context: GraphContext, branch: str, from_branch: str | None, actor: str | None) -> CommitId | None:
+    """Create the branch if it does not exist and the actor may; return the head that it was created with."""
     check_branch_name(branch)
     try:
         context.manifest.resolve(branch)
@@ -114,6 +115,7 @@ def _fork_if_missing(context: GraphContext, branch: str, from_branch: str | None
                 uri=context.store.uri,
                 advice="Create it with --from BASE (from_branch in Python), or load into a branch that exists.",
             ) from missing
+        context.authorizer.authorize(PolicyAction.BRANCH_CREATE, actor=actor, branch=from_branch, target_branch=branch)
         created = create_branch(context, branch, source=context.addresses.resolve(from_branch))
         return context.manifest.load(created).head.graph_commit_id
     return None
