@@ -28,7 +28,9 @@ PARTS = (
     "feeding",
     "merge_large",
     "query_image",
+    "query_large",
     "query",
+    "policy",
 )
 ROOT = Path(__file__).parents[1]
 README, PAGE = ROOT / "README.md", ROOT / "docs" / "benchmarks.md"

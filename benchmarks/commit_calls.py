@@ -24,7 +24,7 @@ from omnigraph.pipeline.load import run as load_run
 from omnigraph.storage import staging
 from omnigraph.storage.tables import Table
 from omnigraph.writes import protocol
-from omnigraph.writes.sidecar import SidecarStore
+from omnigraph.writes.pending import SidecarStore
 
 _COMMITS = 80
 _WARMING = 10

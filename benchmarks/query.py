@@ -14,6 +14,7 @@ from benchmarks.both_ways import both_ways, compared
 from benchmarks.figures import Figure, apart, once
 from benchmarks.query_cases import Case, cases
 from benchmarks.query_data import Size, generate, new_graph
+from benchmarks.query_first import build_image
 from benchmarks.query_following import following_figures
 from benchmarks.query_others import Embedded, RawTables, find_module, listed
 from benchmarks.query_processes import command_figure, commit_figure, first_figures, memory_figures
@@ -59,6 +60,7 @@ def figures(directory: Path, size: Size) -> list[Figure]:
             rows=rows,
         )
     ]
+    build_image(graph)
     for case in cases(data):
         measured += _case_figures(graph, case, ladybug, raw, size.patience)
     if ladybug is not None:

@@ -91,6 +91,7 @@ EXIT_MEANINGS = {
     3: "a destructive command was not confirmed",
     4: "the expected head is not the head; nothing was written",
     5: "a conflict with the state of the graph; read again and decide",
+    6: "the policy of the graph does not allow it to this actor, or no actor was named",
     7: "an interrupted write must be settled first",
     8: "not possible right now: the branch is busy, or the store failed in passing",
     9: "done, but the result could not be printed: stdout is full or closed; stderr names the commit",

@@ -64,15 +64,17 @@ if TYPE_CHECKING:
     from omnigraph.pipeline.export.baseline import BaselineResult
     from omnigraph.pipeline.export.run import ExportResult
     from omnigraph.pipeline.load.run import LoadResult
+    from omnigraph.policy.decisions import PolicyDecision
+    from omnigraph.policy.engine import PolicyEngine
     from omnigraph.providers.config import EmbedConfig
     from omnigraph.query.algorithms.algorithms import Algorithms, PathNode
     from omnigraph.query.lint import LintReport
     from omnigraph.query.mutate.run import MutationResult
     from omnigraph.query.plan.explain import Explanation
     from omnigraph.writes.batch import WriteBatch, WriteResult
+    from omnigraph.writes.pending import PendingOperation
     from omnigraph.writes.recovery.audit import RecoveryRecord
     from omnigraph.writes.recovery.sweep import SweepResult
-    from omnigraph.writes.sidecar import PendingOperation
 
 _NAMES_BY_HOME = {
     "omnigraph.base.events": (
@@ -118,6 +120,8 @@ _NAMES_BY_HOME = {
     "omnigraph.pipeline.export.baseline": ("BaselineResult",),
     "omnigraph.pipeline.export.run": ("ExportResult",),
     "omnigraph.pipeline.load.run": ("LoadResult",),
+    "omnigraph.policy.decisions": ("PolicyDecision",),
+    "omnigraph.policy.engine": ("PolicyEngine",),
     "omnigraph.query.algorithms.algorithms": ("Algorithms", "PathNode"),
     "omnigraph.query.lint": ("LintReport",),
     "omnigraph.query.plan.explain": ("Explanation",),
@@ -129,7 +133,7 @@ _NAMES_BY_HOME = {
     "omnigraph.writes.batch": ("WriteBatch", "WriteResult"),
     "omnigraph.writes.recovery.audit": ("RecoveryRecord",),
     "omnigraph.writes.recovery.sweep": ("SweepResult",),
-    "omnigraph.writes.sidecar": ("PendingOperation",),
+    "omnigraph.writes.pending": ("PendingOperation",),
 }
 _HOME = {name: (module, name) for module, names in _NAMES_BY_HOME.items() for name in names}
 _HOME["open"] = ("omnigraph.graph", "open_graph")
@@ -177,6 +181,8 @@ __all__ = [
     "PendingOperation",
     "PhaseFinished",
     "PhaseStarted",
+    "PolicyDecision",
+    "PolicyEngine",
     "Problem",
     "Published",
     "RecoveryRecord",

@@ -3,25 +3,26 @@
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from omnigraph.base.events import Events, ignore_events
 from omnigraph.catalog.type_names import each_name
 from omnigraph.engine.choice import EngineChoice, EngineName
+from omnigraph.graphs.authorizing import PolicyAction
 from omnigraph.manifest.commits import MAIN_BRANCH
 
 if TYPE_CHECKING:
     from omnigraph.connectors.spark.frames import GraphFrames
     from omnigraph.connectors.spark.views import RegisteredViews
     from omnigraph.graph import Graph
-    from omnigraph.graphs.conditions import Where
+    from omnigraph.graphs.comparisons import Where
     from omnigraph.graphs.snapshot import Snapshot
     from omnigraph.pipeline.embed.result import EmbedResult
     from omnigraph.pipeline.embed.spec import EmbedSpec
     from omnigraph.pipeline.export.baseline import BaselineResult
     from omnigraph.pipeline.export.run import ExportResult
+    from omnigraph.pipeline.load.request import LoadMode
     from omnigraph.pipeline.load.run import LoadResult
-    from omnigraph.pipeline.load.writer import LoadMode
     from omnigraph.providers.config import EmbedConfig
     from omnigraph.records.arrow_rows import ArrowRows
 
@@ -51,7 +52,7 @@ def load(
     from omnigraph.pipeline.load.request import LoadRequest
     from omnigraph.pipeline.load.run import run_load
 
-    self._refuse_read_only()
+    self._admit(PolicyAction.CHANGE, actor=actor, branch=branch)
     request = LoadRequest(
         data=data,
         mode=mode,
@@ -89,7 +90,7 @@ def load_table(
     from omnigraph.pipeline.load.request import LoadRequest
     from omnigraph.pipeline.load.run import run_load
 
-    self._refuse_read_only()
+    self._admit(PolicyAction.CHANGE, actor=actor, branch=branch)
     request = LoadRequest(
         data=rows_input(rows, type_name=type, property_by_column=map or {}),
         mode=mode,
@@ -170,7 +171,7 @@ def load_dataframes(
     from omnigraph.pipeline.load.run import run_load
     from omnigraph.pipeline.load.tables import ColumnMap
 
-    self._refuse_read_only()
+    self._admit(PolicyAction.CHANGE, actor=actor, branch=branch)
     columns = {name: ColumnMap(property_by_column=names) for name, names in (maps or {}).items()}
     request = LoadRequest(
         data=frames_input(frames, columns, worker_environment=self._context.store.settings.environment),
@@ -191,25 +192,26 @@ def export(
     branch: str = MAIN_BRANCH,
     snapshot: str | None = None,
     types: Sequence[str] = (),
-    format: Literal["jsonl", "parquet", "lance"] = "jsonl",  # noqa: A002 — the word of the command line
+    format: str = "jsonl",  # noqa: A002 — the word of the command line
     overwrite: bool = False,
     engine: "str | EngineChoice | None" = None,
     events: Events = ignore_events,
 ) -> "ExportResult":
     """Write one snapshot as graph NDJSON to a stream or a file, or as files per type to a directory or prefix.
 
-    Parquet and Lance need a directory. Everything appears complete or not at all; a file that exists is replaced
-    only with `overwrite`, a directory must be empty or new. `engine` says whose workers write a directory.
+    `format` is jsonl, parquet or lance, of which the last two need a directory. Everything appears complete or not at
+    all; a file that exists is replaced only with `overwrite`, a directory must be empty or new. `engine` says whose
+    workers write a directory.
     """
-    from omnigraph.pipeline.export.parts import ExportFormat
-    from omnigraph.pipeline.export.run import ExportRequest, run_export
+    from omnigraph.pipeline.export.request import ExportFormat, ExportRequest
+    from omnigraph.pipeline.export.run import run_export
 
     request = ExportRequest(
         out=out,
         branch=branch,
         snapshot=snapshot,
         types=each_name(types),
-        format=ExportFormat(format),
+        format=ExportFormat.named(format),
         overwrite=overwrite,
         engine=EngineChoice.named(engine, os.environ),
     )
@@ -237,7 +239,7 @@ def embed(
     from omnigraph.pipeline.embed.request import EmbedRequest
     from omnigraph.providers.config import EmbedConfig
 
-    self._refuse_read_only()
+    self._admit(PolicyAction.CHANGE, actor=actor, branch=branch)
     request = EmbedRequest(
         types=each_name(types),
         branch=branch,
@@ -262,18 +264,11 @@ def baseline(
     events: Events = ignore_events,
 ) -> "BaselineResult":
     """Write the head of a branch to a file, with the cursor at which `changes.poll` goes on behind it."""
-    from omnigraph.pipeline.export.baseline import write_baseline
+    from omnigraph.changes.filters import ChangesRequest
+    from omnigraph.pipeline.export.baseline import BaselineRequest, write_baseline
 
-    return write_baseline(
-        self._context,
-        out,
-        branch=branch,
-        kinds=kinds,
-        types=types,
-        ops=ops,
-        exclude_types=exclude_types,
-        events=events,
-    )
+    changes = ChangesRequest(kinds=kinds, types=types, ops=ops, exclude_types=exclude_types)
+    return write_baseline(self._context, BaselineRequest(out=out, branch=branch, changes=changes), events=events)
 
 
 def frames(self: "Graph", spark: Any, *, snapshot: str = MAIN_BRANCH, properties: bool = False) -> "GraphFrames":

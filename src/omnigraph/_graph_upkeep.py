@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from omnigraph.maintenance.optimize.report import OptimizeResult
     from omnigraph.maintenance.repair.run import RepairReport
     from omnigraph.maintenance.verify.report import VerifyReport
+    from omnigraph.writes.pending import PendingOperation
     from omnigraph.writes.recovery.audit import RecoveryRecord
     from omnigraph.writes.recovery.sweep import SweepResult
-    from omnigraph.writes.sidecar import PendingOperation
 
 
 def optimize(
@@ -191,7 +191,7 @@ def abandon(self: "Graph", operation_id: str, *, events: Events = ignore_events)
 
 def pending_operations(self: "Graph") -> "list[PendingOperation]":
     """Return the operations that were interrupted or are under way, oldest first; changes nothing."""
-    from omnigraph.writes.sidecar import list_pending, sidecars_of
+    from omnigraph.writes.pending import list_pending, sidecars_of
 
     return list_pending(sidecars_of(self._context))
 

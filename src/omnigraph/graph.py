@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from omnigraph import _graph_data, _graph_upkeep
 from omnigraph.base.events import Events, ignore_events
+from omnigraph.engine.choice import EngineChoice, EngineName
 from omnigraph.engine.local import LocalEngine
 from omnigraph.errors import ClusterManaged, GraphNotFound, InvalidTarget
+from omnigraph.graphs.authorizing import Authorizer, PolicyAction
 from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.manifest.missing import no_graph_at, refuse_file, refuse_unfit_for_new_graph
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.local import Parameters
     from omnigraph.evolution.plan import SchemaPlan
     from omnigraph.evolution.run import AppliedSchema
+    from omnigraph.graphs.heads import HeadSnapshots
     from omnigraph.graphs.result import Result
     from omnigraph.graphs.snapshot import PreparedQuery, Snapshot
     from omnigraph.graphs.sql import SqlResult
@@ -71,14 +74,16 @@ def open_graph(
     *,
     read_only: bool = False,
     recover: bool = True,
+    policy: Authorizer | None = None,
     storage_options: Mapping[str, str] | None = None,
     events: Events = ignore_events,
 ) -> "Graph":
     """Open a graph; a read-write open first settles what interrupted writers left, a read-only one writes nothing.
 
-    `recover=False` leaves that to `Graph.recover`, which says what it did.
+    `recover=False` leaves that to `Graph.recover`, which says what it did. With a `policy`, such as
+    `PolicyEngine.load_graph(path, graph_id)`, whatever writes needs an `actor` to whom the policy allows it.
     """
-    context = GraphContext.over(GraphStore.open(uri, storage_options), LocalEngine())
+    context = GraphContext.over(GraphStore.open(uri, storage_options), LocalEngine(), policy)
     refuse_file(context.store)
     try:
         context.manifest.load(MAIN_BRANCH)
@@ -167,10 +172,12 @@ class Graph:
         exclude_types: Sequence[str] = (),
     ) -> "Diff":
         """Compare two snapshots, each addressed as for `snapshot_at`; iterate over the result."""
-        from omnigraph.changes.snapshots import diff_snapshots
+        from omnigraph.changes.diff import diff_snapshots
+        from omnigraph.changes.filters import ChangesRequest
 
-        sides = (self._context.addresses.resolve(address).snapshot for address in (before, after))
-        return diff_snapshots(self._context, *sides, kinds=kinds, types=types, ops=ops, exclude_types=exclude_types)
+        request = ChangesRequest(kinds=kinds, types=types, ops=ops, exclude_types=exclude_types)
+        was, now = (self._context.addresses.resolve(address).snapshot for address in (before, after))
+        return diff_snapshots(self._context, was, now, request)
 
     @overload
     def query(
@@ -183,7 +190,7 @@ class Graph:
         branch: str | None = None,
         snapshot: str | None = None,
         at: datetime | str | None = None,
-        engine: Literal["local"] | None = None,
+        engine: EngineChoice | Literal["local"] | None = None,
         query_source: str = "<query>",
         **values: object,
     ) -> "Result": ...
@@ -214,7 +221,7 @@ class Graph:
         branch: str | None = None,
         snapshot: str | None = None,
         at: datetime | str | None = None,
-        engine: Literal["local", "spark"] | None = None,
+        engine: EngineChoice | Literal["local", "spark"] | None = None,
         query_source: str = "<query>",
         **values: object,
     ) -> Any:
@@ -223,37 +230,21 @@ class Graph:
         The text is a query, a bare `match { … } return { … }`, or several queries of which `name` says one. Parameters
         come by name, or in `params`, where they may be called like the arguments of this method. `snapshot` and `at`
         are addresses as for `snapshot()`. `query_source` names the text in messages. With `engine="spark"` the answer
-        is a data frame of the caller's session, for rows that are many; search functions are not for it.
+        is a data frame of the caller's session, for rows that are many; search functions are not for it. An
+        `EngineChoice` of Spark names a session, which runs the query and sends its rows here.
         """
         over = self._asked_snapshot(snapshot, branch=branch, at=at)
         given = {**(params or {}), **values}
-        if engine in (None, "local"):
+        if engine in (None, "local") or (isinstance(engine, EngineChoice) and engine.engine is not EngineName.SPARK):
             return self._asking.query(over, text, name, given, source=query_source)
-        if engine != "spark":
+        if engine != "spark" and not isinstance(engine, EngineChoice):
             raise InvalidTarget(f"A query runs on the engine 'local' or 'spark', not {engine!r}.")
-        from omnigraph.connectors.spark.querying import callers_frame
+        from omnigraph.connectors.spark.querying import callers_frame, collected
 
-        return callers_frame(
-            self._context.store, over, self._asking.asked(over, text, name, given, source=query_source)
-        )
-
-    def collect_query(
-        self,
-        text: str,
-        name: str | None = None,
-        /,
-        *,
-        spark: Any,
-        params: Mapping[str, object] | None = None,
-        snapshot: str | None = None,
-        query_source: str = "<query>",
-    ) -> "Result":
-        """Run a read on a Spark session and bring its rows here; all else is as in `query`."""
-        from omnigraph.connectors.spark.querying import collected
-
-        over = self._asked_snapshot(snapshot, branch=None, at=None)
-        asked = self._asking.asked(over, text, name, params or {}, source=query_source)
-        return collected(spark, self._context.store, over, asked)
+        asked = self._asking.asked(over, text, name, given, source=query_source)
+        if isinstance(engine, EngineChoice):
+            return collected(self._context.store, over, asked, engine)
+        return callers_frame(self._context.store, over, asked)
 
     def algorithms(
         self, *, branch: str | None = None, snapshot: str | None = None, at: datetime | str | None = None
@@ -296,11 +287,19 @@ class Graph:
 
     def _asked_snapshot(self, address: str | None, *, branch: str | None, at: datetime | str | None) -> "Snapshot":
         """Return the snapshot that a query reads; not held, because it is read at once."""
+        if address is None and at is None and (branch is None or isinstance(branch, str)):
+            return self._heads.newest(branch or MAIN_BRANCH)
         from omnigraph.graphs.locating import locate
         from omnigraph.graphs.snapshot import Snapshot
 
         located = locate(self._context, address, branch=branch, commit=None, version=None, at=at)
         return Snapshot(self._context, located.snapshot, queries=self._asking)
+
+    @cached_property
+    def _heads(self) -> "HeadSnapshots":
+        from omnigraph.graphs.heads import HeadSnapshots
+
+        return HeadSnapshots(self._context, self._asking)
 
     @cached_property
     def _asking(self) -> "Asking":
@@ -339,7 +338,7 @@ class Graph:
         """The branches of this graph: create, list, merge and delete them."""
         from omnigraph.branches.verbs import Branches
 
-        return Branches(self._context, self._refuse_read_only)
+        return Branches(self._context, self._admit)
 
     def write(
         self,
@@ -356,7 +355,7 @@ class Graph:
         """
         from omnigraph.writes.batch import WriteBatch
 
-        self._refuse_read_only()
+        self._admit(PolicyAction.CHANGE, actor=actor, branch=branch)
         return WriteBatch(
             self._context, branch=branch, actor_id=actor, message=message, expected_head=expected_head, events=events
         )
@@ -385,7 +384,7 @@ class Graph:
         from omnigraph.query.mutate.request import MutateRequest, values_together
         from omnigraph.query.mutate.run import run_mutation
 
-        self._refuse_read_only()
+        self._admit(PolicyAction.CHANGE, actor=actor, branch=branch)
         request = MutateRequest(
             query=text,
             name=name,
@@ -442,7 +441,7 @@ class Graph:
         from omnigraph.evolution.plan import SchemaRequest
         from omnigraph.evolution.run import apply_schema
 
-        self._refuse_read_only()
+        self._admit(PolicyAction.SCHEMA_APPLY, actor=actor, target_branch=MAIN_BRANCH)
         _refuse_cluster_managed(self.uri, remedy="change its schema file there")
         request = SchemaRequest(
             schema=schema, schema_source=schema_source, allow_data_loss=allow_data_loss, actor=actor, message=message
@@ -475,6 +474,13 @@ class Graph:
 
     def __exit__(self, *_: object) -> None:
         """Nothing to release: handles are plain reads, and locks are held only inside a write."""
+
+    def _admit(
+        self, action: PolicyAction, *, actor: str | None, branch: str | None = None, target_branch: str | None = None
+    ) -> None:
+        """Let a write go on: every method that writes calls this first, except for maintenance."""
+        self._refuse_read_only()
+        self._context.authorizer.authorize(action, actor=actor, branch=branch, target_branch=target_branch)
 
     def _refuse_read_only(self) -> None:
         if self._read_only:

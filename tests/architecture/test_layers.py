@@ -26,6 +26,7 @@ LAYERS = {
     "graphs": 5,
     "writes": 6,
     "changes": 6,
+    "policy": 6,
     "query": 7,
     "evolution": 7,
     "branches": 7,
@@ -50,6 +51,7 @@ DOORS = {
     "random": ("base/ids.py",),
     "click": ("cli/",),
     "rich": ("cli/",),
+    "cedarpy": ("policy/cedar.py",),
     "prompt_toolkit": ("cli/shell/terminal.py",),
 }
 

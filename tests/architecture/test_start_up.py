@@ -99,6 +99,10 @@ def test_loading_one_record_imports_neither_maintenance_nor_merging(small_graph:
     assert not [name for name in modules if name.startswith(("omnigraph.branches.merge", "omnigraph.engine.spark"))]
     assert not [name for name in modules if name.startswith("omnigraph.writes.recovery.") and "entry" not in name]
     assert not [name for name in modules if name.startswith("omnigraph.documents.")], "nobody asked for JSON"
+    bulk = {name.rpartition(".")[2] for name in modules if name.startswith("omnigraph.pipeline.load.bulk.")}
+    assert bulk == {"pieces", "table_pieces"}, "what only a load on workers needs"
+    assert "google.protobuf.text_format" not in modules, "protobuf has its messages in C"
+    assert "importlib.metadata" not in modules - {*modules_of_bare_python()}, "versions are known without looking"
     assert "numpy._core" not in modules, "numpy was loaded, not only deferred"
 
 

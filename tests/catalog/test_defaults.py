@@ -4,8 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from omnigraph.catalog.arrow import default_scalar
 from omnigraph.catalog.compile import compile_schema
-from omnigraph.catalog.defaults import default_scalar
 
 
 def default_of(written):

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from omnigraph.catalog.model import Catalog, EdgeType, EntityType, NodeType, Property, PropertyType, Scalar
-from omnigraph.changes.filters import opaque_type_id, resolve_selection
+from omnigraph.changes.filters import ChangesRequest, opaque_type_id, resolve_selection
 from omnigraph.changes.pairs import PinnedType, TypePair, pair_types
 from omnigraph.errors import EntityNotFound, InvalidTarget, SchemaBoundary
 from omnigraph.manifest.snapshot import TablePin
@@ -116,29 +116,31 @@ def test_a_type_that_went_with_its_entities_is_a_boundary_and_an_empty_one_is_no
 
 def test_types_are_named_by_name_table_key_or_id():
     ids = {
-        resolve_selection([CATALOG], types=[name]).type_ids
+        resolve_selection([CATALOG], ChangesRequest(types=[name])).type_ids
         for name in ("Sailor", "node:Sailor", opaque_type_id(CATALOG, SAILOR))
     }
 
     assert ids == {frozenset({opaque_type_id(CATALOG, SAILOR)})}
     with pytest.raises(EntityNotFound, match="Whale"):
-        resolve_selection([CATALOG], types=["Whale"])
+        resolve_selection([CATALOG], ChangesRequest(types=["Whale"]))
     with pytest.raises(InvalidTarget, match="insert, update, delete"):
-        resolve_selection([CATALOG], ops=["upsert"])
+        resolve_selection([CATALOG], ChangesRequest(ops=["upsert"]))
 
 
 def test_the_order_of_filters_does_not_matter_to_a_cursor_and_their_meaning_does():
-    one = resolve_selection([CATALOG], types=["Sailor", "Ship"], ops=["insert", "delete"])
-    same = resolve_selection([CATALOG], types=["Ship", "node:Sailor"], ops=["delete", "insert", "delete"])
-    other = resolve_selection([CATALOG], types=["Ship"], ops=["delete", "insert"])
+    one = resolve_selection([CATALOG], ChangesRequest(types=["Sailor", "Ship"], ops=["insert", "delete"]))
+    same = resolve_selection(
+        [CATALOG], ChangesRequest(types=["Ship", "node:Sailor"], ops=["delete", "insert", "delete"])
+    )
+    other = resolve_selection([CATALOG], ChangesRequest(types=["Ship"], ops=["delete", "insert"]))
 
     assert one.digest == same.digest != other.digest
 
 
 def test_a_type_that_is_left_out_is_left_out_whatever_else_is_asked_for():
-    selection = resolve_selection([CATALOG], types=["Sailor", "Ship"], exclude_types=["node:Ship"])
+    selection = resolve_selection([CATALOG], ChangesRequest(types=["Sailor", "Ship"], exclude_types=["node:Ship"]))
 
     assert [entity.name for entity in CATALOG.entity_types() if selection.takes(CATALOG, entity)] == ["Sailor"]
-    assert selection.digest != resolve_selection([CATALOG], types=["Sailor", "Ship"]).digest
+    assert selection.digest != resolve_selection([CATALOG], ChangesRequest(types=["Sailor", "Ship"])).digest
     with pytest.raises(EntityNotFound, match="did you mean Ship"):
-        resolve_selection([CATALOG], exclude_types=["Shop"])
+        resolve_selection([CATALOG], ChangesRequest(exclude_types=["Shop"]))

@@ -10,6 +10,7 @@ import pytest
 from omnigraph.changes import parts
 from omnigraph.changes.carrying import carry_out
 from omnigraph.changes.feed import Feed
+from omnigraph.changes.filters import ChangesRequest
 from omnigraph.changes.parts import ChangePart, EntityBucket, Fragments, Whole, batched, plan_parts
 from omnigraph.graph import Graph
 from omnigraph.records.rendering import render_lines
@@ -21,7 +22,7 @@ Change = tuple[str, str, str, Any, Any]
 
 def planned(graph: Graph) -> list[ChangePart]:
     """Plan the changes of every commit of main, and carry them to where nothing of this process is known."""
-    feed = Feed.of_branch(graph._context, "main")
+    feed = Feed.of_branch(graph._context, "main", ChangesRequest())
     found = [
         part
         for before, cause in pairwise(feed.history())
@@ -130,7 +131,7 @@ def test_large_changes_are_cut_and_nothing_gets_lost_or_doubled(
 
 def test_a_plan_reads_no_rows_and_opens_nothing_for_types_that_stayed(local_root: str) -> None:
     graph = eventful(local_root)
-    feed = Feed.of_branch(graph._context, "main")
+    feed = Feed.of_branch(graph._context, "main", ChangesRequest())
     *_, before, cause = feed.history()
 
     pairs = feed.pairs_of(before, cause)

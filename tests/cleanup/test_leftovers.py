@@ -17,8 +17,8 @@ from omnigraph.graph import Graph
 from omnigraph.maintenance.cleanup.policy import CleanupPolicy
 from omnigraph.maintenance.cleanup.report import CleanupReport, CleanupRow
 from omnigraph.maintenance.journal import read_journal
+from omnigraph.storage.leftovers import drop_stray_tree, find_stray_trees
 from omnigraph.storage.locks import LeaseTerms, StoreClock, list_reader_leases, put_reader_lease
-from omnigraph.storage.stray_trees import drop_stray_tree, find_stray_trees
 from support import harbor, library
 from support.ages import age
 from support.writers import run_child

@@ -1,13 +1,14 @@
 """Where bulk work runs: precedence, contradictions, and the engines this version lacks."""
 
-import importlib.metadata
+import importlib.util
 
 import pytest
 
 from omnigraph import errors
-from omnigraph.cli.engine_choice import require_local_engine, resolve_engine
+from omnigraph.cli.engine_choice import resolve_engine
 from omnigraph.cli.invocation import Invocation
-from omnigraph.engine.choice import EngineName
+from omnigraph.engine.choice import EngineName, Work
+from omnigraph.engine.opening import require_pyspark
 
 pytestmark = pytest.mark.usefixtures("workplace")
 
@@ -25,7 +26,6 @@ def test_the_engine_is_auto_unless_somebody_says_otherwise(tmp_path):
     choice = choose(tmp_path)
 
     assert (choice.engine, choice.session, choice.conf) == (EngineName.AUTO, None, {})
-    require_local_engine(choice)
 
 
 def test_flag_beats_environment_beats_config(configure):
@@ -161,20 +161,14 @@ def test_a_threshold_that_is_no_number_is_a_usage_error(run, monkeypatch):
     assert "$OMNIGRAPH_SPARK_MIN_BYTES" in ran.err
 
 
-def test_without_pyspark_the_message_says_how_to_install_it(tmp_path, monkeypatch):
-    def find(name):
-        raise importlib.metadata.PackageNotFoundError(name)
+def test_without_pyspark_the_message_says_how_to_install_it(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
 
-    monkeypatch.setattr(importlib.metadata, "version", find)
-
-    with pytest.raises(errors.EngineUnavailable, match=r"omnigraph\[spark\]"):
-        require_local_engine(choose(tmp_path, engine="spark"))
-
-
-def test_a_configured_session_is_never_replaced_silently(tmp_path):
-    with pytest.raises(errors.EngineUnavailable, match=r"\$SPARK_REMOTE.*--engine local"):
-        require_local_engine(choose(tmp_path, {"SPARK_REMOTE": "sc://x"}))
+    with pytest.raises(errors.EngineUnavailable, match=r"--engine spark: .*omnigraph\[spark\]"):
+        require_pyspark("--engine spark")
 
 
 def test_an_explicit_local_engine_overrides_a_configured_session(tmp_path):
-    require_local_engine(choose(tmp_path, {"SPARK_REMOTE": "sc://x"}, engine="local"))
+    choice = choose(tmp_path, {"SPARK_REMOTE": "sc://x"}, engine="local")
+
+    assert choice.decide(Work.LOAD, 1 << 40).engine is EngineName.LOCAL

@@ -14,9 +14,8 @@ import pytest
 from lance import LanceOperation
 from lance.fragment import FragmentMetadata
 
-from omnigraph.storage.manifest_bytes import manifest_message
 from omnigraph.storage.proto_messages import TYPES, declare_messages, field
-from omnigraph.storage.version_files import detached_path, version_path
+from omnigraph.storage.version_files import detached_path, manifest_message, version_path
 from support.rewrites import task_by_hand
 
 LETTERS = "abcdefghijklmn"

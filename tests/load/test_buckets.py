@@ -40,7 +40,7 @@ def test_equal_values_of_all_readers_meet_and_no_row_is_lost_or_doubled(store, r
     scratch = Scratch(store, "operation")
     buckets = Buckets(count=count, mark=buckets_for(1 << 40, stored_rows=0, slots=1).mark)
     for number, rows in enumerate(readers):
-        keep_facets(buckets, scratch, f"reader-{number}", "i", [(TWO_COLUMNS, keys_of(rows))])
+        keep_facets(buckets, scratch, f"reader-{number}", [("i", TWO_COLUMNS, keys_of(rows))])
 
     found: list[tuple[int, int, str, str, str]] = []
     for bucket in range(count):
@@ -81,7 +81,7 @@ def test_a_worker_that_would_cut_differently_is_refused(store):
     other = Buckets(count=2, mark=1)
 
     with pytest.raises(EngineUnavailable, match="different versions of DuckDB"):
-        keep_facets(other, Scratch(store, "operation"), "x", "i", [(identity_facet(PORT), keys_of([("a", "b")]))])
+        keep_facets(other, Scratch(store, "operation"), "x", [("i", identity_facet(PORT), keys_of([("a", "b")]))])
 
 
 def test_a_reader_keeps_one_file_however_many_buckets_there_are(tmp_path):
@@ -90,7 +90,7 @@ def test_a_reader_keeps_one_file_however_many_buckets_there_are(tmp_path):
 
     for number in range(3):
         keys = keys_of([(f"s{number}-{row}", "t") for row in range(800)])
-        keep_facets(buckets, scratch, f"reader-{number}", "i", [(TWO_COLUMNS, keys)])
+        keep_facets(buckets, scratch, f"reader-{number}", [("i", TWO_COLUMNS, keys)])
 
     assert len([file for file in tmp_path.rglob("*") if file.is_file()]) == 3
     kept = [rows.num_rows for n in range(3) for b in range(500) for _, rows in read_cuts(scratch, f"reader-{n}", b)]

@@ -17,6 +17,7 @@ from omnigraph.errors import Io, SparkJobFailed
 from omnigraph.pipeline.load import inputs, lines
 from omnigraph.pipeline.load.bulk import buckets, pieces, reading
 from omnigraph.pipeline.load.sources import LocalInputs, find_inputs
+from omnigraph.writes.exchange import removing
 from support.bulk_story import REFUSED, SCHEMA, tell
 from support.graphs import edge, node
 
@@ -109,6 +110,7 @@ def spark_load(graph, data, *, mode):
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(("rows_max", "refusals"), [(-1, (2,)), (1_000, (4, 7))], ids=["shuffled", "on one worker"])
 def test_spark_agrees_with_a_small_load(tmp_path, monkeypatch, rows_max, refusals):
+    monkeypatch.setattr(removing, "_FEW_ROWS", 0)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr("omnigraph.engine.spark.engine.LONE_ROWS_MAX", rows_max)
 

@@ -3,7 +3,8 @@
 import pytest
 
 from omnigraph.errors import Internal
-from omnigraph.pipeline.export.parts import EXPORT_FORMATS, ExportFormat, export_traits
+from omnigraph.pipeline.export.parts import EXPORT_FORMATS, export_traits
+from omnigraph.pipeline.export.request import ExportFormat
 from omnigraph.pipeline.load.table_files import find_tables, is_table_path
 from omnigraph.pipeline.load.table_formats import FORMATS, SUFFIXES, format_named, format_of_file, is_directory_table
 

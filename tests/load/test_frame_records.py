@@ -18,6 +18,7 @@ from omnigraph.pipeline.load.bulk import partitions
 from omnigraph.pipeline.load.bulk.partitions import keep_partition
 from omnigraph.pipeline.load.frames import FrameLoad
 from omnigraph.pipeline.load.once import StreamBatch
+from omnigraph.pipeline.load.request import FrameLoadRequest
 from omnigraph.storage.bucket import Bucket
 from omnigraph.storage.store import GraphStore
 
@@ -55,17 +56,8 @@ def write(
     batch: StreamBatch | None = None,
 ) -> Commit | None:
     """Write a frame of these partitions, each row in a batch of its own."""
-    load = FrameLoad.begin(
-        context_of(graph),
-        type_name=type_name,
-        names=parts[0].column_names,
-        mode=mode,
-        branch="main",
-        actor_id=None,
-        max_errors=20,
-        newest_by=newest_by,
-        sets_aside=bad_records is not None,
-    )
+    request = FrameLoadRequest(type=type_name, mode=mode, newest_by=newest_by, sets_aside=bad_records is not None)
+    load = FrameLoad.begin(context_of(graph), request, parts[0].column_names)
     kept = [keep_partition(load.task, number, rows.to_batches(max_chunksize=1)) for number, rows in enumerate(parts)]
     return load.commit(context_of(graph), kept, ignore_events, batch=batch, bad_records=bad_records)
 

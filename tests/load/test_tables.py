@@ -14,35 +14,14 @@ import pytest
 
 from omnigraph.errors import EntityNotFound, InvalidRecord, Io, Usage
 from support.graphs import codes, graph_of, load, messages, node, places, refusal, rows
+from support.record_schemas import THINGS
 
-SCHEMA = """
-node Thing {
-    key: String @key
-    flag: Bool?
-    small: I32?
-    large: I64?
-    natural: U32?
-    huge: U64?
-    single: F32?
-    double: F64?
-    day: Date?
-    moment: DateTime?
-    vec: Vector(2)?
-    blob: Blob?
-    tags: [String]?
-    days: [Date]?
-    colour: enum(blue, red)?
-    level: I32? @default(7)
-}
-node Must { key: String @key  size: I32  kind: String @default("plain")  @range(size, 0..9) }
-edge Link: Thing -> Thing { weight: I32? }
-"""
 UTC = dt.UTC
 
 
 @pytest.fixture
 def things(local_root):
-    return graph_of(local_root, SCHEMA)
+    return graph_of(local_root, THINGS)
 
 
 def load_table(graph, columns, type_name="Thing", mode="append", **options):

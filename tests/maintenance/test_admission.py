@@ -8,7 +8,7 @@ import omnigraph
 from omnigraph.base import clock
 from omnigraph.errors import RecoveryRequired
 from omnigraph.maintenance import admission
-from omnigraph.writes.sidecar import PendingOperation
+from omnigraph.writes.pending import PendingOperation
 from support import harbor
 
 

@@ -18,7 +18,7 @@ from omnigraph.maintenance.repair.request import RepairRequest
 from omnigraph.maintenance.verify.run import VerifyRequest
 from omnigraph.manifest.birth import InitRequest
 from omnigraph.pipeline.embed.request import EmbedFilesRequest, EmbedRequest
-from omnigraph.pipeline.export.run import ExportRequest
+from omnigraph.pipeline.export.request import ExportRequest
 from omnigraph.pipeline.load.request import LoadRequest
 
 OF_THE_CALL = {"self", "events", "uri", "storage_options"}

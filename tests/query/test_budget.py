@@ -4,8 +4,21 @@ import json
 import os
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
+import pytest
+
+import omnigraph
+from omnigraph.catalog.model import TableKey
+from omnigraph.graphs.snapshot import pinned_state
+from omnigraph.query.access import Direction
+from omnigraph.query.image import packing, scanning, sizes
+from omnigraph.query.image.graph_image import GraphImage
+from omnigraph.query.image.images import Images
+from omnigraph.query.image.shelf import DoesNotFit, Shelf
 from support.sailing import crew_graph
 
 READS = [
@@ -49,6 +62,45 @@ def test_a_budget_that_is_too_small_changes_no_answer(tmp_path: Path) -> None:
     assert found == answers(uri, OMNIGRAPH_CACHE_BYTES="1")
     assert [row["s.name"] for row in found[0]] == ["Ana", "Bo", "Ed", "Di", "Cy"]
     assert found[-1] == [["Sailor", name] for name in ("Ana", "Bo", "Di")]
+
+
+def test_an_adjacency_is_built_in_the_memory_that_is_set_aside_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    people, edges = 10_000, 100_000
+    graph = omnigraph.init(
+        str(tmp_path / "people.omni"), "node Person { name: String @key }\nedge Knows: Person -> Person"
+    )
+    names = pa.array([f"person-{number}" for number in range(people)])
+    graph.load_table(pa.table({"name": names}), type="Person", mode="append")
+    # Everybody has the same number of friends, and every tenth edge has a parallel one.
+    ends = [[factor * (number - number % 10 // 9) % people for number in range(edges)] for factor in (1, 7_919)]
+    taken = {name: names.take(pa.array(side)) for name, side in zip(("from", "to"), ends, strict=True)}
+    graph.load_table(pa.table(taken), type="Knows", mode="append")
+    snapshot = graph.snapshot()
+    catalog, (context, pinned) = snapshot.catalog, pinned_state(snapshot)
+    knows: Any = catalog.type_by_table_key[TableKey("edge:Knows")]
+    for module in (packing, scanning, sizes):
+        monkeypatch.setattr(module, "PIECE_ROWS", 4_096)
+    budget = sizes.adjacency_build_bytes(edges, people, people)
+    too_small, large_enough = (
+        GraphImage(context, pinned, catalog, Images(Shelf(size))).edges(knows)
+        for size in (budget - 1, budget + 100 * people)
+    )
+
+    tracemalloc.start()
+    with pytest.raises(DoesNotFit):
+        too_small.neighbours(0, Direction.OUT)
+    tracemalloc.reset_peak()
+    before, _ = tracemalloc.get_traced_memory()
+    large_enough.neighbours(0, Direction.OUT)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert edges * 16 < peak - before < budget
+    adjacency = large_enough.adjacency(Direction.IN, distinct=True)
+    assert adjacency is not None
+    assert len(adjacency.targets) == len({*zip(*ends, strict=True)})
 
 
 def test_rows_that_no_memory_holds_are_an_error_of_the_query(tmp_path: Path) -> None:

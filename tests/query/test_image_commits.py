@@ -11,7 +11,7 @@ import pytest
 import omnigraph
 from omnigraph.graph import Graph
 from omnigraph.graphs.snapshot import Snapshot
-from omnigraph.query.access import MISSING, Direction
+from omnigraph.query.access import MISSING, Direction, PropertyTest
 from omnigraph.query.image import columns, images, known_states, rows, scanning, states
 from omnigraph.query.image.graph_image import GraphImage
 from omnigraph.query.image.images import Images
@@ -232,13 +232,17 @@ def test_long_texts_stay_in_their_table(graph: Graph, monkeypatch: pytest.Monkey
     snapshot, kept = graph.snapshot(), new_images()
     entity: Any = snapshot.catalog.type_by_table_key["node:Person"]
 
-    column = image_of(snapshot, kept).nodes(entity).column("nick")
+    people = image_of(snapshot, kept).nodes(entity)
+    column = people.column("nick")
+    found = people.select([PropertyTest(property="nick", operator="contains", value="o")])
 
     asked = np.array([5, 3, 5, 39], np.int32)
     expected = snapshot.table("Person").to_arrow(["nick"])["nick"].to_pylist()
     assert column.codes() is None
     assert column.take(asked).to_pylist() == [expected[place] for place in asked]
     assert column.one(3) == expected[3]
+    assert found is not None
+    assert found.tolist() == [place for place, nick in enumerate(expected) if nick and "o" in nick]
 
 
 def test_too_many_words_get_no_codes(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:

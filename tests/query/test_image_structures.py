@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 
 from omnigraph.query.access import MISSING
 from omnigraph.query.image import book as book_module
-from omnigraph.query.image import hashing
-from omnigraph.query.image.adjacency import build_csr, gather, pairs_in
+from omnigraph.query.image import hashing, packing
+from omnigraph.query.image.adjacency import gather, pairs_in
 from omnigraph.query.image.book import Book
 from omnigraph.query.image.buffers import numbers_of
 from omnigraph.query.image.columns import ImageColumn, PatchedColumn
 from omnigraph.query.image.hashing import hash_text, hash_texts
+from omnigraph.query.image.packing import build_csr
 from omnigraph.query.image.ranks import Ranks
 from omnigraph.query.image.rows import BaseRows, TableRows
 from omnigraph.query.run.arrays import arrow_of
@@ -62,14 +63,24 @@ def test_a_book_numbers_ids_in_the_order_of_their_coming(chunks: list[list[str]]
 NODES = st.integers(0, 6)
 
 
-@given(st.lists(st.tuples(NODES, NODES), max_size=40), st.booleans())
-def test_lists_hold_every_edge_at_both_of_its_ends(pairs: list[tuple[int, int]], is_wide: bool) -> None:
+@given(st.lists(st.tuples(NODES, NODES), max_size=40), st.booleans(), st.integers(1, 9))
+def test_lists_hold_every_edge_at_both_of_its_ends(
+    pairs: list[tuple[int, int]], is_wide: bool, piece_rows: int
+) -> None:
     near, far = (np.array([pair[side] for pair in pairs], np.int32) for side in (0, 1))
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(packing, "PIECE_ROWS", piece_rows)
         if is_wide:  # as if both ends and the place did not fit into one number
-            patch.setattr("omnigraph.query.image.adjacency._WORD_BITS", 0)
+            patch.setattr(packing, "_WORD_BITS", 0)
         csr = build_csr(near, far, None, size=8)
+        back = build_csr(far, near, None, size=8)
+        # Nothing is known about the nodes beforehand, so that they are larger than was expected.
+        turned = packing.build_in_pieces(lambda: packing.turned(csr), 1, 1, 40, count=len(pairs), size=lambda: 8)
 
+    assert [part.tolist() for part in (*turned.all, *turned.distinct)] == [
+        part.tolist() for part in (*back.all, *back.distinct)
+    ]
+    assert turned.edges.tolist() == back.edges.tolist()
     for node in range(12):
         expected = Counter(b for a, b in pairs if a == node)
         targets, edges = csr.list_of(node)

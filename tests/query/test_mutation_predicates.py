@@ -16,7 +16,7 @@ from omnigraph.graphs.capture import Capture, capture_branch
 from omnigraph.query.mutate.selecting import comparison_between
 from omnigraph.query.typed import STRING
 from omnigraph.storage.filters import all_of
-from omnigraph.writes.matching import comparisons_hold
+from omnigraph.writes.working import comparisons_hold
 from support.graphs import graph_of, load, node
 
 SCHEMA = """

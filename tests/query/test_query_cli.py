@@ -134,7 +134,7 @@ def test_a_query_is_named_before_the_graph(run, graph):
 
     assert (one.code, one.err) == (0, "")
     assert one.document == stored.document == older.document
-    assert older.err == "warning: --name is deprecated; write the positional form `omnigraph query few`\n"
+    assert older.err == "warning: --name is deprecated; use the positional form, `query few`\n"
     twice = run("query", "few", graph, "--name", "few", "--query", "ask.gq")
     assert (twice.code, "named twice" in twice.err) == (2, True)
 

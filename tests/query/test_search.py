@@ -227,12 +227,14 @@ def test_the_nearest_are_the_nearest(
     assert names(library, text, v=wanted) == expected
 
 
-@pytest.mark.parametrize("by_index", [False, True])
+@pytest.mark.parametrize("by", ["words in memory", "a part of an index", "an index"])
 def test_ranked_words_are_the_same_with_and_without_help_of_the_index(
-    library: Graph, by_index: bool, monkeypatch: pytest.MonkeyPatch
+    library: Graph, by: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every document that has a word is there, ties in the order of their ids."""
-    if by_index:
+    if by != "words in memory":
+        monkeypatch.setattr(fields, "words_in_memory", lambda *_, **__: None)
+    if by == "an index":
         monkeypatch.setattr(fields, "_READ_MAX", 0)
         monkeypatch.setattr(fields, "_RESCORED_MAX", 0)
         library.optimize()

@@ -11,31 +11,10 @@ from omnigraph.catalog.compile import compile_schema
 from omnigraph.pipeline.load.parse import ParsedInput
 from omnigraph.pipeline.load.table_files import RowsInMemory
 from omnigraph.pipeline.load.tables import ColumnMap, parse_tables
+from support.record_schemas import THINGS
 
-SCHEMA = """
-node Thing {
-    key: String @key
-    flag: Bool?
-    small: I32?
-    large: I64?
-    natural: U32?
-    huge: U64?
-    single: F32?
-    double: F64?
-    day: Date?
-    moment: DateTime?
-    vec: Vector(2)?
-    blob: Blob?
-    tags: [String]?
-    days: [Date]?
-    colour: enum(blue, red)?
-    level: I32? @default(7)
-}
-node Must { key: String @key  size: I32  kind: String @default("plain")  @range(size, 0..9) }
-edge Link: Thing -> Thing { weight: I32? }
-"""
 UTC = dt.UTC
-CATALOG = compile_schema(SCHEMA, source="things.pg", identity_domain="test")
+CATALOG = compile_schema(THINGS, source="things.pg", identity_domain="test")
 
 
 def parse(columns: dict[str, object], type_name: str = "Thing") -> ParsedInput:

@@ -9,7 +9,7 @@ import omnigraph
 from omnigraph.base import clock, ids
 from omnigraph.errors import DriftNeedsRepair, RecoveryRequired
 from omnigraph.graph import Graph
-from omnigraph.writes.sidecar import sidecars_of
+from omnigraph.writes.pending import sidecars_of
 from support import harbor
 from support.faulty_s3 import Answer, FaultyS3
 from support.harbor import sailors

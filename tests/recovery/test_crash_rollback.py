@@ -10,7 +10,8 @@ from omnigraph.graph import Graph
 from omnigraph.storage.stored_settings import stage_restore
 from omnigraph.storage.tables import Table
 from omnigraph.storage.transactions import commit_staged
-from omnigraph.writes.sidecar import RollbackRecord, sidecars_of
+from omnigraph.writes.pending import sidecars_of
+from omnigraph.writes.sidecar import RollbackRecord
 from support import harbor
 from support.harbor import sailors
 from support.raw_tables import foreign_append

@@ -8,8 +8,8 @@ import pytest
 from omnigraph.catalog.model import TableIdentity, TableKey
 from omnigraph.manifest.publish import TableRegistration
 from omnigraph.writes.manifest_delta import ManifestDelta
-from omnigraph.writes.purge import Purge
-from omnigraph.writes.sidecar import EffectKind, Sidecar, SidecarKind, parse_sidecar, sidecar_bytes
+from omnigraph.writes.sidecar import EffectKind, Purge, Sidecar, SidecarKind
+from omnigraph.writes.sidecar_format import parse_sidecar, sidecar_bytes
 from support import evidence
 
 
@@ -56,7 +56,7 @@ def test_a_new_table_is_registered_and_its_pin_is_no_update() -> None:
 
 
 def test_an_unknown_kind_of_effect_is_not_guessed_at() -> None:
-    from omnigraph.writes.sidecar import UnreadableSidecar
+    from omnigraph.writes.sidecar_format import UnreadableSidecar
 
     content = sidecar_bytes(SCHEMA_APPLY).replace(f'"{EffectKind.CREATE}"'.encode(), b'"transmute"')
 

@@ -11,7 +11,7 @@ import omnigraph
 from omnigraph.base import clock
 from omnigraph.errors import HistoricalVersionReclaimed, RecoveryRequired, SchemaApplyLocked
 from omnigraph.graph import Graph
-from omnigraph.storage.drop_marks import dropped_at
+from omnigraph.storage.removal import dropped_at
 from support import harbor
 from support.crash_cases import SCHEMA_CASES, Case
 from support.writer_child import EVOLVED, SCHEMA_KINDS, apply_schema

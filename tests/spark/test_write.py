@@ -154,3 +154,37 @@ def test_a_write_that_is_refused_says_which_records_and_leaves_nothing(spark: An
     sentence = str(orphans.value).partition("Traceback")[0]
     assert sentence.count("<frame>:") == 21
     assert_nothing_left(graph, commits=1)
+
+
+LARGE = """
+node Person { name: String @key  note: String? }
+edge Knows: Person -> Person { note: String? }
+edge Seat: Person -> Person @card(1..2) { note: String? }
+"""
+NOTE = "repeat('x', 20000) AS note"
+"""Six hundred of them are more than a write of few rows."""
+
+
+def test_workers_check_what_a_large_write_means_for_stored_rows(spark: Any, local_root: str) -> None:
+    graph = omnigraph.init(local_root, LARGE)
+    people = spark.sql(f"SELECT concat('p', id) AS name, {NOTE} FROM range(0, 600, 1, 3)")
+    pairs = f"SELECT concat('p', id) AS `from`, concat('p', 599 - id) AS `to`, {NOTE} FROM range(0, 600, 1, 3)"
+    save(people, graph, "Person", "append")
+    save(spark.sql(pairs), graph, "Knows", "append")
+    seats = spark.sql(pairs).selectExpr("concat('s', `from`) AS id", "*")
+    save(seats, graph, "Seat", "append")
+
+    save(people, graph, "Person", "overwrite")
+    save(spark.sql(pairs), graph, "Knows", "merge")
+    save(seats.selectExpr("id", "`to` AS `from`", "`from` AS `to`", "note"), graph, "Seat", "merge")
+
+    assert len(graph.commits()) == 6, "genesis, three appends, the overwrite and the seats; all of Knows was there"
+    assert [graph.snapshot().table(name).count_rows() for name in ("Person", "Knows", "Seat")] == [600, 600, 600]
+    assert {(row[0], row[1]) for row in stored(graph, "Seat", "id", "src")} == {
+        (f"sp{number}", f"p{599 - number}") for number in range(600)
+    }
+    with pytest.raises(Exception, match=r"stored edge Knows '.*' to 'p7': node Person not found after this write"):
+        save(people.where("name <> 'p7'"), graph, "Person", "overwrite")
+    with pytest.raises(Exception, match=r"@card violation on edge Seat: source 'p592' has 0 edges, min 1"):
+        save(seats.selectExpr("id", "if(id = 'sp7', 'p0', `to`) AS `from`", "`to`", "note"), graph, "Seat", "merge")
+    assert_nothing_left(graph, commits=6)

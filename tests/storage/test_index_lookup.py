@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.storage import index_lookup
-from omnigraph.storage.index_lookup import look_up_values, unindexed_rows
+from omnigraph.storage.index_lookup import count_found, count_values, holds_only, look_up_values, unindexed_rows
 from omnigraph.storage.layout import read_layout
 from omnigraph.storage.tables import Table
 from support import harbor
@@ -49,6 +49,43 @@ def test_an_index_answers_some_values_at_a_time(sailors: Table, questions: list[
     assert len(questions) == 2
     assert sorted(found["id"].to_pylist()) == ["s1", "s3", "s4", "s5", "x"]
     assert found.column_names == sailors.lookup(column, values, ["id"]).column_names
+
+
+def test_what_an_index_does_not_cover_is_looked_through_once(
+    sailors: Table, questions: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_lookup, "_SCANNED_PER_VALUE", 0)
+    values = pa.array([*(f"s{number}" for number in range(5, 15)), "x", "nobody"], pa.string())
+
+    found = look_up_values(sailors, "id", values, ["id"])
+
+    assert len(questions) == 4 + 1, "three values at a time of the rows with an index, and all of the two without"
+    assert sorted(found["id"].to_pylist()) == sorted([*(f"s{number}" for number in range(5, 15)), "x"])
+
+
+@pytest.mark.parametrize("scanned_per_value", [0, 2, 100], ids=["apart", "index", "scan"])
+@pytest.mark.parametrize("column", ["id", "rank"])
+def test_rows_of_values_are_counted_whichever_way_they_are_found(
+    sailors: Table, questions: list[str], monkeypatch: pytest.MonkeyPatch, column: str, scanned_per_value: int
+) -> None:
+    monkeypatch.setattr(index_lookup, "_SCANNED_PER_VALUE", scanned_per_value)
+    values = pa.array(["s1", "s2", "s2", "x", "mate", "nobody", None, "s3"], pa.string())
+    ranks = sailors.read(["rank"])["rank"].to_pylist()
+    expected = {"s1": 1, "s2": 1, "s3": 1, "x": 1} if column == "id" else {"mate": ranks.count("mate")}
+
+    found = count_values(sailors, column, values)
+
+    assert dict(zip(*found.to_pydict().values(), strict=True)) == expected
+    assert count_found(sailors, column, values) == sum(expected.values())
+    assert count_values(sailors, column, values.slice(0, 0)).num_rows == 0
+
+
+def test_a_column_holds_only_what_all_its_rows_are_found_by(sailors: Table) -> None:
+    ids = sailors.read(["id"])["id"].combine_chunks()
+
+    assert holds_only(sailors, "id", ids)
+    assert not holds_only(sailors, "id", ids.slice(1))
+    assert not holds_only(sailors, "badge", sailors.read(["badge"])["badge"].combine_chunks()), "one has none"
 
 
 def test_a_scan_answers_where_an_index_would_take_longer(sailors: Table, questions: list[str]) -> None:

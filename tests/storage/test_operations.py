@@ -14,9 +14,8 @@ from lance.fragment import DataFile, write_fragments
 
 from omnigraph.storage import history_proto
 from omnigraph.storage.objects import open_objects
-from omnigraph.storage.operations import HistoryUnreadable, OperationName, TableOperation, operation
+from omnigraph.storage.operations import HistoryUnreadable, OperationName, TableDirectory, TableOperation, operation
 from omnigraph.storage.settings import StoreSettings
-from omnigraph.storage.table_files import TableDirectory
 from omnigraph.storage.uris import GraphRoot
 
 SCHEMA = pa.schema([pa.field("id", pa.string(), nullable=False), pa.field("age", pa.int64())])

@@ -16,21 +16,13 @@ from omnigraph.graphs.context import GraphContext
 from omnigraph.pipeline.load.bulk.partitions import keep_partition
 from omnigraph.pipeline.load.frames import FrameLoad
 from omnigraph.pipeline.load.once import StreamBatch
+from omnigraph.pipeline.load.request import FrameLoadRequest
 from omnigraph.storage.store import GraphStore
 
 
 def load_batch(uri: str, batch_id: int, bad_records: str, codes: list[str]) -> str | None:
     context = GraphContext.over(GraphStore.open(uri), LocalEngine())
-    load = FrameLoad.begin(
-        context,
-        type_name="Port",
-        names=["code"],
-        mode="append",
-        branch="main",
-        actor_id=None,
-        max_errors=20,
-        sets_aside=True,
-    )
+    load = FrameLoad.begin(context, FrameLoadRequest(type="Port", mode="append", sets_aside=True), ["code"])
     rows = pa.table({"code": [None if code == "?" else code for code in codes]})
     kept = keep_partition(load.task, 0, rows.to_batches())
     batch = StreamBatch(query_id="q", batch_id=batch_id)

@@ -12,7 +12,7 @@ from omnigraph.graphs.context import GraphContext
 from omnigraph.storage.locks import LeaseTerms
 from omnigraph.storage.locks.paths import READER_LEASES
 from omnigraph.storage.store import GraphStore
-from omnigraph.writes.sidecar import sidecars_of
+from omnigraph.writes.pending import sidecars_of
 
 SCHEMA = """
 node Sailor {

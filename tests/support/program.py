@@ -41,6 +41,41 @@ query by_artist($name: String) {
     order { $w.title }
 }
 """
+POLICY = """\
+version: 1
+kind: graph
+groups:
+  keepers: [act-ines, act-omar]
+  interns: [act-lee]
+protected_branches: [main]
+rules:
+  - id: keepers-read
+    allow:
+      actors: { group: keepers }
+      actions: [read, export]
+      branch_scope: any
+  - id: interns-write-side-branches
+    allow:
+      actors: { group: interns }
+      actions: [read, change]
+      branch_scope: unprotected
+  - id: keepers-merge
+    allow:
+      actors: { group: keepers }
+      actions: [branch_create, branch_merge, schema_apply]
+      target_branch_scope: any
+  - id: keepers-invoke
+    allow:
+      actors: { group: keepers }
+      actions: [invoke_query]
+"""
+POLICY_TESTS = """\
+version: 1
+cases:
+  - { id: lee-writes-side, actor: act-lee, action: change, branch: draft, expect: allow }
+  - { id: lee-not-on-main, actor: act-lee, action: change, branch: main, expect: deny }
+  - { id: ines-merges, actor: act-ines, action: branch_merge, branch: draft, target_branch: main, expect: allow }
+"""
 MORE = '{"type": "Artist", "data": {"name": "Zoe"}}\n'
 
 
@@ -121,9 +156,11 @@ def configure(tmp_path: Path) -> Callable[[str], Path]:
 
 @pytest.fixture
 def seed_files(workplace: Path) -> Path:
-    """The files of the first hour: `art.pg`, `art.gq`, `seed.jsonl` and `more.jsonl`."""
+    """The files of the first hour: `art.pg`, `art.gq`, `seed.jsonl` and `more.jsonl`, and a policy with its tests."""
     workplace.joinpath("art.pg").write_text(SCHEMA, encoding="utf-8")
     workplace.joinpath("art.gq").write_text(QUERIES, encoding="utf-8")
+    workplace.joinpath("art.policy.yaml").write_text(POLICY, encoding="utf-8")
+    workplace.joinpath("art.policy-tests.yaml").write_text(POLICY_TESTS, encoding="utf-8")
     workplace.joinpath("seed.jsonl").write_text(SEED, encoding="utf-8")
     workplace.joinpath("more.jsonl").write_text(MORE, encoding="utf-8")
     return workplace

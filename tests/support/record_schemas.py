@@ -9,6 +9,30 @@ from omnigraph.catalog.compile import compile_schema
 from omnigraph.catalog.model import Catalog
 from omnigraph.records.parse import ParsedChunk, parse_chunk
 
+THINGS = """
+node Thing {
+    key: String @key
+    flag: Bool?
+    small: I32?
+    large: I64?
+    natural: U32?
+    huge: U64?
+    single: F32?
+    double: F64?
+    day: Date?
+    moment: DateTime?
+    vec: Vector(2)?
+    blob: Blob?
+    tags: [String]?
+    days: [Date]?
+    colour: enum(blue, red)?
+    level: I32? @default(7)
+}
+node Must { key: String @key  size: I32  kind: String @default("plain")  @range(size, 0..9) }
+edge Link: Thing -> Thing { weight: I32? }
+"""
+"""A property of every scalar."""
+
 SAILORS = """
 node Sailor {
     name: String @key

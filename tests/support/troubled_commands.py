@@ -17,13 +17,12 @@ from unittest.mock import patch
 
 from pyspark import cloudpickle
 
-from omnigraph.branches.merge.bulk import removing
 from omnigraph.cli.main import main
 from omnigraph.engine.spark.engine import SparkEngine
 from omnigraph.maintenance.verify import contents
 from omnigraph.pipeline.load import inputs
 from omnigraph.pipeline.load.bulk import pieces
-from omnigraph.writes.exchange import cutting
+from omnigraph.writes.exchange import cutting, removing
 from support import lost_tasks
 
 _SMALL = [
@@ -33,6 +32,7 @@ _SMALL = [
     (cutting, "_LONE_ROWS", 0),
     (cutting, "_BUCKET_ROWS", 40),
     (removing, "_TASK_ROWS", 1),
+    (removing, "_FEW_ROWS", 0),
     (contents, "_TASK_BYTES", 1),
     (contents, "_TASK_ROWS", 1),
 ]

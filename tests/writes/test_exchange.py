@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from omnigraph.engine.interface import Produced
 from omnigraph.engine.local import LocalEngine, worker_engine
-from omnigraph.storage.cut_files import read_cuts, read_relation, write_cuts
+from omnigraph.storage.cut_files import read_cuts, read_cuts_between, read_relation, write_cuts
 from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.store import GraphStore
 from omnigraph.storage.worker_files import ScratchPlace
@@ -88,6 +88,9 @@ def test_a_kept_file_holds_every_bucket_of_every_relation_once(tmp_path) -> None
     for (bucket, name), rows in tables.items():
         assert dict(read_cuts(scratch, "kept", bucket))[name] == rows
     assert dict(read_cuts(scratch, "kept", 1)) == {}
+    for first, last in ((0, 2997), (7, 15), (9, 9), (10, 11), (2996, 5000), (3000, 4000)):
+        found = {(bucket, name): rows for bucket, name, rows in read_cuts_between(scratch, "kept", first, last)}
+        assert found == {place: rows for place, rows in tables.items() if first <= place[0] <= last}
     assert pa.concat_tables(read_relation(scratch, "kept", "bb"))["n"].to_pylist() == [
         bucket * 10 + 2 for bucket in range(0, 3000, 3)
     ]

@@ -7,7 +7,8 @@ write by hand is read here, too.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from typing import Any
 
 _SURROGATES = "\ud800-\udfff"
 # Control characters, separators of lines and paragraphs, and the marks that turn the direction of what follows.
@@ -17,6 +18,7 @@ _SHOWN_MAX = 60
 
 NAME_BYTES_MAX = 1_024
 MESSAGE_BYTES_MAX = 65_536
+_YAML_MERGE = "tag:yaml.org,2002:merge"
 
 
 def plain_text(
@@ -66,12 +68,29 @@ def _shown(text: str) -> str:
     return repr(text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}…")
 
 
-def read_yaml(text: str) -> object:
-    """Return what a YAML text says; raise ValueError with the reason in one line, whatever stopped the parser."""
+def read_yaml(text: str, *, is_strict: bool = False) -> object:
+    """Return what a YAML text says; raise ValueError with the reason in one line, whatever stopped the parser.
+
+    A strict reader refuses a key that stands twice in one mapping, of which otherwise the last one counts, and keys
+    that are merged in from elsewhere (`<<`): what counts is what people read.
+    """
     import yaml
 
+    class Loader(yaml.SafeLoader):
+        def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+            keys: set[Hashable] = set()
+            for key_node, _ in node.value if is_strict else ():
+                line = key_node.start_mark.line + 1
+                if key_node.tag == _YAML_MERGE:
+                    raise ValueError(f"line {line} merges keys in with <<; write them out")
+                key = self.construct_object(key_node, deep=True)
+                if key in keys:
+                    raise ValueError(f"duplicate key {str(key)!r} in line {line}")
+                keys.add(key)
+            return super().construct_mapping(node, deep=deep)
+
     try:
-        return yaml.safe_load(text)
+        return yaml.load(text, Loader)  # noqa: S506 — a safe loader
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
     except (yaml.YAMLError, ValueError, TypeError, AttributeError) as error:

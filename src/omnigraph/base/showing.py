@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from html import escape
 from itertools import islice
 from typing import Any
 
@@ -36,6 +35,8 @@ class Shown:
 
 def html_table(headings: Sequence[str], rows: Iterable[Iterable[Any]], *, caption: str = "") -> str:
     """Spell a table for a notebook; of many rows it shows the first."""
+    from html import escape  # brings a table of two thousand characters, and no command shows a notebook anything
+
     shown = [list(row) for row in islice(rows, ROWS_SHOWN + 1)]
     more = len(shown) > ROWS_SHOWN
     head = "".join(f"<th>{escape(str(heading))}</th>" for heading in headings)

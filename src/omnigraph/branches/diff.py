@@ -1,12 +1,10 @@
 """What merging a branch would bring: its changes since it parted from the other, as in a review."""
 
-from collections.abc import Sequence
-
 from omnigraph.base.showing import Shown
 from omnigraph.base.values import dataclass
 from omnigraph.branches.merge.sides import base_state
-from omnigraph.changes.diff import Diff
-from omnigraph.changes.snapshots import diff_snapshots
+from omnigraph.changes.diff import Diff, diff_snapshots
+from omnigraph.changes.filters import ChangesRequest
 from omnigraph.errors import InvalidTarget, NoCommonAncestor
 from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.addresses import Located
@@ -24,16 +22,7 @@ class BranchDiff(Shown):
     diff: Diff
 
 
-def diff_branches(
-    context: GraphContext,
-    source: Located,
-    target: Located,
-    *,
-    kinds: Sequence[str] = (),
-    types: Sequence[str] = (),
-    ops: Sequence[str] = (),
-    exclude_types: Sequence[str] = (),
-) -> BranchDiff:
+def diff_branches(context: GraphContext, source: Located, target: Located, request: ChangesRequest) -> BranchDiff:
     """Compare a source with the commit at which it parted from a target; what the target did since is left out.
 
     Histories that were merged crosswise parted more than once; none of the places is picked silently.
@@ -43,9 +32,7 @@ def diff_branches(
         source, target, merge_bases(history, source.commit.graph_commit_id, target.commit.graph_commit_id)
     )
     base = base_state(context, history, base_id, (source.state, target.state))
-    diff = diff_snapshots(
-        context, base, source.snapshot, kinds=kinds, types=types, ops=ops, exclude_types=exclude_types
-    )
+    diff = diff_snapshots(context, base, source.snapshot, request)
     return BranchDiff(source=source.commit, target=target.commit, base=history[base_id], diff=diff)
 
 

@@ -1,14 +1,15 @@
 """`graph.branches`: what users do with branches. Each verb imports what it runs; merging alone is thirty modules."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from omnigraph.base.endings import tell
 from omnigraph.base.events import Events, Published, ignore_events
 from omnigraph.engine.choice import EngineChoice
+from omnigraph.graphs.authorizing import Admission, PolicyAction
 from omnigraph.graphs.context import GraphContext
-from omnigraph.manifest.commits import MAIN_BRANCH
+from omnigraph.manifest.commits import MAIN_BRANCH, check_actor
 
 if TYPE_CHECKING:
     from omnigraph.branches.diff import BranchDiff
@@ -19,18 +20,21 @@ if TYPE_CHECKING:
 class Branches:
     """The branches of one graph."""
 
-    def __init__(self, context: GraphContext, refuse_read_only: Callable[[], None]) -> None:
+    def __init__(self, context: GraphContext, admit: Admission) -> None:
         self._context = context
-        self._refuse_read_only = refuse_read_only
+        self._admit = admit
 
-    def create(self, name: str, *, source: str = MAIN_BRANCH, events: Events = ignore_events) -> str:
+    def create(
+        self, name: str, *, source: str = MAIN_BRANCH, actor: str | None = None, events: Events = ignore_events
+    ) -> str:
         """Create a branch from a branch, a commit id or `branch@N`; return its name.
 
         Costs the same for any size of graph: tables are shared until the branch first writes to them.
         """
         from omnigraph.branches.create import create_branch
 
-        self._refuse_read_only()
+        self._admit(PolicyAction.BRANCH_CREATE, actor=actor, branch=source, target_branch=name)
+        check_actor(actor)
         return create_branch(self._context, name, source=self._context.addresses.resolve(source), events=events)
 
     def list(self) -> "list[BranchSummary]":
@@ -51,17 +55,11 @@ class Branches:
     ) -> "BranchDiff":
         """Compare a branch with the commit at which it parted from another: what merging it would bring."""
         from omnigraph.branches.diff import diff_branches
+        from omnigraph.changes.filters import ChangesRequest
 
+        request = ChangesRequest(kinds=kinds, types=types, ops=ops, exclude_types=exclude_types)
         resolve = self._context.addresses.resolve
-        return diff_branches(
-            self._context,
-            resolve(source),
-            resolve(into),
-            kinds=kinds,
-            types=types,
-            ops=ops,
-            exclude_types=exclude_types,
-        )
+        return diff_branches(self._context, resolve(source), resolve(into), request)
 
     def merge(
         self,
@@ -87,7 +85,9 @@ class Branches:
         from omnigraph.branches.merge.run import MergeRequest, run_merge
 
         if not dry_run:
-            self._refuse_read_only()
+            self._admit(PolicyAction.BRANCH_MERGE, actor=actor, branch=source, target_branch=into)
+            if delete_branch:
+                self._admit(PolicyAction.BRANCH_DELETE, actor=actor, target_branch=source)
         request = MergeRequest(
             source=source,
             into=into,
@@ -100,10 +100,11 @@ class Branches:
         )
         return run_merge(self._context, request, events=events)
 
-    def delete(self, name: str, *, events: Events = ignore_events) -> None:
+    def delete(self, name: str, *, actor: str | None = None, events: Events = ignore_events) -> None:
         """Delete a branch; refused while another branch was created from it or reads its tables."""
         from omnigraph.branches.delete import delete_branch
 
-        self._refuse_read_only()
+        self._admit(PolicyAction.BRANCH_DELETE, actor=actor, target_branch=name)
+        check_actor(actor)
         delete_branch(self._context, name, events)
         tell(events, Published(what=f"the deletion of branch {name.strip()}"))

@@ -8,6 +8,7 @@ import pyarrow as pa
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import EdgeType, EntityType, Property, PropertyType, TableIdentity
 from omnigraph.catalog.scalars import Scalar, known
+from omnigraph.catalog.values import stored_value
 
 PRIMARY_KEY_METADATA = "lance-schema:unenforced-primary-key"
 PROPERTY_ID_METADATA = "omnigraph:property_id"
@@ -117,3 +118,10 @@ def _of_items(declared: PropertyType, item: pa.DataType) -> pa.DataType:
     if declared.is_vector:
         return pa.list_(pa.field("item", item), declared.dimension)
     return pa.list_(pa.field("item", item)) if declared.is_list else item
+
+
+def default_scalar(declared: Property) -> pa.Scalar | None:
+    """Return what a write stores that leaves the property out; None if the property has no default."""
+    if declared.default is None:
+        return None
+    return pa.scalar(stored_value(declared.default, declared.type), arrow_type(declared.type))

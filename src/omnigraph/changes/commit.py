@@ -1,11 +1,11 @@
 """What one commit changed against its first parent."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
-from omnigraph.changes.diff import Diff, TableCounts
+from omnigraph.changes.diff import Diff, TableCounts, diff_snapshots
 from omnigraph.changes.entities import EntityChange
-from omnigraph.changes.filters import resolve_selection
+from omnigraph.changes.filters import ChangesRequest
 from omnigraph.changes.paging import ChangePage, PageLimits
 from omnigraph.errors import (
     ChangeFeedGap,
@@ -43,15 +43,7 @@ class CommitChanges:
             return self._diff.page(page_token=page_token, limits=limits)
 
 
-def changes_of_commit(
-    context: GraphContext,
-    commit_id: str,
-    *,
-    kinds: Sequence[str] = (),
-    types: Sequence[str] = (),
-    ops: Sequence[str] = (),
-    exclude_types: Sequence[str] = (),
-) -> CommitChanges:
+def changes_of_commit(context: GraphContext, commit_id: str, request: ChangesRequest) -> CommitChanges:
     """Compare a commit with its first parent; the first commit of a graph has none (`ParentlessCommit`)."""
     located = context.addresses.at_commit(commit_id)
     cause = located.commit
@@ -64,9 +56,8 @@ def changes_of_commit(
     parent = context.addresses.commit(cause.parent_commit_id)
     with gap_at(cause.graph_commit_id):
         before, after = (snapshot_of(located.state, commit) for commit in (parent, cause))
-        catalogs = [context.schemas.catalog(snapshot.schema) for snapshot in (before, after)]
-    selection = resolve_selection(catalogs, kinds=kinds, types=types, ops=ops, exclude_types=exclude_types)
-    return CommitChanges(cause, Diff(context, before, after, selection))
+        diff = diff_snapshots(context, before, after, request)
+    return CommitChanges(cause, diff)
 
 
 def snapshot_of(state: ManifestState, commit: Commit) -> GraphSnapshot:

@@ -19,9 +19,15 @@ from omnigraph.changes.filled import with_filled
 from omnigraph.engine.interface import Produced
 from omnigraph.errors import Internal
 from omnigraph.graphs.context import GraphContext
-from omnigraph.storage.change_sizes import unshared_bytes, written_bytes
 from omnigraph.storage.lineage import Stretch, row_versions_tell, stretches_between
-from omnigraph.storage.row_changes import UnsharedRows, deleted_row_ids, rows_written_since, unshared_rows
+from omnigraph.storage.row_changes import (
+    UnsharedRows,
+    deleted_row_ids,
+    rows_written_since,
+    unshared_bytes,
+    unshared_rows,
+    written_bytes,
+)
 from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID, Table
 from omnigraph.storage.worker_files import shared_with_workers
 

@@ -17,7 +17,7 @@ from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Property, TableIdentity, TableKey
 from omnigraph.changes.compare import AFTER_ROW, BEFORE_ROW, Op, TableState, changed_entities
 from omnigraph.changes.entities import EntityChange, Image, images_by_id
-from omnigraph.changes.filters import ChangeFilter
+from omnigraph.changes.filters import ChangeFilter, ChangesRequest, resolve_selection
 from omnigraph.changes.paging import ChangePage, ChangeSlice, PageLimits
 from omnigraph.changes.pairs import PinnedType, TypePair, pair_types, pinned_types
 from omnigraph.changes.position import Position
@@ -190,6 +190,12 @@ class Diff:
             return None
         table = pinned.pin.state.open(self._context.store.tables)
         return TableState(entity=pinned.entity, table=table, filled=pinned.filled)
+
+
+def diff_snapshots(context: GraphContext, before: GraphSnapshot, after: GraphSnapshot, request: ChangesRequest) -> Diff:
+    """Compare two snapshots, on whatever branches they lie."""
+    catalogs = [context.schemas.catalog(snapshot.schema) for snapshot in (before, after)]
+    return Diff(context, before, after, resolve_selection(catalogs, request))
 
 
 def _counted(table_key: TableKey, ops: pa.ChunkedArray) -> TableCounts:

@@ -16,7 +16,7 @@ from omnigraph.catalog.model import Catalog, EntityType, TableKey
 from omnigraph.changes.commit import gap_at, snapshot_of
 from omnigraph.changes.diff import Diff
 from omnigraph.changes.entities import EntityChange
-from omnigraph.changes.filters import ChangeFilter, resolve_selection
+from omnigraph.changes.filters import ChangeFilter, ChangesRequest, resolve_selection
 from omnigraph.changes.paging import ChangeSlice, PageLimits, check_limit
 from omnigraph.changes.pairs import TypePair, pair_types, pinned_types
 from omnigraph.changes.position import Position
@@ -97,31 +97,15 @@ class Feed:
         }
 
     @classmethod
-    def of_branch(
-        cls,
-        context: GraphContext,
-        branch: str,
-        *,
-        kinds: Sequence[str] = (),
-        types: Sequence[str] = (),
-        ops: Sequence[str] = (),
-        exclude_types: Sequence[str] = (),
-    ) -> "Feed":
+    def of_branch(cls, context: GraphContext, branch: str, request: ChangesRequest) -> "Feed":
         """Look at the head of a branch once; that is the cut of the poll that follows."""
         state = context.manifest.load(branch)
 
         def earlier() -> list[Catalog]:
             return [context.schemas.catalog(schema) for schema in state.accepted_schemas()]
 
-        selection = resolve_selection(
-            [context.schemas.catalog(state.snapshot.schema)],
-            kinds=kinds,
-            types=types,
-            ops=ops,
-            exclude_types=exclude_types,
-            earlier=earlier,
-        )
-        return cls(context, state, selection)
+        known = [context.schemas.catalog(state.snapshot.schema)]
+        return cls(context, state, resolve_selection(known, request, earlier=earlier))
 
     @property
     def head_snapshot(self) -> GraphSnapshot:

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from omnigraph.catalog.arrow import held_type
-from omnigraph.catalog.defaults import default_scalar
+from omnigraph.catalog.arrow import default_scalar, held_type
 from omnigraph.catalog.model import Property
 
 

@@ -18,6 +18,18 @@ def opaque_type_id(catalog: Catalog, entity: EntityType) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ChangesRequest:
+    """Which changes somebody asks for, as they wrote it; what is left out selects everything."""
+
+    kinds: Sequence[str] = ()
+    types: Sequence[str] = ()
+    """Each is named as in any schema that the changes belong to, by table key or by opaque id."""
+    ops: Sequence[str] = ()
+    exclude_types: Sequence[str] = ()
+    """Named in the same ways."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeFilter:
     """Filters, resolved; an empty set selects everything."""
 
@@ -42,26 +54,20 @@ class ChangeFilter:
 
 
 def resolve_selection(
-    catalogs: Sequence[Catalog],
-    *,
-    kinds: Sequence[str] = (),
-    types: Sequence[str] = (),
-    ops: Sequence[str] = (),
-    exclude_types: Sequence[str] = (),
-    earlier: Callable[[], Sequence[Catalog]] = tuple,
+    catalogs: Sequence[Catalog], request: ChangesRequest, *, earlier: Callable[[], Sequence[Catalog]] = tuple
 ) -> ChangeFilter:
     """Understand filters as they were written; a type is named as in any of the catalogs, by table key or opaque id.
 
     What is left out may be named as in `earlier` ones too, and so may a type that none of the catalogs knows.
     """
-    kinds, ops = each_name(kinds), each_name(ops)
+    kinds, ops, excluded = each_name(request.kinds), each_name(request.ops), request.exclude_types
     _refuse_unknown("kind", kinds, get_args(EntityKind))
     _refuse_unknown("operation", ops, [op.value for op in Op])
     return ChangeFilter(
         kinds=frozenset(kinds),
-        type_ids=_type_ids(catalogs, types, earlier),
+        type_ids=_type_ids(catalogs, request.types, earlier),
         ops=frozenset(Op(op) for op in ops),
-        excluded_ids=_type_ids([*catalogs, *earlier()], exclude_types) if exclude_types else frozenset(),
+        excluded_ids=_type_ids([*catalogs, *earlier()], excluded) if excluded else frozenset(),
     )
 
 

@@ -16,8 +16,7 @@ from omnigraph.changes.entities import ChangedType
 from omnigraph.changes.pairs import PinnedType, TypePair
 from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import Commit, CommitId
-from omnigraph.storage.change_sizes import has_lost_rows
-from omnigraph.storage.row_changes import fragments_not_in
+from omnigraph.storage.row_changes import fragments_not_in, has_lost_rows
 from omnigraph.storage.tables import Table
 
 PART_BYTES = 64 << 20

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from omnigraph.changes.commit import CommitChanges, changes_of_commit
 from omnigraph.changes.feed import COMMITS_DEFAULT, Feed, FeedPage
+from omnigraph.changes.filters import ChangesRequest
 from omnigraph.changes.paging import PageLimits
 from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import MAIN_BRANCH
@@ -25,9 +26,8 @@ class Changes:
         exclude_types: Sequence[str] = (),
     ) -> CommitChanges:
         """Compare a commit with its first parent; iterate over the result, or take pages of it."""
-        return changes_of_commit(
-            self._context, commit_id, kinds=kinds, types=types, ops=ops, exclude_types=exclude_types
-        )
+        request = ChangesRequest(kinds=kinds, types=types, ops=ops, exclude_types=exclude_types)
+        return changes_of_commit(self._context, commit_id, request)
 
     def feed(
         self,
@@ -39,7 +39,8 @@ class Changes:
         exclude_types: Sequence[str] = (),
     ) -> Feed:
         """Look at a branch once and follow it up to there; all pages of one poll are best asked of one feed."""
-        return Feed.of_branch(self._context, branch, kinds=kinds, types=types, ops=ops, exclude_types=exclude_types)
+        request = ChangesRequest(kinds=kinds, types=types, ops=ops, exclude_types=exclude_types)
+        return Feed.of_branch(self._context, branch, request)
 
     def poll(
         self,

@@ -4,6 +4,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.base.clock import iso_from_us
+from omnigraph.cli.change_view import counts_grid
 from omnigraph.cli.output import Grid, Text, TextColumn
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
@@ -45,20 +46,8 @@ _SIDES = ("base", "source", "target")
 
 def merge_text(result: "MergeResult") -> Text:
     """Say what the merge was, what changed in the target, and whether the source is gone."""
-    tables = Grid(
-        columns=(
-            TextColumn(title="table", is_whole=True),
-            TextColumn(title="inserted", justify="right"),
-            TextColumn(title="updated", justify="right"),
-            TextColumn(title="deleted", justify="right"),
-        ),
-        rows=tuple(
-            (table.table_key, f"{table.inserted:,}", f"{table.updated:,}", f"{table.deleted:,}")
-            for table in result.tables
-        ),
-    )
     gone = [f"deleted branch {result.source}"] if result.branch_deleted else []
-    return [_headline(result), *([tables] if result.tables else []), *gone]
+    return [_headline(result), *([counts_grid(result.tables)] if result.tables else []), *gone]
 
 
 def _headline(result: "MergeResult") -> str:

@@ -40,19 +40,22 @@ def counts_text(counts: "Iterable[TableCounts]") -> Text:
     listed = list(counts)
     if not listed:
         return ["nothing changed"]
-    return [
-        Grid(
-            columns=(
-                TextColumn(title="table", is_whole=True),
-                TextColumn(title="inserted", justify="right"),
-                TextColumn(title="updated", justify="right"),
-                TextColumn(title="deleted", justify="right"),
-            ),
-            rows=tuple(
-                (table.table_key, f"{table.inserted:,}", f"{table.updated:,}", f"{table.deleted:,}") for table in listed
-            ),
-        )
-    ]
+    return [counts_grid(listed)]
+
+
+def counts_grid(tables: "Iterable[TableCounts]") -> Grid:
+    """Lay out how much changed in each table."""
+    return Grid(
+        columns=(
+            TextColumn(title="table", is_whole=True),
+            TextColumn(title="inserted", justify="right"),
+            TextColumn(title="updated", justify="right"),
+            TextColumn(title="deleted", justify="right"),
+        ),
+        rows=tuple(
+            (table.table_key, f"{table.inserted:,}", f"{table.updated:,}", f"{table.deleted:,}") for table in tables
+        ),
+    )
 
 
 def feed_text(pages: "list[FeedPage]") -> Text:

@@ -23,6 +23,7 @@ _BRANCHES = frozenset({"--branch", "--from", "--into", "--snapshot"})
 _TYPES = frozenset({"--type", "--exclude-type", "--table"})
 _FILES = frozenset(
     {"--data", "--schema", "--query", "--params-file", "files", "--out", "--input", "--output", "--spec", "--seed"}
+    | {"--policy", "--tests"}
 )
 _DIRECTORIES = frozenset({"--store", "--uri", "--cluster", ADDRESS, "query_name"})
 _BRANCH_ARGUMENTS = frozenset({("branch merge", "source"), ("branch diff", "source"), ("branch delete", "name")})

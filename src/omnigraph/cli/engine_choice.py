@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping
 from omnigraph import errors
 from omnigraph.cli.flags import GlobalFlags
 from omnigraph.cli.invocation import Invocation
-from omnigraph.cli.machine import installed_version
 from omnigraph.cli.operator_config import OperatorSettings
 from omnigraph.engine.choice import (
     ENGINE_VARIABLE,
@@ -34,23 +33,6 @@ def resolve_engine(invocation: Invocation) -> EngineChoice:
         has_ui=flags.spark_ui,
         spark_min_bytes=spark_min_bytes(environ),
         shows_log=invocation.is_debug,
-    )
-
-
-def require_local_engine(choice: EngineChoice) -> None:
-    """Refuse a choice that means Spark, for a command that does all its work in process.
-
-    A session that somebody configured is never replaced silently, not even under `auto`.
-    """
-    if choice.engine is EngineName.LOCAL or (choice.engine is EngineName.AUTO and choice.session is None):
-        return
-    setting = f"{choice.setting} spark" if choice.session is None else choice.session.setting
-    if installed_version("pyspark") is None:
-        missing, remedy = "PySpark, which is not installed", "Install omnigraph[spark], or use --engine local."
-    else:
-        missing, remedy = "the Spark engine, which this command does not use yet", "Use --engine local."
-    raise errors.EngineUnavailable(
-        f"{setting} needs {missing}. {remedy}", engine=EngineName.SPARK.value, missing=missing
     )
 
 

@@ -16,10 +16,11 @@ from omnigraph.cli.health_style import STYLE
 from omnigraph.cli.health_view import (
     TABLES_NAMED,
     TABLES_SHOWN,
+    coverage_cell,
     gained_text,
     in_order_of_need,
     named_tables,
-    spell_share,
+    size_cells,
     table_id,
     table_name,
     took_text,
@@ -169,13 +170,8 @@ def _tables(tables: list[dict[str, Any]], worst: dict[tuple[str, str | None], st
 
 def _table_cells(found: dict[str, Any]) -> tuple[str, ...]:
     return (
-        table_name(found),
-        "?" if found["rows"] is None else f"{found['rows']:,}",
-        spell_bytes(found["bytes"]),
-        str(found["fragments"]),
-        f"{found['deleted_ratio']:.0%}",
-        str(found["versions"]),
-        "?" if found["coverage"] is None else spell_share(found["coverage"]),
+        *size_cells(found),
+        coverage_cell(found),
         str(found["manifest_version"]),
         "gone" if found["lance_head_version"] is None else str(found["lance_head_version"]),
     )

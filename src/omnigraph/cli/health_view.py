@@ -119,6 +119,11 @@ def spell_share(share: float) -> str:
 
 
 def _cells(table: dict[str, Any]) -> tuple[str, ...]:
+    return (*size_cells(table), spell_bytes(table["reclaimable_bytes"]), coverage_cell(table))
+
+
+def size_cells(table: dict[str, Any]) -> tuple[str, ...]:
+    """Spell how large a table is: its name, rows, bytes, fragments, the share of deleted rows, and versions."""
     return (
         table_name(table),
         "?" if table["rows"] is None else f"{table['rows']:,}",
@@ -126,9 +131,12 @@ def _cells(table: dict[str, Any]) -> tuple[str, ...]:
         str(table["fragments"]),
         f"{table['deleted_ratio']:.0%}",
         str(table["versions"]),
-        spell_bytes(table["reclaimable_bytes"]),
-        "?" if table["coverage"] is None else spell_share(table["coverage"]),
     )
+
+
+def coverage_cell(table: dict[str, Any]) -> str:
+    """Spell how much of a table its indexes know."""
+    return "?" if table["coverage"] is None else spell_share(table["coverage"])
 
 
 def run_line(run: "MaintenanceRun") -> str:

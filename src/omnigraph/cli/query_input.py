@@ -1,7 +1,6 @@
 """The query that a line gives and the values of its parameters: NAME, `-e`, `--query`, `--params`, `--param`."""
 
 import json
-import shlex
 from typing import TYPE_CHECKING, Any, NoReturn, TypedDict
 
 import click
@@ -84,7 +83,7 @@ def _name(invocation: Invocation, flags: QueryFlags, verb: "Verb") -> str | None
         return name
     if name is not None:
         raise errors.Usage(f"The query is named twice, `{name}` and --name {older}; name it once.", flag="--name")
-    invocation.notices.warn(f"--name is deprecated; write the positional form `omnigraph {verb} {shlex.quote(older)}`")
+    invocation.notices.warn(f"--name is deprecated; use the positional form, `{verb} {older}`")
     return older
 
 

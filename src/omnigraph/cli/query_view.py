@@ -56,9 +56,11 @@ def explanation_text(explanation: "Explanation") -> Text:
     if was_run:
         columns = (*columns, TextColumn(title="rows", justify="right"), TextColumn(title="ms", justify="right"))
     grid = Grid(columns=columns, rows=tuple(_step_cells(step, was_run=was_run) for step in explanation.steps))
+    way = f"way: {explanation.way.name}, because {explanation.way.reason}"
+    shown: list[str | Grid] = [grid, way, *(f"read from Lance: {read}" for read in explanation.reads)]
     if explanation.seconds is None or explanation.rows is None:
-        return [grid]
-    return [grid, f"{counted(explanation.rows, 'row')} in {explanation.seconds * 1_000:.3f} ms"]
+        return shown
+    return [*shown, f"{counted(explanation.rows, 'row')} in {explanation.seconds * 1_000:.3f} ms"]
 
 
 def _step_cells(step: "ExplainedStep", *, was_run: bool) -> tuple[str, ...]:

@@ -7,8 +7,8 @@ from omnigraph.cli.output import Grid, Text, TextColumn
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
     from omnigraph.documents.recovery import Recoveries
+    from omnigraph.writes.pending import PendingOperation
     from omnigraph.writes.recovery.sweep import SweepResult
-    from omnigraph.writes.sidecar import PendingOperation
 
 
 def sweep_text(swept: "SweepResult") -> Text:

@@ -25,6 +25,8 @@ def run_line(argv: Sequence[str] | None) -> int:
     if argv is None:
         hide_module("pandas")
         defer_module("numpy")
+        # Messages in Python, for a protobuf that has none in C.
+        defer_module("google.protobuf.internal.python_message")
         skip_arrow_manual()
         take_over_streams()
     arguments = list(sys.argv[1:] if argv is None else argv)

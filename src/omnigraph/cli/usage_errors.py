@@ -99,7 +99,6 @@ _INSTEAD = {
     "login": "Storage credentials come from the environment.",
     "logout": "Storage credentials come from the environment.",
     "cluster": "Graphs that a cluster has applied can be maintained with --cluster <dir> --graph <id>.",
-    "policy": "",
     "queries": "",
     "alias": "",
     "blob": "Read blobs from Python.",

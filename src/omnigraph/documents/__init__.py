@@ -43,6 +43,13 @@ if TYPE_CHECKING:
         repair_document,
         verify_document,
     )
+    from omnigraph.documents.policies import (
+        ExplainedDecision,
+        LookedAtBundle,
+        bundles_document,
+        decision_document,
+        policy_tests_document,
+    )
     from omnigraph.documents.recovery import Recoveries, pending_document, recoveries_document, sweep_document
     from omnigraph.documents.rows import answers_document, rows_document
     from omnigraph.documents.schema import applied_schema_document, schema_document, schema_plan_document
@@ -82,6 +89,13 @@ _HOMES = {
         "repair_document",
         "verify_document",
     ),
+    "policies": (
+        "ExplainedDecision",
+        "LookedAtBundle",
+        "bundles_document",
+        "decision_document",
+        "policy_tests_document",
+    ),
     "recovery": ("Recoveries", "pending_document", "recoveries_document", "sweep_document"),
     "rows": ("answers_document", "rows_document"),
     "schema": ("applied_schema_document", "schema_document", "schema_plan_document"),
@@ -90,13 +104,16 @@ _HOME_BY_NAME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Answer",
+    "ExplainedDecision",
     "Linted",
+    "LookedAtBundle",
     "Recoveries",
     "ShownCommits",
     "answers_document",
     "applied_schema_document",
     "baseline_document",
     "branches_document",
+    "bundles_document",
     "changes_document",
     "cleanup_document",
     "commit_changes_document",
@@ -104,6 +121,7 @@ __all__ = [
     "commits_document",
     "conflicts_document",
     "created_branch_document",
+    "decision_document",
     "deleted_branch_document",
     "diff_counts_document",
     "diff_document",
@@ -121,6 +139,7 @@ __all__ = [
     "optimize_document",
     "optimize_runs_document",
     "pending_document",
+    "policy_tests_document",
     "query_document",
     "recoveries_document",
     "repair_document",

@@ -48,6 +48,7 @@ def explanation_document(explanation: "Explanation") -> Json:
         "query_name": explanation.query_name,
         "row_count": explanation.rows,
         "ms": _milliseconds(explanation.seconds),
+        "way": {"name": explanation.way.name, "reason": explanation.way.reason, "reads": [*explanation.reads]},
         "steps": [_step(step) for step in explanation.steps],
     }
 

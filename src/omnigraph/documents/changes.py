@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from omnigraph.base.values import Json
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
-    from omnigraph.branches.merge.plan import MergedRows
     from omnigraph.changes.diff import Diff, TableCounts
     from omnigraph.changes.entities import EntityChange, Image
     from omnigraph.changes.feed import FeedPage
@@ -45,7 +44,7 @@ def changes_document(changes: "Iterable[EntityChange]") -> list[Json]:
     return [change_document(change) for change in changes]
 
 
-def counts_document(counts: "Iterable[TableCounts | MergedRows]") -> list[Json]:
+def counts_document(counts: "Iterable[TableCounts]") -> list[Json]:
     """Describe how much changed, table by table."""
     return [
         {

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 from omnigraph.base.values import Json, dataclass
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
+    from omnigraph.writes.pending import PendingOperation
     from omnigraph.writes.recovery.audit import RecoveryRecord
     from omnigraph.writes.recovery.sweep import SweepResult
-    from omnigraph.writes.sidecar import PendingOperation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

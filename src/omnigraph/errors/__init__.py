@@ -49,6 +49,7 @@ from omnigraph.errors.maintenance import (
     MaintenanceContention,
     MaintenanceLocked,
     OptimizePartial,
+    PolicyTestsFailed,
     RepairRefused,
 )
 from omnigraph.errors.missing import (
@@ -63,6 +64,7 @@ from omnigraph.errors.missing import (
     SchemaContractMissing,
     SnapshotNotFound,
 )
+from omnigraph.errors.permission import PolicyDenied, PolicyEvaluation, PolicyInvalid
 from omnigraph.errors.requests import (
     Addressing,
     ConstraintViolation,
@@ -146,6 +148,10 @@ __all__ = [
     "ParamError",
     "ParentlessCommit",
     "ParseError",
+    "PolicyDenied",
+    "PolicyEvaluation",
+    "PolicyInvalid",
+    "PolicyTestsFailed",
     "PreconditionFailed",
     "PublishContended",
     "QueryExecution",

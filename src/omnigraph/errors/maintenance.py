@@ -69,3 +69,11 @@ class LintFailed(OmniError):
     kind = "lint_failed"
     http_status = None
     code = None
+
+
+class PolicyTestsFailed(OmniError):
+    """Some case of a file of policy tests got another decision than it expects; the result lists them all."""
+
+    kind = "policy_tests_failed"
+    http_status = None
+    code = None

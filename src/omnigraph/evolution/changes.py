@@ -1,15 +1,14 @@
 """Decide: what a schema change means for tables and manifest. Pure: two catalogs in, frozen values out."""
 
 from omnigraph.base.values import dataclass
-from omnigraph.catalog.arrow import table_schema
-from omnigraph.catalog.defaults import default_scalar
+from omnigraph.catalog.arrow import default_scalar, table_schema
 from omnigraph.catalog.model import Catalog, EntityType, TableIdentity
 from omnigraph.manifest.publish import TableRegistration
 from omnigraph.manifest.rows import location_of
 from omnigraph.manifest.snapshot import GraphSnapshot, SchemaRef, TablePin
 from omnigraph.storage.columns import Reshape
 from omnigraph.writes.manifest_delta import ManifestDelta
-from omnigraph.writes.purge import Purge
+from omnigraph.writes.sidecar import Purge
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

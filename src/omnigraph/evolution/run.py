@@ -3,25 +3,24 @@
 from omnigraph.base import ids, waits
 from omnigraph.base.endings import tell
 from omnigraph.base.events import Events, Warned
-from omnigraph.base.showing import Shown
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.migration import MigrationStep
-from omnigraph.errors import BranchBusy, Effect, RecoveryRequired, SchemaApplyLocked, SchemaDrift
+from omnigraph.errors import BranchBusy, RecoveryRequired, SchemaApplyLocked, SchemaDrift
 from omnigraph.evolution.plan import FOREIGN_EDIT, SchemaRequest, has_foreign_edit
 from omnigraph.evolution.writer import SchemaWriter, refuse_other_branches
 from omnigraph.graphs.context import GraphContext
-from omnigraph.manifest.commits import MAIN_BRANCH, Commit, check_actor, check_message
+from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitResult, check_actor, check_message
 from omnigraph.storage.locks import HeldLock, LockRequest
 from omnigraph.writes.aftermath import says_what_is_published
+from omnigraph.writes.opening import bring_up_to_date
 from omnigraph.writes.protocol import run_write
 from omnigraph.writes.recovery.sweep import settle_all, tell_settled
-from omnigraph.writes.upgrading import bring_up_to_date
 
 _SCHEMA_LOCK = "schema"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class AppliedSchema(Shown):
+class AppliedSchema(CommitResult):
     """What an apply did; without steps nothing was applied and there is no commit."""
 
     uri: str
@@ -29,11 +28,6 @@ class AppliedSchema(Shown):
     graph_version: int
     """The graph version that has the schema."""
     commit: Commit | None
-
-    @property
-    def effect(self) -> Effect:
-        """Whether anything was published; errors say the same under the same name."""
-        return Effect.of(self.commit)
 
     @property
     def applied(self) -> bool:

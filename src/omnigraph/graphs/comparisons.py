@@ -4,8 +4,8 @@ So `where` accepts what a load accepts (a date as text, a whole number as a floa
 in memory, and a value that does not fit is refused by name instead of failing in the storage engine.
 """
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -14,13 +14,19 @@ from omnigraph.catalog.arrow import arrow_type, carrier_type
 from omnigraph.catalog.model import EntityType, Property, PropertyType, Scalar
 from omnigraph.errors import EntityNotFound, InvalidTarget
 from omnigraph.records.offences import Rejected
+from omnigraph.records.scalar_forms import read_value
 from omnigraph.records.spelling import spell_json
 from omnigraph.records.strict_json import decode_line
-from omnigraph.records.values import read_value
-from omnigraph.storage.filters import MEMBERSHIPS, OPERATORS, Comparison, FilterValue, Operator
+from omnigraph.storage.filters import MEMBERSHIPS, OPERATORS, Comparison, FilterValue, Operator, any_of
+
+Condition: TypeAlias = tuple[str, Operator, Any]
+Where: TypeAlias = str | Sequence[Condition | Sequence[Condition]]
+"""`[(column, operator, value), …]`, `[[…], […]]` for an or of ands, or the text of a SQL condition."""
 
 _ENDPOINT_COLUMNS = {"from": "src", "to": "dst", "src": "src", "dst": "dst"}
 _ID = PropertyType(scalar=Scalar.STRING)
+_FORM = "where is a list of (column, operator, value), a list of such lists for an or, or the text of a SQL condition"
+_PARTS = 3
 
 
 def comparison_with(entity: EntityType, name: str, operator: Operator, value: Any) -> Comparison:
@@ -68,3 +74,21 @@ def _fitting(entity: EntityType, name: str, declared: Property | None, value: An
     except OverflowError as error:
         raise InvalidTarget(f"{entity.name}.{name} cannot be compared with a time outside years 1–9999.") from error
     return fitting
+
+
+def filter_of(entity: EntityType, where: Sequence[Condition | Sequence[Condition]]) -> str | None:
+    """Spell conditions for a scan, each checked against the type; None when there are none."""
+    if isinstance(where, (str, bytes)) or not isinstance(where, Sequence):
+        raise InvalidTarget(f"{_FORM}, not {where!r}.")
+    groups: Sequence[Any] = [where] if all(_is_condition(given) for given in where) else where
+    return any_of([_group(entity, group) for group in groups])
+
+
+def _group(entity: EntityType, group: Any) -> list[Comparison]:
+    if isinstance(group, (str, bytes)) or not isinstance(group, Sequence) or not all(map(_is_condition, group)):
+        raise InvalidTarget(f"{_FORM}; {group!r} is none of them.")
+    return [comparison_with(entity, *condition) for condition in group]
+
+
+def _is_condition(given: object) -> bool:
+    return isinstance(given, (tuple, list)) and len(given) == _PARTS and isinstance(given[0], str)

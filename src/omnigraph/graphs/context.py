@@ -4,6 +4,7 @@ from dataclasses import field
 
 from omnigraph.base.values import dataclass
 from omnigraph.engine.interface import Engine
+from omnigraph.graphs.authorizing import Anybody, Authorizer
 from omnigraph.graphs.whole_tables import WholeTables
 from omnigraph.manifest.addresses import Addresses
 from omnigraph.manifest.log import CommitLog
@@ -25,9 +26,11 @@ class GraphContext:
     schemas: SchemaStore
     engine: Engine
     whole_tables: WholeTables = field(default_factory=WholeTables)
+    authorizer: Authorizer = field(default_factory=Anybody)
+    """Who is asked before somebody writes."""
 
     @classmethod
-    def over(cls, store: GraphStore, engine: Engine) -> "GraphContext":
+    def over(cls, store: GraphStore, engine: Engine, authorizer: Authorizer | None = None) -> "GraphContext":
         """Compose the parts over one store."""
         schemas = SchemaStore(store.objects)
         manifest = ManifestReader(store.tables, schemas, uri=store.uri)
@@ -40,4 +43,5 @@ class GraphContext:
             addresses=Addresses(manifest, log),
             schemas=schemas,
             engine=engine,
+            authorizer=authorizer or Anybody(),
         )

@@ -11,7 +11,7 @@ from omnigraph.base.showing import html_table
 from omnigraph.catalog.model import Catalog, TableKey
 from omnigraph.catalog.type_names import bare_name, find_types, keys_named, nodes_first, only_one
 from omnigraph.errors import Internal
-from omnigraph.graphs.conditions import Where
+from omnigraph.graphs.comparisons import Where
 from omnigraph.graphs.context import GraphContext
 from omnigraph.graphs.table import SnapshotTable
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
@@ -88,6 +88,10 @@ class Snapshot:
         self._context = context
         self._queries = queries
         self._pinned = pinned
+        self.branch: str = pinned.branch
+        """The branch that the snapshot was taken on."""
+        self.commit_id: str = pinned.commit_id
+        """The commit that made this graph version."""
         self._spark_frames = spark_frames
         self._held = (
             HeldVersions(context.store.objects, (pin.state for pin in pinned.pins.values())) if is_held else None
@@ -115,19 +119,9 @@ class Snapshot:
             self._held.release()
 
     @property
-    def branch(self) -> str:
-        """The branch that the snapshot was taken on."""
-        return self._pinned.branch
-
-    @property
     def graph_version(self) -> int:
         """The graph version of the snapshot on its branch."""
         return self._pinned.graph_version
-
-    @property
-    def commit_id(self) -> str:
-        """The commit that made this graph version."""
-        return self._pinned.commit_id
 
     @property
     def internal_schema_version(self) -> int:
@@ -182,7 +176,8 @@ class Snapshot:
         The text is a query, a bare `match { … } return { … }`, or several queries of which `name` says one. Parameters
         come by name, or in `params`.
         """
-        return self._asked().query(self, text, name, {**(params or {}), **values})
+        queries = self._queries or self._asked()
+        return queries.query(self, text, name, {**params, **values} if params else values)
 
     def prepare(self, text: str, name: str | None = None, /) -> PreparedQuery:
         """Check a read once, to run it with different values."""

@@ -9,8 +9,7 @@ from omnigraph.base.units import counted
 from omnigraph.catalog.model import EntityType
 from omnigraph.catalog.type_names import each_name
 from omnigraph.errors import InvalidTarget, OmniError
-from omnigraph.graphs.comparisons import no_such_property
-from omnigraph.graphs.conditions import Where, filter_of
+from omnigraph.graphs.comparisons import Where, filter_of, no_such_property
 from omnigraph.graphs.context import GraphContext
 from omnigraph.graphs.frames import as_pandas, as_polars
 from omnigraph.graphs.reclaimed import telling_reclaimed
@@ -119,11 +118,14 @@ class SnapshotTable:
         with self._reading():
             yield from self._table.in_id_order(columns)
 
-    def scannable(self, failures: list[OmniError] | None = None) -> "pads.Dataset":
-        """Return the rows as a dataset that a database scans, which leaves its failures in a list."""
+    def scannable(self, failures: list[OmniError] | None = None, *, where: str | None = None) -> "pads.Dataset":
+        """Return the rows, or those that a filter of Lance lets through, as a dataset that a database scans.
+
+        It leaves its failures in a list.
+        """
         from omnigraph.storage.scannable import ScannableTable
 
-        return ScannableTable(self._table, reading=self._reading, failures=failures)
+        return ScannableTable(self._table, reading=self._reading, failures=failures, where=where)
 
     def _where_sql(self, columns: Sequence[str] | None, condition: str, limit: int | None) -> "pa.RecordBatchReader":
         from omnigraph.graphs.sql import SqlResult, quoted

@@ -10,7 +10,8 @@ from omnigraph.errors import BranchBusy, MaintenanceLocked, RecoveryRequired
 from omnigraph.graphs.context import GraphContext
 from omnigraph.graphs.holding import MAINTENANCE_LOCK
 from omnigraph.storage.locks import HeldLock
-from omnigraph.writes.sidecar import PendingOperation, list_pending, sidecar_traits, sidecars_of
+from omnigraph.writes.pending import PendingOperation, list_pending, sidecars_of
+from omnigraph.writes.sidecar import sidecar_traits
 
 _PAUSE_SECONDS = 0.1
 

@@ -71,7 +71,7 @@ def create_graph(store: GraphStore, request: InitRequest, *, events: Events = ig
     check_message(message)
     shape = compile_shape(schema, source=request.schema_source)
     catalog = number_shape(shape, identity_domain=ids.new_ulid())
-    claim = _claim_root(store, force=request.force, has_consent=request.consent)
+    claim = _claim_root(store, request)
     genesis = Commit(
         graph_commit_id=CommitId(claim.ulid),
         parent_commit_id=None,
@@ -112,14 +112,14 @@ def create_graph(store: GraphStore, request: InitRequest, *, events: Events = ig
         tell(events, Warned(message=str(hint)))
 
 
-def _claim_root(store: GraphStore, *, force: bool, has_consent: bool) -> InitClaim:
+def _claim_root(store: GraphStore, request: InitRequest) -> InitClaim:
     """Claim a root without a graph, cleared of what an interrupted init left; a refusal writes nothing."""
     _refuse_existing_graph(store)
     standing = read_claim(store)
     if standing is not None:
-        refuse_unless_breakable(store, standing.claim, force=force, has_consent=has_consent)
+        refuse_unless_breakable(store, standing.claim, force=request.force, has_consent=request.consent)
     leftovers = _leftovers(store)
-    if leftovers and not force:
+    if leftovers and not request.force:
         raise AlreadyInitialized(
             f"{store.uri} holds parts of a graph ({leftovers[0]}, …) but no __manifest. If an earlier init was "
             "interrupted, run init with --force to clear what it left; an existing graph is never touched by it.",
@@ -133,7 +133,7 @@ def _claim_root(store: GraphStore, *, force: bool, has_consent: bool) -> InitCla
     except AlreadyInitialized:
         release_claim(store)
         raise
-    if force:
+    if request.force:
         _clear(store)
     return claim
 

@@ -10,7 +10,7 @@ from omnigraph.base.clock import iso_from_us
 from omnigraph.base.plain_text import MESSAGE_BYTES_MAX, NAME_BYTES_MAX, plain_text, printable
 from omnigraph.base.showing import Shown
 from omnigraph.base.values import dataclass
-from omnigraph.errors import InvalidName
+from omnigraph.errors import Effect, InvalidName
 
 CommitId = NewType("CommitId", str)
 """A ULID. Parents decide the order of history, ids never do: clocks differ between machines."""
@@ -111,6 +111,19 @@ class Commit(Shown):
         record = json.loads(text)
         actor = record["actor_id"]
         return cls(**{**record, "kind": CommitKind(record["kind"]), "actor_id": actor and readable_actor(actor)})
+
+
+class CommitResult(Shown):
+    """The result of a verb that makes one commit or none."""
+
+    __slots__ = ()
+    commit: Commit | None
+    """A field of every such result; None where the verb changed nothing."""
+
+    @property
+    def effect(self) -> Effect:
+        """Whether anything was published; errors say the same under the same name."""
+        return Effect.of(self.commit)
 
 
 def readable_actor(actor_id: str) -> str:

@@ -19,7 +19,7 @@ from omnigraph.manifest.schemas import SchemaStore
 from omnigraph.manifest.snapshot import GraphSnapshot, SchemaRef, fold
 from omnigraph.manifest.stamp import Stamp, read_stamp
 from omnigraph.storage.filters import Comparison
-from omnigraph.storage.known_refs import SeenRef, see_ref
+from omnigraph.storage.known_heads import SeenRef, see_ref
 from omnigraph.storage.refs import list_refs
 from omnigraph.storage.tables import Table, TableAddress, TableStore
 from omnigraph.storage.uris import GraphRoot
@@ -116,6 +116,12 @@ class ManifestReader:
         refs = list_refs(self._tables, MANIFEST.location)
         named = {name: refs[name].incarnation for name in sorted(refs) if not name.startswith("__")}
         return {MAIN_BRANCH: MAIN_BRANCH, **named}
+
+    def is_current(self, state: ManifestState) -> bool:
+        """Whether a state is known to be that of its branch as of now; every query asks, so little is asked for it."""
+        branch = state.branch.name
+        known, seen = self._states.get(branch, (None, None))
+        return known is state and self._is_same_branch(branch, seen) and self._tables.is_newest(state.table)
 
     def load(self, branch: str) -> ManifestState:
         """Return the branch's state as of now."""

@@ -8,9 +8,9 @@ Ordinals are whole numbers from 0 that stand for the entities of one type and ho
 an ordinal below `size` need not be in use. Arrays that come out of an access are read-only.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeGuard
 
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import EdgeType, NodeType
@@ -123,11 +123,14 @@ class EntityAccess(Protocol):
         ...
 
     def id_ranks(self, ordinals: Ordinals | None = None) -> "NDArray[np.int64]":
-        """Return numbers that compare as the ids do by their UTF-8 bytes; all by ordinal without an argument."""
+        """Return numbers that compare as the ids do by their UTF-8 bytes, within one answer; all if none are given."""
         ...
 
     def select(self, tests: Sequence[PropertyTest]) -> Ordinals | None:
-        """Return those that pass all tests, ascending; None where columns answer as well as anything else would."""
+        """Return candidates, ascending, whom the caller tests: all that pass, and maybe others.
+
+        None where columns answer as well as anything else would.
+        """
         ...
 
 
@@ -141,6 +144,61 @@ class NodeAccess(EntityAccess, Protocol):
     def find_many(self, node_ids: Sequence[str]) -> Ordinals:
         """Return the ordinals of ids, `MISSING` where there is none."""
         ...
+
+
+class SearchedColumn(Protocol):
+    """A text or vectors to search in, in memory or not."""
+
+    def take(self, ordinals: Ordinals) -> "pa.Array":
+        """Return values in the order of the ordinals."""
+        ...
+
+    def pieces(self) -> "Iterator[tuple[Ordinals, pa.Array]]":
+        """Yield all values with their ordinals, each once, and never more at a time than memory should hold."""
+        ...
+
+    def cosines(self, direction: "NDArray[np.float64]") -> "NDArray[np.float32] | None":
+        """Return by ordinal the cosine of each vector with a direction, about; None where they are not in memory."""
+        ...
+
+
+class Words(Protocol):
+    """The words of a text property of all nodes."""
+
+    @property
+    def lengths(self) -> "NDArray[np.int32]":
+        """How many words the texts have, by ordinal."""
+        ...
+
+    @property
+    def usual_length(self) -> float:
+        """How many words a text has on average, and 1 at least."""
+        ...
+
+    def of(self, term: str) -> "tuple[Ordinals, NDArray[np.int32]]":
+        """Return the nodes that have a word, each once, and how often they have it."""
+        ...
+
+
+class SearchedNodes(Protocol):
+    """Nodes of which an access knows how to search in them without reading more than memory should hold."""
+
+    def searched(self, name: str, *, is_whole: bool) -> SearchedColumn:
+        """Return a text or vectors; `is_whole` if all of them will be looked at, rather than a few."""
+        ...
+
+    def words(self, name: str, *, is_indexed: Callable[[], bool]) -> Words | None:
+        """Return the words of a text property; None where they are not worth their memory, or an index is cheaper."""
+        ...
+
+    def of_row_ids(self, row_ids: "NDArray[np.int64]") -> Ordinals:
+        """Return the nodes that the table of the snapshot knows by row ids."""
+        ...
+
+
+def are_searched(nodes: NodeAccess) -> TypeGuard[SearchedNodes]:
+    """Whether an access knows how to search in nodes."""
+    return hasattr(nodes, "searched")
 
 
 class EdgeAccess(EntityAccess, Protocol):

@@ -6,13 +6,12 @@ kept by text, for as long as the schema is the same.
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from omnigraph.base.clock import now_ms
 from omnigraph.base.values import dataclass
-from omnigraph.errors import InvalidTarget, QueryExecution
+from omnigraph.errors import InvalidTarget
 from omnigraph.graphs.result import Result
 from omnigraph.query.check import check_query
 from omnigraph.query.choosing import choose_query
@@ -20,9 +19,9 @@ from omnigraph.query.columns import result_schema
 from omnigraph.query.parameters import bind_parameters
 from omnigraph.query.plan.explain import Explanation, explain
 from omnigraph.query.plan.planner import plan_read
-from omnigraph.query.plan.reading import most_hops, searches
 from omnigraph.query.plan.steps import Plan
 from omnigraph.query.typed import CheckedRead
+from omnigraph.query.ways.choice import READY, Ways
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from omnigraph.catalog.model import Catalog, EntityType
     from omnigraph.graphs.snapshot import Snapshot
     from omnigraph.query.access import GraphAccess
-    from omnigraph.query.run.bindings import Run
+    from omnigraph.query.answering import Answering
     from omnigraph.query.run.trace import Trace
     from omnigraph.query.sql.statement import Asked
 
@@ -38,13 +37,15 @@ _PLANS_MAX = 512
 _ACCESSES_MAX = 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class PlannedRead:
     """A read that can be run against every snapshot of one schema."""
 
     plan: Plan
     schema: "pa.Schema"
     catalog: "Catalog"
+    answering: "Answering | None" = None
+    """What runs it, made by the first run: numpy is for who asks, not for who checks."""
 
 
 class Asking:
@@ -53,6 +54,7 @@ class Asking:
     def __init__(self) -> None:
         self._plans: OrderedDict[tuple[str, str | None], PlannedRead] = OrderedDict()
         self._accesses: OrderedDict[str, GraphAccess] = OrderedDict()
+        self._ways = Ways()
         self._lock = Lock()
 
     def query(
@@ -65,8 +67,15 @@ class Asking:
         source: str = "<query>",
     ) -> Result:
         """Run one read."""
-        planned = self.planned(snapshot, text, name, source=source)
-        return self._run(snapshot, planned, values, trace=None)
+        try:
+            planned = self._plans.get((text, name))
+        except TypeError:  # no text at all; who checks it says so
+            planned = None
+        access = self._accesses.get(snapshot.commit_id)
+        if planned is None or access is None or planned.answering is None or planned.catalog is not snapshot.catalog:
+            return self._run(snapshot, self.planned(snapshot, text, name, source=source), values)
+        # As `_run` does it, when all is known.
+        return planned.answering.answer(snapshot, access, values, self._ways)
 
     def explain(
         self,
@@ -81,48 +90,40 @@ class Asking:
         """Describe how a read is answered; if it is run, with what each step did. Without a run it needs no values."""
         planned = self.planned(snapshot, text, name, source=source)
         query_name = planned.plan.read.name
+        from omnigraph.query.ways.reads import reads_of
+
         if not is_run:
-            return Explanation(query_name=query_name, steps=explain(planned.plan, {}))
+            way = self._ways.choose(snapshot, planned.plan)
+            return Explanation(
+                query_name=query_name,
+                steps=explain(planned.plan, {}),
+                way=way,
+                reads=reads_of(planned.plan, way),
+            )
         from omnigraph.query.run.trace import Trace
 
         trace = Trace()
         with trace.timing("all"):
             rows = len(self._run(snapshot, planned, values, trace=trace))
+        way = trace.way or READY
         return Explanation(
             query_name=query_name,
             steps=explain(planned.plan, trace.facts),
+            way=way,
+            reads=reads_of(planned.plan, way),
             rows=rows,
             seconds=trace.facts["all"].seconds,
         )
 
     def _run(
-        self, snapshot: "Snapshot", planned: PlannedRead, values: Mapping[str, object], *, trace: "Trace | None"
-    ) -> Result:
-        read = planned.plan.read
-        parameters = bind_parameters(read, values)
-        from omnigraph.query.image.shelf import DoesNotFit
-        from omnigraph.query.run.bindings import Run
-        from omnigraph.query.run.execute import execute
-        from omnigraph.query.run.search import LazySearch
+        self, snapshot: "Snapshot", planned: PlannedRead, values: Mapping[str, object], trace: "Trace | None" = None
+    ) -> "Result":
+        answering = planned.answering
+        if answering is None:
+            from omnigraph.query.answering import Answering
 
-        run = Run(
-            access=self.access(snapshot),
-            catalog=planned.catalog,
-            parameters=parameters,
-            now_ms=now_ms(),
-            search=LazySearch(snapshot),
-            trace=trace,
-        )
-        try:
-            rows = execute(run, planned.plan, planned.schema)
-        except DoesNotFit:
-            rows = _answer_without_image(snapshot, planned, run)
-        except MemoryError as error:
-            raise QueryExecution(
-                "query: its rows take more memory than there is; connect variables that nothing connects, or count "
-                "rows instead of listing them."
-            ) from error
-        return Result(rows, query_name=read.name, branch=snapshot.branch, commit_id=snapshot.commit_id)
+            answering = planned.answering = Answering(planned.plan, planned.schema, planned.catalog)
+        return answering.answer(snapshot, self.access(snapshot), values, self._ways, trace)
 
     def asked(
         self,
@@ -147,7 +148,7 @@ class Asking:
         """Parse, check and plan a read, or find that it has been done."""
         if not isinstance(text, str):
             raise InvalidTarget(f"A query is a text such as 'match {{ … }} return {{ … }}', not {text!r}.")
-        if not isinstance(name, str | None):
+        if name is not None and not isinstance(name, str):
             raise InvalidTarget(f"The name of a query is a text such as 'by_artist', not {name!r}.")
         found = self._plans.get((text, name))
         if found is not None and found.catalog is snapshot.catalog:
@@ -170,6 +171,9 @@ class Asking:
 
     def access(self, snapshot: "Snapshot") -> "GraphAccess":
         """Return how a snapshot is read; what was read for one query serves the next."""
+        found = self._accesses.get(snapshot.commit_id)
+        if found is not None:
+            return found
         with self._lock:
             found = self._accesses.get(snapshot.commit_id)
             if found is None:
@@ -179,22 +183,6 @@ class Asking:
                 while len(self._accesses) > _ACCESSES_MAX:
                     self._accesses.popitem(last=False)
             return found
-
-
-def _answer_without_image(snapshot: "Snapshot", planned: PlannedRead, run: "Run") -> "pa.Table":
-    """Answer a read whose image would be too large: DuckDB reads as much at a time as it has memory for."""
-    from omnigraph.query.sql.reach import HOPS_MAX
-
-    read = planned.plan.read
-    if searches(read) or most_hops(read.pattern) > HOPS_MAX:
-        from omnigraph.query.opening import open_tables
-        from omnigraph.query.run.execute import execute
-
-        return execute(replace(run, access=open_tables(snapshot)), planned.plan, planned.schema)
-    from omnigraph.query.sql.answers import answer_with_duckdb
-    from omnigraph.query.sql.statement import Asked
-
-    return answer_with_duckdb(snapshot, Asked(read=read, parameters=run.parameters, now_ms=run.now_ms))
 
 
 class Prepared:

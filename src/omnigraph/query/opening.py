@@ -1,4 +1,4 @@
-"""How a snapshot is read: from its image in memory, or where that would be too large, from its tables."""
+"""How a snapshot is read: from its image in memory, by look-ups in its tables, or from whole tables."""
 
 from typing import TYPE_CHECKING
 
@@ -7,6 +7,9 @@ from omnigraph.graphs.snapshot import pinned_state
 if TYPE_CHECKING:
     from omnigraph.graphs.snapshot import Snapshot
     from omnigraph.query.access import GraphAccess
+    from omnigraph.query.lookups.graph_lookups import GraphLookups
+    from omnigraph.query.lookups.reading import Allowance
+    from omnigraph.query.typed import CheckedRead
 
 
 def open_image(snapshot: "Snapshot") -> "GraphAccess":
@@ -22,3 +25,12 @@ def open_tables(snapshot: "Snapshot") -> "GraphAccess":
     from omnigraph.query.plain import PlainAccess
 
     return PlainAccess(snapshot)
+
+
+def open_lookups(snapshot: "Snapshot", read: "CheckedRead", allowance: "Allowance | None" = None) -> "GraphLookups":
+    """Return a snapshot of which one run of a read looks up what it reaches."""
+    from omnigraph.query.lookups.graph_lookups import GraphLookups
+    from omnigraph.query.plan.reading import names_read
+
+    context, pinned = pinned_state(snapshot)
+    return GraphLookups(context, pinned, snapshot.catalog, asked=names_read(read), allowance=allowance)

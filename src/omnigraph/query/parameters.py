@@ -7,7 +7,8 @@ taken as JSON would spell them.
 import json
 import math
 import re
-from collections.abc import Mapping
+import struct
+from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from omnigraph.base.nearest import nearest
@@ -80,9 +81,25 @@ def _list(parameter: Parameter, value: object) -> tuple[str | int | float | bool
     declared = parameter.type
     if declared.dimension is not None and len(value) != declared.dimension:
         _refuse(parameter, f"got an array of {counted(len(value), 'number')} instead of {declared.dimension}")
+    if declared.is_vector:
+        singles = _singles(value)
+        if singles is not None:
+            return singles
     # A vector holds single floats, and no array holds null.
     item = PropertyType(scalar=Scalar.F32 if declared.is_vector else declared.scalar)
     return tuple(_single(parameter, each, item) for each in value)
+
+
+def _singles(values: Sequence[object]) -> tuple[float, ...] | None:
+    """Round floats to single ones all at once; None where one of them has to be looked at."""
+    if {*map(type, values)} != {float}:
+        return None
+    layout = f"<{len(values)}f"
+    try:
+        rounded: tuple[float, ...] = struct.unpack(layout, struct.pack(layout, *values))
+    except OverflowError:
+        return None
+    return rounded if all(map(math.isfinite, rounded)) else None
 
 
 def _single(parameter: Parameter, value: object, declared: PropertyType) -> str | int | float | bool:

@@ -1,9 +1,10 @@
 """The plainest access to a snapshot: whole columns in memory, in the order in which Lance returns rows.
 
-It is what every other access is compared with, and what answers where nothing faster does.
+It is what every other access is compared with, and what answers where nothing faster does. What is asked of a few rows
+is taken from the table, and what is searched in never becomes a whole column.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from omnigraph.catalog.model import EdgeType, EntityType, NodeType, TableKey
+from omnigraph.graphs.snapshot import stored_table
 from omnigraph.query.access import (
     MISSING,
     Adjacency,
@@ -25,12 +27,19 @@ from omnigraph.query.access import (
     PropertyTest,
     Truths,
 )
+from omnigraph.query.image.rows import TableRows
+from omnigraph.query.image.scanning import FarColumn, read_edge_rows
 from omnigraph.query.run.arrays import distinct_sorted, indices_of, numbers_of
+from omnigraph.storage.tables import Table
 
 if TYPE_CHECKING:
     from omnigraph.graphs.snapshot import Snapshot
 
 _WORDS_MAX = 65_536
+_FEW_SHARE = 64
+"""Where no more than one in so many is asked for, it is taken from the table."""
+_FAR_MIN = 1_000
+"""A column that has fewer values is read as a whole."""
 
 
 class PlainAccess:
@@ -60,24 +69,30 @@ class PlainAccess:
 
 
 class PlainColumn:
-    """One column, as Arrow has it."""
+    """One column, as Arrow has it once much of it was asked for."""
 
-    def __init__(self, values: pa.Array) -> None:
-        self._values = values
+    def __init__(self, read: Callable[[], pa.Array], far: Callable[[], FarColumn], count: int) -> None:
+        self._read = read
+        self._far = far
+        self._count = count
 
     def one(self, ordinal: int) -> Any:
         """Return one value."""
-        value = self._values[ordinal]
+        value = self.take(np.array([ordinal], np.int32))[0]
         if not value.is_valid:
             return None
         return value.value if pa.types.is_temporal(value.type) else value.as_py()
 
     def take(self, ordinals: Ordinals) -> pa.Array:
         """Return values in the order of the ordinals."""
+        if "_values" not in self.__dict__ and _are_few(ordinals, self._count):
+            return self._far().take(ordinals)
         return self._values.take(indices_of(ordinals))
 
     def numbers(self, ordinals: Ordinals | None = None) -> Numbers:
         """Return values of fixed width."""
+        if ordinals is not None and _are_few(ordinals, self._count):
+            return numbers_of(self.take(ordinals))
         values, valid = self._numbers
         if ordinals is None:
             return self._numbers
@@ -88,6 +103,10 @@ class PlainColumn:
         if self._codes is None or ordinals is None:
             return self._codes
         return Codes(self._codes.codes[ordinals], self._codes.words)
+
+    @cached_property
+    def _values(self) -> pa.Array:
+        return self._read()
 
     @cached_property
     def _numbers(self) -> Numbers:
@@ -113,6 +132,8 @@ class _PlainEntities:
 
     def __init__(self, snapshot: "Snapshot", entity: EntityType) -> None:
         self._table = snapshot.table(entity.table_key)
+        self._snapshot = snapshot
+        self._table_key = entity.table_key
         self._columns: dict[str, PlainColumn] = {}
         self._lock = RLock()
         self.count = self._table.pin.row_count
@@ -130,18 +151,39 @@ class _PlainEntities:
         """Return a property by its name."""
         with self._lock:
             if name not in self._columns:
-                read = self._table.to_arrow([name]).column(0)
-                self._columns[name] = PlainColumn(pa.concat_arrays(read.chunks) if read.num_chunks else _empty(read))
+                self._columns[name] = PlainColumn(lambda: self._whole(name), lambda: self._far(name), self.count)
             return self._columns[name]
 
     def id_ranks(self, ordinals: Ordinals | None = None) -> NDArray[np.int64]:
         """Return numbers that compare as the ids do."""
+        if ordinals is not None and _are_few(ordinals, self.count):
+            return _ranks(self.column("id").take(ordinals))
         return self._id_ranks if ordinals is None else self._id_ranks[ordinals]
+
+    def of_row_ids(self, row_ids: NDArray[np.int64]) -> Ordinals:
+        """Return the entities that the table knows by row ids."""
+        return self._rows.ordinals_of(row_ids)
 
     def select(self, tests: Sequence[PropertyTest]) -> Ordinals | None:
         """Leave it to the columns."""
         del tests
         return None
+
+    def _whole(self, name: str) -> pa.Array:
+        read = self._table.to_arrow([name]).column(0)
+        return pa.concat_arrays(read.chunks) if read.num_chunks else _empty(read)
+
+    def _far(self, name: str) -> FarColumn:
+        return FarColumn(self._stored, self._rows, name)
+
+    @cached_property
+    def _stored(self) -> Table:
+        return stored_table(self._snapshot, self._table_key)
+
+    @cached_property
+    def _rows(self) -> TableRows:
+        """By which row id the table knows each of them: they are numbered in the order of a scan, too."""
+        return TableRows(read_edge_rows(self._stored))
 
     @cached_property
     def _ids(self) -> pa.Array:
@@ -149,10 +191,7 @@ class _PlainEntities:
 
     @cached_property
     def _id_ranks(self) -> NDArray[np.int64]:
-        order = numbers_of(pc.sort_indices(self._ids).cast(pa.int64())).values
-        ranks = np.empty(self.count, np.int64)
-        ranks[order] = np.arange(self.count)
-        return ranks
+        return _ranks(self._ids)
 
 
 class PlainNodes(_PlainEntities):
@@ -169,6 +208,13 @@ class PlainNodes(_PlainEntities):
     @cached_property
     def _ordinal_by_id(self) -> dict[str, int]:
         return {node_id: ordinal for ordinal, node_id in enumerate(self._ids.to_pylist())}
+
+    def searched(self, name: str, *, is_whole: bool) -> FarColumn:  # noqa: ARG002 — as every access has it
+        """Return a text or vectors as the table has them."""
+        return self._far(name)
+
+    def words(self, name: str, *, is_indexed: Callable[[], bool]) -> None:
+        """Keep none: there is no memory for them."""
 
 
 class PlainEdges(_PlainEntities):
@@ -250,6 +296,14 @@ def _gathered(offsets: NDArray[np.int64], sources: Ordinals) -> tuple[Positions,
     positions = np.repeat(np.arange(len(sources)), counts)
     firsts = np.cumsum(counts) - counts
     return positions, np.arange(len(positions)) + np.repeat(starts - firsts, counts)
+
+
+def _are_few(ordinals: Ordinals, count: int) -> bool:
+    return count >= _FAR_MIN and len(ordinals) * _FEW_SHARE <= count
+
+
+def _ranks(ids: pa.Array) -> NDArray[np.int64]:
+    return np.asarray(numbers_of(pc.rank(ids, tiebreaker="dense").cast(pa.int64())).values, np.int64)
 
 
 def _empty(column: pa.ChunkedArray) -> pa.Array:

@@ -10,17 +10,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.base.units import shorten
-from omnigraph.catalog.arrow import carrier_type
-from omnigraph.catalog.defaults import default_scalar
+from omnigraph.catalog.arrow import carrier_type, default_scalar
 from omnigraph.catalog.model import EdgeType, EntityType, Property, PropertyType
 from omnigraph.catalog.names import is_reserved
 from omnigraph.records.envelope import Record
 from omnigraph.records.offences import Code, Offence, OffenceCollector, Rejected
-from omnigraph.records.scalar_forms import form_of
+from omnigraph.records.scalar_forms import form_of, read_value
 from omnigraph.records.strict_json import Json, spell
 from omnigraph.records.tables import LINE, content_schema, embedded_properties, omitted_column
 from omnigraph.records.value_readers import Stored
-from omnigraph.records.values import read_value
 
 
 class RecordRows:

@@ -16,8 +16,7 @@ from omnigraph.catalog.arrow import arrow_form
 from omnigraph.catalog.model import PropertyType
 from omnigraph.catalog.scalars import FLOATS, Scalar, traits_of
 from omnigraph.records.offences import Code, Rejected
-from omnigraph.records.scalar_forms import form_of
-from omnigraph.records.values import read_value
+from omnigraph.records.scalar_forms import form_of, read_value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.json as pa_json
 
 from omnigraph.base.values import dataclass
-from omnigraph.catalog.defaults import default_scalar
+from omnigraph.catalog.arrow import default_scalar
 from omnigraph.catalog.model import Catalog, EdgeType, EntityType, PropertyType
 from omnigraph.records.envelope import open_envelope
 from omnigraph.records.offences import Rejected

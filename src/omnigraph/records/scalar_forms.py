@@ -20,8 +20,9 @@ from omnigraph.records import json_patterns as patterns
 from omnigraph.records import json_texts as texts
 from omnigraph.records import value_readers as values
 from omnigraph.records.json_patterns import ENDS_WITH_ZONE, MOMENT_BY_SCALAR
+from omnigraph.records.offences import Rejected
 from omnigraph.records.strict_json import Json, Number
-from omnigraph.records.value_readers import Stored
+from omnigraph.records.value_readers import Stored, wrong_type
 
 _TEXT: Final = pa.utf8()
 _WHOLE_FLOAT = r"^(-?[0-9]{1,15})\.0+$"
@@ -200,3 +201,23 @@ def read_moments(texts: pa.Array, scalar: Scalar) -> pa.Array:
     # Arrow's cast to a coarser unit would cut toward zero, and a time before 1970 is cut toward the past.
     moments = pc.floor_temporal(zoned.cast(pa.timestamp("us", "UTC")), unit="millisecond")
     return moments.cast(stored)
+
+
+def read_value(value: Json, declared: PropertyType) -> Stored:
+    """Convert a non-null value to its stored form; raise `Rejected` with the code and the reason otherwise."""
+    if not declared.is_list:
+        return _read_scalar(value, declared)
+    if not isinstance(value, list):
+        raise wrong_type(value, declared)
+    return [_read_item(item, declared, place=place) for place, item in enumerate(value, start=1)]
+
+
+def _read_item(item: Json, declared: PropertyType, *, place: int) -> Stored:
+    try:
+        return _read_scalar(item, declared)
+    except Rejected as exc:
+        raise Rejected(exc.code, f"{exc} at item {place}") from exc
+
+
+def _read_scalar(value: Json, declared: PropertyType) -> Stored:
+    return form_of(declared.scalar).read(value, declared)

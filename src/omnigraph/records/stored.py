@@ -1,6 +1,7 @@
-"""The rules about single entities, for rows that are stored already: which of them break what the schema declares.
+"""The rules about single entities, for rows as tables store them: which of them break what the schema declares.
 
-A write refuses such rows. What was made behind the graph's back and then published by a forced repair nobody checked.
+Statements and merges check the images that they would leave behind. Rows that are stored already can break a rule as
+well: what was made behind the graph's back and then published by a forced repair nobody checked.
 """
 
 from collections.abc import Callable, Iterator
@@ -33,10 +34,25 @@ def check_stored_rows(rows: pa.Table, entity: EntityType, findings: OffenceColle
         *find_violations(rows, replace(entity, properties=present)),
         *_id_mismatches(rows, entity),
     ):
-        report_violation(violation, rows, entity, findings)
+        _report(violation, rows, entity, findings)
 
 
-def report_violation(violation: Violation, rows: pa.Table, entity: EntityType, findings: OffenceCollector) -> None:
+def check_values(rows: pa.Table, entity: EntityType, findings: OffenceCollector) -> None:
+    """Report every value of whole images that an enum, `@range` or `@check` does not allow."""
+    for violation in find_violations(rows, entity):
+        _report(violation, rows, entity, findings)
+
+
+def check_images(rows: pa.Table, entity: EntityType, findings: OffenceCollector) -> None:
+    """Report what is required and null in whole images, and what `check_values` does."""
+    if rows.num_rows == 0:
+        return
+    for violation in _missing(rows, entity.properties, entity):
+        _report(violation, rows, entity, findings)
+    check_values(rows, entity, findings)
+
+
+def _report(violation: Violation, rows: pa.Table, entity: EntityType, findings: OffenceCollector) -> None:
     """Report the rows that break a rule, each by its id."""
     for row in violation.rows[: findings.limit].to_pylist():
         findings.add(

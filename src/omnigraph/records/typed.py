@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.base.units import shorten
-from omnigraph.catalog.defaults import default_scalar
+from omnigraph.catalog.arrow import default_scalar
 from omnigraph.catalog.model import EdgeType, EntityType, Property, PropertyType, Scalar
 from omnigraph.catalog.names import is_reserved
 from omnigraph.records.conversion import Misfit, convert_column

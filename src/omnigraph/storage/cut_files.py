@@ -41,6 +41,22 @@ def read_cuts(scratch: Scratch, name: str, bucket: int) -> Iterator[tuple[str, p
         yield from tables_in(pa.BufferReader(scratch.read_range(name, index[at + 1], index[at + 2])))
 
 
+def read_cuts_between(scratch: Scratch, name: str, first: int, last: int) -> Iterator[tuple[int, str, pa.Table]]:
+    """Yield what was kept for neighbouring buckets, by bucket and relation: one request for all of them."""
+    index = _index(scratch, name)
+    places = range(len(index) // 3)
+    start = bisect_left(places, first, key=lambda place: index[3 * place])
+    end = bisect_left(places, last + 1, key=lambda place: index[3 * place])
+    if start == end:
+        return
+    begins = index[3 * start + 1]
+    found = memoryview(scratch.read_range(name, begins, index[3 * end - 1]))
+    for place in range(start, end):
+        bucket, since, until = index[3 * place : 3 * place + 3]
+        for relation, rows in tables_in(pa.BufferReader(found[since - begins : until - begins])):
+            yield bucket, relation, rows
+
+
 def read_relation(scratch: Scratch, name: str, relation: str) -> Iterator[pa.Table]:
     """Yield what was kept of one relation, whatever the buckets."""
     index = _index(scratch, name)

@@ -11,11 +11,10 @@ from typing import Any, TypeVar
 
 from omnigraph.base.values import dataclass
 from omnigraph.errors import StorageError
-from omnigraph.storage.manifest_bytes import manifest_message, message_at
 from omnigraph.storage.objects import ControlStore
 from omnigraph.storage.proto_messages import TYPES, declare_messages, field
 from omnigraph.storage.tables import TableAddress
-from omnigraph.storage.version_files import version_file
+from omnigraph.storage.version_files import manifest_message, message_at, version_file
 
 _REMOTE_READS_AT_ONCE = 16
 _DELETION_SUFFIXES = {0: "arrow", 1: "bin"}

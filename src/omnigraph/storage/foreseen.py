@@ -18,13 +18,12 @@ from omnigraph.errors import StorageError
 from omnigraph.storage.access import TableAccess
 from omnigraph.storage.file_references import manifest_path
 from omnigraph.storage.layout import FragmentLayout
-from omnigraph.storage.manifest_bytes import manifest_message
 from omnigraph.storage.objects import ControlStore
 from omnigraph.storage.proto_messages import TYPES, declare_messages, field
 from omnigraph.storage.store import GraphStore
 from omnigraph.storage.stored_settings import commit_beside_the_line
 from omnigraph.storage.tables import StateAddress, Table
-from omnigraph.storage.version_files import detached_path
+from omnigraph.storage.version_files import detached_path, manifest_message
 
 FRAGMENTS_MEANWHILE: Final = 4_096
 """How many fragments writers may add before the numbers are used up that were chosen; there are four billion."""

@@ -8,9 +8,8 @@ versions back and the delta then reports nothing.
 
 from omnigraph.base.values import dataclass
 from omnigraph.storage.objects import ControlStore
-from omnigraph.storage.operations import HistoryUnreadable, OperationName, has_version, operation
+from omnigraph.storage.operations import HistoryUnreadable, OperationName, TableDirectory, has_version, operation
 from omnigraph.storage.refs import Ref, list_refs
-from omnigraph.storage.table_files import TableDirectory
 from omnigraph.storage.tables import Table, TableStore
 
 _TELLING_OPERATIONS = frozenset(

@@ -12,10 +12,10 @@ from typing import Protocol
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.arrow import TABLE_IDENTITY_METADATA
 from omnigraph.errors import StorageError
-from omnigraph.storage.config_keys import AUTO_CLEANUP_PREFIX
 from omnigraph.storage.history_proto import VersionRecord, parse_transaction, parse_version
-from omnigraph.storage.manifest_bytes import manifest_message, message_at
-from omnigraph.storage.version_files import version_file
+from omnigraph.storage.objects import ControlStore
+from omnigraph.storage.tables import AUTO_CLEANUP_PREFIX
+from omnigraph.storage.version_files import manifest_message, message_at, version_file
 
 VERSIONS_EXAMINED_MAX = 1_024
 """How many versions are read one by one; a longer way counts as unreadable."""
@@ -62,6 +62,29 @@ class TableFiles(Protocol):
 
     def read(self, path: str) -> bytes:
         """Return the file at `path`, relative to the table's directory; raise FileNotFoundError when it is absent."""
+
+
+class TableDirectory:
+    """The files of the table at `location`, a directory relative to the graph's root, as the store has them.
+
+    Used only to name operations; rows are never read like this.
+    """
+
+    def __init__(self, objects: ControlStore, location: str) -> None:
+        self._objects = objects
+        self._location = location
+
+    @property
+    def uri(self) -> str:
+        """The table's address, for messages."""
+        return self._objects.root.table_uri(self._location)
+
+    def read(self, path: str) -> bytes:
+        """Return the file at `path`, relative to the table's directory; raise FileNotFoundError when it is absent."""
+        found = self._objects.read(f"{self._location}/{path}")
+        if found is None:
+            raise FileNotFoundError(f"{self.uri}/{path}")
+        return found.content
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,13 +1,19 @@
-"""Removing whole tables, and versions of tables that hold what was given up for good."""
+"""Removing whole tables, and versions of tables that hold what was given up for good.
+
+When a table was dropped is told by the store's clock: a mark beside its files, which goes with them. The commit that
+drops a table says it too, by the clock of whichever machine made it.
+"""
 
 from collections.abc import Callable
 
 import pyarrow as pa
 
-from omnigraph.storage.objects import ControlStore
+from omnigraph.storage.objects import ControlStore, ObjectExists
 from omnigraph.storage.refs import list_refs
 from omnigraph.storage.retention import doomed_files, remove_files, stored_versions, tagged_versions
 from omnigraph.storage.tables import TableAddress, TableStore
+
+_DROP_MARK = "_dropped.json"
 
 
 def remove_table(store: TableStore, objects: ControlStore, location: str) -> None:
@@ -47,3 +53,17 @@ def remove_doomed_versions(
         files = doomed_files(objects, head, doomed, abandoned_before=None)
         # The versions last: whoever repeats this finds by them what is left to remove.
         remove_files(objects, files.of_versions, versions_first=False)
+
+
+def mark_dropped(objects: ControlStore, location: str, content: bytes) -> None:
+    """Leave the mark; the first one counts."""
+    try:
+        objects.create(f"{location}/{_DROP_MARK}", content)
+    except ObjectExists:
+        return
+
+
+def dropped_at(objects: ControlStore, location: str) -> float | None:
+    """Return when the mark was left, in seconds of the store; None if there is none."""
+    mark = objects.read(f"{location}/{_DROP_MARK}")
+    return None if mark is None else mark.last_modified

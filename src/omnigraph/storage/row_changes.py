@@ -1,4 +1,4 @@
-"""Which rows of a table differ between two of its states, by what Lance remembers of rows and files.
+"""Which rows of a table differ between two of its states, and how much, by what Lance remembers of rows and files.
 
 Nothing here compares values: a row that was written again with equal values counts as changed.
 """
@@ -221,3 +221,33 @@ def _deletions(fragment: Any) -> tuple[int, int] | None:
     deletions = fragment.metadata.deletion_file
     # The id is random, so that it names a deletion file in whatever tree it lies.
     return (deletions.read_version, deletions.id) if deletions else None
+
+
+def unshared_bytes(older: Table, newer: Table) -> int:
+    """Return the size of what the states do not share: whole fragments, and rows that only one of them has deleted."""
+    shared = overlap(older, newer)
+    of_older, of_newer = older.bytes_by_fragment(), newer.bytes_by_fragment()
+    rows, live_older, live_newer = older.rows_by_fragment(), older.fragment_rows(), newer.fragment_rows()
+    thinned = sum(
+        abs(live_older[left] - live_newer[right]) * of_older[left] // max(rows[left], 1)
+        for left, right in shared.thinned
+    )
+    whole = sum(of_older[left] for left in shared.left_only) + sum(of_newer[right] for right in shared.right_only)
+    return whole + thinned
+
+
+def written_bytes(older: Table, newer: Table) -> int:
+    """Return the size of the rows that were inserted, updated or deleted since an older state.
+
+    Ask only where row versions tell (`lineage.py`): then a rewrite of files that changed no row counts as nothing.
+    """
+    written, inserted = count_written_since(older, newer)
+    deleted = older.count_rows() + inserted - newer.count_rows()
+    width = sum(newer.bytes_by_fragment().values()) // max(sum(newer.rows_by_fragment().values()), 1)
+    return (written + max(deleted, 0)) * width
+
+
+def has_lost_rows(older: Table, newer: Table) -> bool:
+    """Whether rows of an older state are gone; ask only where row versions tell."""
+    _, inserted = count_written_since(older, newer)
+    return older.count_rows() + inserted != newer.count_rows()

@@ -15,6 +15,7 @@ class ScannableTable(pads.Dataset):  # type: ignore[misc]  # pyarrow has no type
     """Rows of one table, streamed batch by batch; blobs come as plain binary.
 
     `reading` surrounds every read, and `failures` gets what it raised: DuckDB passes on only the text of an error.
+    With `where`, a filter as `filters.py` spells it, the other rows are not there.
     """
 
     def __init__(
@@ -23,10 +24,12 @@ class ScannableTable(pads.Dataset):  # type: ignore[misc]  # pyarrow has no type
         *,
         reading: Callable[[], AbstractContextManager[None]],
         failures: list[OmniError] | None = None,
+        where: str | None = None,
     ) -> None:
         self._table = table
         self._reading = reading
         self._failures = failures if failures is not None else []
+        self._where = where
 
     @property
     def schema(self) -> pa.Schema:
@@ -38,14 +41,21 @@ class ScannableTable(pads.Dataset):  # type: ignore[misc]  # pyarrow has no type
         return _Scan(self._scan(columns, filter))
 
     def _scan(self, columns: Sequence[str] | None, condition: Any) -> pa.RecordBatchReader:
-        try:
-            rows = self._table.scan(columns, where=condition)
-        except StorageError:
-            if condition is None:
-                raise
-            # Lance does not know every expression; Arrow does, at the price of reading all rows.
-            rows = pads.Scanner.from_batches(self._table.scan(), columns=columns, filter=condition).to_reader()
+        if condition is None or self._where is None:
+            try:
+                rows = self._table.scan(columns, where=self._where if condition is None else condition)
+            except StorageError:
+                if condition is None:
+                    raise
+                # Lance does not know every expression; Arrow does, at the price of reading all rows.
+                rows = self._filtered(columns, condition)
+        else:
+            rows = self._filtered(columns, condition)
         return pa.RecordBatchReader.from_batches(rows.schema, self._batches(rows))
+
+    def _filtered(self, columns: Sequence[str] | None, condition: Any) -> pa.RecordBatchReader:
+        rows = self._table.scan(where=self._where)
+        return pads.Scanner.from_batches(rows, columns=columns, filter=condition).to_reader()
 
     def _batches(self, rows: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
         try:

@@ -1,6 +1,7 @@
 """Rows of one table that an index finds: by the words of a text, or by how near a vector is."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +14,12 @@ _PROBES_MIN = 32
 """Partitions of a vector index that are searched at least, which is enough for 19 of 20 neighbours."""
 _REFINED = 10
 """How many times as many vectors as were asked for are compared in full."""
+
+
+@lru_cache(maxsize=64)
+def indexed_table(table: Table) -> "IndexedTable":
+    """Return what can be searched in one state of a table, which never changes."""
+    return IndexedTable(table)
 
 
 class IndexedTable:
@@ -42,7 +49,7 @@ class IndexedTable:
 
         found = self._layout.rows if limit is None else limit
         # A search that may find nothing is refused.
-        return self.table.search([*columns, SCORE], full_text_query=MatchQuery(query, column), limit=max(found, 1))
+        return self._found([*columns, SCORE], full_text_query=MatchQuery(query, column), limit=max(found, 1))
 
     def nearest(self, column: str, vector: Sequence[float], columns: Sequence[str], *, limit: int) -> pa.Table:
         """Return rows whose vectors are near, most of the nearest among them."""
@@ -54,4 +61,7 @@ class IndexedTable:
             "minimum_nprobes": _PROBES_MIN,
             "refine_factor": _REFINED,
         }
-        return self.table.search([*columns, DISTANCE], nearest=asked)
+        return self._found([*columns, DISTANCE], nearest=asked)
+
+    def _found(self, columns: Sequence[str], **options: Any) -> pa.Table:
+        return self.table.search(columns, with_row_ids=True, **options)

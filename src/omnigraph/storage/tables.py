@@ -21,7 +21,6 @@ from omnigraph.base.logs import logger_of
 from omnigraph.base.values import dataclass
 from omnigraph.errors import HistoricalVersionReclaimed, StorageError
 from omnigraph.storage import filters
-from omnigraph.storage.config_keys import AUTO_CLEANUP_PREFIX
 from omnigraph.storage.expected_tables import ExpectedTable, mark_of
 from omnigraph.storage.known_heads import KnownHeads, identity
 from omnigraph.storage.lance_errors import LanceFailure, classify, lance_failures, storage_error, translated
@@ -35,6 +34,8 @@ _log = logger_of(__name__)
 
 ROW_ID: Final = "_rowid"
 ROW_ADDRESS: Final = "_rowaddr"
+AUTO_CLEANUP_PREFIX: Final = "lance.auto_cleanup."
+"""While keys with this prefix are stored, Lance deletes old versions inside any commit, pinned ones included."""
 
 _HANDLES_MAX = 256
 _METADATA_CACHE_BYTES = 256 << 20
@@ -45,6 +46,13 @@ _LOOKUP_BY_FILTER_MAX = 2_000
 """Up to this many values a lookup goes through the scalar index as an IN list; above, one column scan is cheaper."""
 _MATCHED_AT_ONCE_ROWS = 1 << 19
 """Every comparison with a set of values hashes the set first, so it should have many rows to compare."""
+
+
+def lance_version() -> str:
+    """Return the version of Lance that writes here."""
+    import lance
+
+    return str(lance.__version__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,8 +272,15 @@ class Table:
         with self._reading():
             return self._dataset.scanner(fragments=added).to_table() if added else self.schema.empty_table()
 
-    def lookup(self, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:
-        """Return the rows whose `column` is one of `values`, with row ids and addresses.
+    def lookup(
+        self,
+        column: str,
+        values: pa.Array,
+        columns: Sequence[str],
+        *,
+        fragment_ids: Sequence[int] | None = None,
+    ) -> pa.Table:
+        """Return the rows whose `column` is one of `values`, with row ids and addresses; of some fragments, or of all.
 
         Few values go through the index; many through one scan of the column and a take of what matched, so that the
         cost follows the smaller side and memory never holds more than the column and the matches.
@@ -273,14 +288,16 @@ class Table:
         wanted = values.unique().drop_null()
         if len(wanted) <= _LOOKUP_BY_FILTER_MAX:
             where = filters.in_values(column, wanted) if len(wanted) else "false"
-            return self.read(columns, where=where, with_row_ids=True, with_row_addresses=True)
-        matches = self._matching_row_ids(column, wanted)
+            return self.read(
+                columns, where=where, with_row_ids=True, with_row_addresses=True, fragment_ids=fragment_ids
+            )
+        matches = self._matching_row_ids(column, wanted, fragment_ids)
         return self.take(matches, columns)
 
-    def _matching_row_ids(self, column: str, wanted: pa.Array) -> pa.Array:
+    def _matching_row_ids(self, column: str, wanted: pa.Array, fragment_ids: Sequence[int] | None) -> pa.Array:
         wanted = _one_zero(wanted)
         found = [pa.array([], pa.uint64())]
-        scanned = self.scan([column], with_row_ids=True)
+        scanned = self.scan([column], with_row_ids=True, fragment_ids=fragment_ids)
         for batches in grouped(scanned, (attrgetter("num_rows"), _MATCHED_AT_ONCE_ROWS)):
             rows = pa.Table.from_batches(batches)
             values = _one_zero(rows[column].combine_chunks())
@@ -359,6 +376,7 @@ class TableStore:
         self.objects = objects
         """The same store, for the bytes of a table's own files."""
         self._root = root
+        self._local_root = f"{root.uri}/" if root.is_local else None
         self._storage_options = dict(storage_options) if storage_options else None
         self._session: Any = None
         self._handles: OrderedDict[tuple[TableAddress, int], Table] = OrderedDict()
@@ -470,7 +488,7 @@ class TableStore:
 
     def _versions(self, address: TableAddress) -> str | None:
         """Return the directory of a table's versions; None on S3, where a listing begins with the newest."""
-        return f"{self._root.uri}/{address.path}/_versions" if self._root.is_local else None
+        return None if self._local_root is None else f"{self._local_root}{address.path}/_versions"
 
     def _dataset(self, address: TableAddress, version: int | None) -> Any:
         import lance

@@ -9,10 +9,10 @@ from omnigraph.catalog.arrow import TABLE_IDENTITY_METADATA
 from omnigraph.errors import StorageError
 from omnigraph.storage.file_references import FileReference, manifest_path, references_in
 from omnigraph.storage.history_proto import parse_transaction, parse_version
-from omnigraph.storage.manifest_bytes import manifest_message, message_at
 from omnigraph.storage.objects import ControlStore
 from omnigraph.storage.proto_messages import TYPES, declare_messages, field
 from omnigraph.storage.tables import TableAddress
+from omnigraph.storage.version_files import manifest_message, message_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

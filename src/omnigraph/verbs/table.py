@@ -59,7 +59,7 @@ class Verb:
     is_bulk: bool = False
     alias: str | None = None
     request: str | None = None
-    """Where the class of its options is, below `omnigraph`; None for a verb with no more than a few arguments."""
+    """Where the class of its options is, below `omnigraph`; None for a verb whose options one function takes."""
     document: str | None = None
     """Which of `omnigraph.documents` describes its result; None for what concerns only the machine it runs on."""
 
@@ -91,6 +91,8 @@ class Verb:
 _READ = frozenset({AddressFlag.STORE, AddressFlag.SERVER, AddressFlag.GRAPH, AddressFlag.PROFILE})
 _WRITE = _READ | {AddressFlag.AS}
 _MAINTENANCE = frozenset({AddressFlag.STORE, AddressFlag.CLUSTER, AddressFlag.GRAPH, AddressFlag.PROFILE})
+_POLICY = frozenset({AddressFlag.GRAPH})
+"""Of a policy file: the name of the graph that it is asked about."""
 
 VERBS = (
     Verb(
@@ -130,7 +132,7 @@ VERBS = (
         command_class=CommandClass.ANY,
         accepts=_READ,
         is_bulk=True,
-        request="pipeline.export.run.ExportRequest",
+        request="pipeline.export.request.ExportRequest",
         document="export_document",
     ),
     Verb(words="snapshot", command_class=CommandClass.ANY, accepts=_READ, document="snapshot_document"),
@@ -143,9 +145,27 @@ VERBS = (
     ),
     Verb(words="commit list", command_class=CommandClass.ANY, accepts=_READ, document="commits_document"),
     Verb(words="commit show", command_class=CommandClass.ANY, accepts=_READ, document="one_commit_document"),
-    Verb(words="commit changes", command_class=CommandClass.ANY, accepts=_READ, document="commit_changes_document"),
-    Verb(words="changes poll", command_class=CommandClass.ANY, accepts=_READ, document="feed_document"),
-    Verb(words="changes baseline", command_class=CommandClass.ANY, accepts=_READ, document="baseline_document"),
+    Verb(
+        words="commit changes",
+        command_class=CommandClass.ANY,
+        accepts=_READ,
+        request="changes.filters.ChangesRequest",
+        document="commit_changes_document",
+    ),
+    Verb(
+        words="changes poll",
+        command_class=CommandClass.ANY,
+        accepts=_READ,
+        request="changes.filters.ChangesRequest",
+        document="feed_document",
+    ),
+    Verb(
+        words="changes baseline",
+        command_class=CommandClass.ANY,
+        accepts=_READ,
+        request="pipeline.export.baseline.BaselineRequest",
+        document="baseline_document",
+    ),
     Verb(words="schema show", command_class=CommandClass.ANY, accepts=_READ, alias="get", document="schema_document"),
     Verb(
         words="schema plan",
@@ -175,7 +195,13 @@ VERBS = (
         request="branches.merge.run.MergeRequest",
         document="merge_document",
     ),
-    Verb(words="branch diff", command_class=CommandClass.ANY, accepts=_READ, document="diff_document"),
+    Verb(
+        words="branch diff",
+        command_class=CommandClass.ANY,
+        accepts=_READ,
+        request="changes.filters.ChangesRequest",
+        document="diff_document",
+    ),
     Verb(words="branch delete", command_class=CommandClass.ANY, accepts=_WRITE, document="deleted_branch_document"),
     Verb(
         words="repair",
@@ -218,6 +244,9 @@ VERBS = (
         request="pipeline.embed.request.EmbedRequest",
         document="embed_document",
     ),
+    Verb(words="policy validate", command_class=CommandClass.LOCAL, accepts=_POLICY, document="bundles_document"),
+    Verb(words="policy test", command_class=CommandClass.LOCAL, accepts=_POLICY, document="policy_tests_document"),
+    Verb(words="policy explain", command_class=CommandClass.LOCAL, accepts=_POLICY, document="decision_document"),
     Verb(words="profile list", command_class=CommandClass.LOCAL),
     Verb(words="profile show", command_class=CommandClass.LOCAL),
     Verb(words="doctor", command_class=CommandClass.LOCAL),
@@ -229,6 +258,7 @@ GROUP_SUMMARIES = {
     "branch": "Work on a copy of the whole graph that costs nothing.",
     "changes": "Follow what changes in a graph.",
     "commit": "Look at the history of a graph.",
+    "policy": "Say who may do what, and check it before it counts.",
     "profile": "Look at the named scopes of the operator config.",
     "schema": "Look at the schema of a graph, and change it.",
 }

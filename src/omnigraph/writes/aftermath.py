@@ -16,7 +16,8 @@ from omnigraph.errors import Effect, OmniError
 from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import Commit
 from omnigraph.writes.completion import complete_schema_change
-from omnigraph.writes.sidecar import Sidecar, sidecars_of
+from omnigraph.writes.pending import sidecars_of
+from omnigraph.writes.sidecar import Sidecar
 
 Options = ParamSpec("Options")
 ResultT = TypeVar("ResultT")

@@ -10,16 +10,15 @@ import pyarrow.compute as pc
 from omnigraph.base import ids
 from omnigraph.base.events import Events
 from omnigraph.base.plain_text import is_unicode
-from omnigraph.base.showing import Shown
 from omnigraph.base.units import shorten
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Catalog, EntityType, NodeType
 from omnigraph.catalog.type_names import find_entity
-from omnigraph.errors import Effect, InvalidTarget
+from omnigraph.errors import InvalidTarget
 from omnigraph.graphs.capture import capture_branch
 from omnigraph.graphs.comparisons import comparison_with
 from omnigraph.graphs.context import GraphContext
-from omnigraph.manifest.commits import Commit, check_actor, check_message, check_name
+from omnigraph.manifest.commits import Commit, CommitResult, check_actor, check_message, check_name
 from omnigraph.storage.filters import Operator
 from omnigraph.writes.incoming import Row, Rows, change_rows, read_rows
 from omnigraph.writes.mutation import DeleteRows, MutationWriter, Statement, UpdateRows, Upsert
@@ -30,7 +29,7 @@ Where: TypeAlias = Sequence[tuple[str, Operator, Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class WriteResult(Shown):
+class WriteResult(CommitResult):
     """What a batch did; `commit` is None when it changed nothing."""
 
     branch: str
@@ -38,11 +37,6 @@ class WriteResult(Shown):
     affected_edges: int
     actor_id: str | None
     commit: Commit | None
-
-    @property
-    def effect(self) -> Effect:
-        """Whether anything was published; errors say the same under the same name."""
-        return Effect.of(self.commit)
 
 
 class WriteBatch:

@@ -11,11 +11,9 @@ import pyarrow as pa
 from omnigraph.base import faults
 from omnigraph.catalog.arrow import PROPERTY_ID_METADATA, SYSTEM_COLUMNS
 from omnigraph.graphs.context import GraphContext
-from omnigraph.storage.drop_marks import mark_dropped
 from omnigraph.storage.refs import delete_ref, list_refs
-from omnigraph.storage.removal import remove_doomed_versions, remove_table
-from omnigraph.writes.purge import Purge
-from omnigraph.writes.sidecar import Sidecar
+from omnigraph.storage.removal import mark_dropped, remove_doomed_versions, remove_table
+from omnigraph.writes.sidecar import Purge, Sidecar
 
 
 def complete_schema_change(context: GraphContext, sidecar: Sidecar) -> None:

@@ -4,6 +4,7 @@ Load, mutation and merge all end in these values; checking (`constraints/`) and 
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,6 +12,7 @@ import pyarrow.compute as pc
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import EntityType, TableKey
 from omnigraph.graphs.capture import Capture
+from omnigraph.records.contents import equal_ids
 from omnigraph.records.tables import FILE, LINE, POSITION, content_schema
 from omnigraph.storage.staging import stage_change, stage_replacement
 from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID
@@ -124,3 +126,17 @@ def _with_row_ids(rows: pa.Table, matched: pa.Table) -> pa.Table:
     found = pc.index_in(rows["id"], value_set=matched["id"].combine_chunks())
     rewritten = rows.filter(pc.is_valid(found))
     return rewritten.append_column(ROW_ID, matched[ROW_ID].take(found.drop_null()))
+
+
+def without_unchanged(capture: Capture, delta: TableDelta) -> TableDelta:
+    """Drop the upserts that equal their stored entity in every column, so that repeating a write commits nothing."""
+    if delta.replaces_all or delta.matched.num_rows == 0:
+        return delta
+    matched_ids = delta.matched["id"].combine_chunks()
+    names = [name for name in capture.table(delta.entity.table_key).schema.names if name != "id"]
+    stored = capture.table(delta.entity.table_key).take(delta.matched[ROW_ID].combine_chunks(), ["id", *names])
+    same = equal_ids(
+        rows_among(delta.upserts, matched_ids).select(["id", *names]),
+        stored.drop_columns([ROW_ID, ROW_ADDRESS]),
+    )
+    return replace(delta, upserts=rows_without(delta.upserts, same), matched=rows_without(delta.matched, same))

@@ -16,11 +16,10 @@ from omnigraph.graphs.capture import Capture
 from omnigraph.manifest.commits import CommitKind
 from omnigraph.records.offences import OffenceCollector
 from omnigraph.records.report import rejected
+from omnigraph.records.stored import check_images
 from omnigraph.writes.budget import Budget, WriteLimits
 from omnigraph.writes.constraints import check_deltas
-from omnigraph.writes.constraints.values import check_values
-from omnigraph.writes.delta import TableDelta, delta_rows, prepare_tables
-from omnigraph.writes.equality import without_unchanged
+from omnigraph.writes.delta import TableDelta, delta_rows, prepare_tables, without_unchanged
 from omnigraph.writes.prepared import PreparedWrite, WriteIdentity
 from omnigraph.writes.sidecar import SidecarKind
 from omnigraph.writes.working import EntityFilter, WorkingTables
@@ -121,7 +120,7 @@ class MutationWriter:
         findings = OffenceCollector()
         if not self.has_records:
             for _, delta in sorted(deltas.items()):
-                check_values(delta, findings)
+                check_images(delta.upserts, delta.entity, findings)
         self._refuse(findings)
         return {key: replace(delta, upserts=delta_rows(delta.entity, delta.upserts)) for key, delta in deltas.items()}
 

@@ -1,4 +1,4 @@
-"""What a read-write open does before it hands out a graph: finish what others could not."""
+"""What has to be done to a graph before anything is written to it: finish what others could not, and migrate."""
 
 from omnigraph.base.events import Events, Warned
 from omnigraph.errors import OmniError
@@ -7,7 +7,6 @@ from omnigraph.manifest.claim import complete_birth, read_claim
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.manifest.root import adopt_root
 from omnigraph.writes.recovery.entry import settle_whatever_is_pending
-from omnigraph.writes.upgrading import bring_up_to_date
 
 
 def settle_on_open(context: GraphContext, events: Events) -> None:
@@ -34,3 +33,13 @@ def settle_on_open(context: GraphContext, events: Events) -> None:
             context.schemas.write_copies(reference)
         except OmniError as error:
             events(Warned(message=f"the readable schema copies could not be refreshed: {error}"))
+
+
+def bring_up_to_date(context: GraphContext, branch: str) -> None:
+    """Migrate a branch to the present stamp; costs one look when it is there already."""
+    state = context.manifest.load(branch)
+    if not state.stamp.is_current:
+        # Few graphs are old, and the steps bring the schema compiler with them: start-up should not pay for it.
+        from omnigraph.manifest.migrations.run import migrate_branch
+
+        migrate_branch(context.store, context.schemas, state)

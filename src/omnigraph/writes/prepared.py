@@ -14,8 +14,7 @@ from omnigraph.storage.tables import TableAddress
 from omnigraph.storage.transactions import StagedCommit
 from omnigraph.writes.creation import NewTable
 from omnigraph.writes.manifest_delta import ManifestDelta
-from omnigraph.writes.purge import Purge
-from omnigraph.writes.sidecar import SidecarKind
+from omnigraph.writes.sidecar import Purge, SidecarKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,7 @@ from omnigraph.manifest.commits import MESSAGE, Commit, check_message
 from omnigraph.manifest.publish import Preconditions, check_preconditions
 from omnigraph.storage.locks import LockRequest
 from omnigraph.writes.creation import expect_absent_table
-from omnigraph.writes.pointers import pointer_moves
+from omnigraph.writes.opening import bring_up_to_date
 from omnigraph.writes.prepared import PreparedWrite, WriteIdentity, Writer
 from omnigraph.writes.publishing import Achieved, carry_out, describe_operation
 from omnigraph.writes.recovery.entry import settle_branch
@@ -35,8 +35,8 @@ from omnigraph.writes.table_effects import (
     lost_staged_files,
     pin_moves,
     planned_effect,
+    pointer_moves,
 )
-from omnigraph.writes.upgrading import bring_up_to_date
 
 PREPARE_RETRY_BUDGET = 5
 _PAUSE_SECONDS = 0.02

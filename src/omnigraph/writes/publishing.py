@@ -22,9 +22,10 @@ from omnigraph.manifest.snapshot import GraphSnapshot
 from omnigraph.storage.locks import HeldLock
 from omnigraph.storage.transactions import CommitInterleaved
 from omnigraph.writes.aftermath import finish_published
+from omnigraph.writes.pending import sidecars_of
 from omnigraph.writes.prepared import WriteIdentity
 from omnigraph.writes.recovery.entry import settle_own, visible_commit
-from omnigraph.writes.sidecar import Sidecar, SidecarEffect, sidecars_of, this_writer
+from omnigraph.writes.sidecar import Sidecar, SidecarEffect, this_writer
 
 _log = logger_of(__name__)
 

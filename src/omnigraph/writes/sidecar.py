@@ -4,33 +4,24 @@
 finds it can prove which commits are this writer's. Ids decide ownership; names are for people.
 """
 
-import json
 import os
 import socket
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, field, fields, replace
+from collections.abc import Mapping
+from dataclasses import asdict, field
 from enum import StrEnum
-from functools import cache
 from typing import Any, Final
 
-from omnigraph.base import faults, processes
-from omnigraph.base.plain_text import plain_text
-from omnigraph.base.showing import Shown
+from omnigraph import __version__
+from omnigraph.base import processes
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import TableIdentity, TableKey
-from omnigraph.errors import Internal, ReadSetConflict, ResourceLimit, StorageError
-from omnigraph.graphs.context import GraphContext
-from omnigraph.manifest.commits import Commit, CommitId, CommitKind, readable_actor
+from omnigraph.errors import Internal
+from omnigraph.manifest.commits import Commit, CommitId, CommitKind
 from omnigraph.manifest.snapshot import TablePin
-from omnigraph.storage.objects import ControlStore, ObjectChanged
-from omnigraph.storage.tables import TableAddress
+from omnigraph.storage.tables import TableAddress, lance_version
 from omnigraph.writes.manifest_delta import ManifestDelta
-from omnigraph.writes.purge import Purge
 
 RECOVERY_PREFIX: Final = "__recovery/"
-SIDECAR_SCHEMA_VERSION: Final = 1
-_SIDECAR_BYTES_MAX = 4 << 20
-_NUMBER_MAX = 1 << 60
 
 
 class SidecarKind(StrEnum):
@@ -98,10 +89,6 @@ class EffectKind(StrEnum):
     """Commits of Lance's own making that change no row: how many and under which uuids shows only afterwards."""
 
 
-class UnreadableSidecar(Exception):
-    """A sidecar that cannot be understood; it is never deleted and never guessed at."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedCommit:
     """One transaction that the writer intends to commit."""
@@ -154,6 +141,30 @@ class SidecarEffect:
     def address(self) -> TableAddress:
         """Where the effect lands."""
         return TableAddress(self.location, self.ref)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Purge:
+    """Data of one table that an operator gives up for good with a schema change; no graph version shows it any more."""
+
+    table_key: TableKey
+    location: str
+    property_ids: tuple[int, ...] | None
+    """Table versions that hold one of these properties go; None: the whole table goes."""
+
+    def document(self) -> dict[str, Any]:
+        """Spell the purge for a sidecar."""
+        return asdict(self)
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> "Purge":
+        """Read a purge back."""
+        property_ids = document["property_ids"]
+        return cls(
+            table_key=document["table_key"],
+            location=document["location"],
+            property_ids=tuple(property_ids) if property_ids is not None else None,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,302 +244,7 @@ def this_writer() -> Mapping[str, Any]:
         "host": socket.gethostname(),
         "pid": os.getpid(),
         "pid_scope": processes.pid_scope(),
-        **_versions(),
+        # Not asked of the installation: that takes as long to read as a third of a small write.
+        "program": __version__,
+        "lance": lance_version(),
     }
-
-
-@cache
-def _versions() -> Mapping[str, str]:
-    from importlib.metadata import version
-
-    return {"program": version("omnigraph"), "lance": version("pylance")}
-
-
-def sidecar_bytes(sidecar: Sidecar) -> bytes:
-    """Spell a sidecar."""
-    document: dict[str, Any] = {
-        **sidecar.unknown_fields,
-        "schema_version": SIDECAR_SCHEMA_VERSION,
-        "operation_id": sidecar.operation_id,
-        "kind": sidecar.kind.value,
-        "started_at_us": sidecar.started_at_us,
-        "writer": dict(sidecar.writer),
-        "actor_id": sidecar.actor_id,
-        "branch": {"name": sidecar.branch_name, "incarnation": sidecar.branch_incarnation},
-        "authority": {"head": sidecar.head, "graph_version": sidecar.graph_version, "ir_hash": sidecar.ir_hash},
-        "commit": {
-            "graph_commit_id": sidecar.commit_id,
-            "parent_commit_id": sidecar.head,
-            "merged_parent_commit_id": sidecar.merged_parent_commit_id,
-            "kind": sidecar.commit_kind.value,
-            "created_at_us": sidecar.commit_created_at_us,
-            "metadata": dict(sidecar.commit_metadata),
-        },
-        "rollback_commit_id": sidecar.rollback_commit_id,
-        "effects": [_effect_document(effect) for effect in sidecar.effects],
-        "manifest": {
-            **sidecar.manifest.document(),
-            "update": [
-                *(
-                    {
-                        "table_key": effect.table_key,
-                        **effect.identity.document(),
-                        "ref": effect.ref,
-                    }
-                    for effect in sidecar.effects
-                    if effect.effect is not EffectKind.CREATE
-                ),
-                *(_pointer_document(pin) for pin in sidecar.pointers),
-            ],
-        },
-        "purge": [purge.document() for purge in sidecar.purges],
-        "rollback": asdict(sidecar.rollback) if sidecar.rollback else None,
-    }
-    content = (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
-    if len(content) > _SIDECAR_BYTES_MAX:
-        raise ResourceLimit(
-            f"The record that {sidecar.kind.value} has to keep for recovery is larger than {_SIDECAR_BYTES_MAX} bytes; "
-            "nothing was written.",
-            resource="recovery_record_bytes",
-            limit=_SIDECAR_BYTES_MAX,
-            actual=len(content),
-        )
-    return content
-
-
-_KNOWN = frozenset(
-    {
-        "schema_version",
-        "operation_id",
-        "kind",
-        "started_at_us",
-        "writer",
-        "actor_id",
-        "branch",
-        "authority",
-        "commit",
-        "rollback_commit_id",
-        "effects",
-        "manifest",
-        "purge",
-        "rollback",
-    }
-)
-
-
-def parse_sidecar(operation_id: str, content: bytes) -> Sidecar:
-    """Read a sidecar back, or raise `UnreadableSidecar` saying why it cannot be understood."""
-    if len(content) > _SIDECAR_BYTES_MAX:
-        raise UnreadableSidecar(f"it is larger than {_SIDECAR_BYTES_MAX} bytes")
-    try:
-        document = json.loads(content)
-        _check_format(document["schema_version"])
-        sidecar = _from_document(document)
-        _check_values(sidecar)
-        targets = {(effect.identity, effect.ref) for effect in sidecar.effects}
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise UnreadableSidecar(f"it is not a sidecar: {type(error).__name__}: {error}") from error
-    if sidecar.operation_id != operation_id:
-        raise UnreadableSidecar(f"it claims to be operation {sidecar.operation_id}")
-    if len(targets) != len(sidecar.effects):
-        raise UnreadableSidecar("it names one table twice")
-    return sidecar
-
-
-def _check_values(sidecar: Sidecar) -> None:
-    """Refuse values of other kinds than the program writes.
-
-    They would surface in the middle of a recovery, or worse, behind its publish: a commit that nobody can log.
-    """
-    commits = (sidecar.head, sidecar.commit_id, sidecar.rollback_commit_id)
-    texts = [sidecar.operation_id, sidecar.branch_name, sidecar.branch_incarnation, sidecar.ir_hash, *commits]
-    numbers = [sidecar.started_at_us, sidecar.graph_version, sidecar.commit_created_at_us]
-    optional: list[object] = [sidecar.actor_id, sidecar.merged_parent_commit_id]
-    for effect in sidecar.effects:
-        texts += [effect.table_key, effect.location, effect.compensation_uuid]
-        texts += [text for planned in effect.planned for text in (planned.uuid, planned.operation)]
-        numbers += [effect.expected_version, *(planned.read_version for planned in effect.planned)]
-        optional += [effect.ref, effect.fork.from_ref if effect.fork is not None else None]
-    for text in (*texts, *(given for given in optional if given is not None)):
-        plain_text(text, what="its", refusal=ValueError)
-    for number in numbers:
-        if type(number) is not int or abs(number) > _NUMBER_MAX:
-            raise TypeError(f"{number!r} is no number that belongs there")
-    if not isinstance(sidecar.writer, dict) or not isinstance(sidecar.commit_metadata, dict):
-        raise TypeError("its writer or its metadata is no object")
-
-
-def _check_format(version: object) -> None:
-    if not isinstance(version, int) or version > SIDECAR_SCHEMA_VERSION:
-        raise UnreadableSidecar(
-            f"its format is version {version}, this omnigraph knows up to {SIDECAR_SCHEMA_VERSION} — "
-            "upgrade omnigraph first"
-        )
-
-
-def _from_document(document: Mapping[str, Any]) -> Sidecar:
-    rollback = document["rollback"]
-    return Sidecar(
-        operation_id=document["operation_id"],
-        kind=SidecarKind(document["kind"]),
-        started_at_us=document["started_at_us"],
-        writer=document["writer"],
-        actor_id=_readable(document["actor_id"]),
-        branch_name=document["branch"]["name"],
-        branch_incarnation=document["branch"]["incarnation"],
-        head=document["authority"]["head"],
-        graph_version=document["authority"]["graph_version"],
-        ir_hash=document["authority"]["ir_hash"],
-        commit_id=document["commit"]["graph_commit_id"],
-        commit_kind=CommitKind(document["commit"]["kind"]),
-        commit_created_at_us=document["commit"]["created_at_us"],
-        commit_metadata=document["commit"]["metadata"],
-        rollback_commit_id=document["rollback_commit_id"],
-        effects=tuple(_effect(effect) for effect in document["effects"]),
-        merged_parent_commit_id=document["commit"]["merged_parent_commit_id"],
-        pointers=tuple(_pointer(update) for update in document["manifest"]["update"] if "version" in update),
-        manifest=ManifestDelta.from_document(document["manifest"]),
-        purges=tuple(Purge.from_document(purge) for purge in document.get("purge", ())),
-        rollback=RollbackRecord(**rollback) if rollback is not None else None,
-        unknown_fields={key: value for key, value in document.items() if key not in _KNOWN},
-    )
-
-
-def _readable(actor_id: str | None) -> str | None:
-    return readable_actor(actor_id) if isinstance(actor_id, str) else actor_id
-
-
-def _effect_document(effect: SidecarEffect) -> dict[str, Any]:
-    stored = asdict(effect)
-    del stored["identity"]
-    return {"table_key": effect.table_key, **effect.identity.document(), **stored}
-
-
-def _effect(document: Mapping[str, Any]) -> SidecarEffect:
-    known = {column.name: document[column.name] for column in fields(SidecarEffect) if column.name in document}
-    return SidecarEffect(
-        **{
-            **known,
-            "identity": TableIdentity.from_document(document),
-            "effect": EffectKind(document["effect"]),
-            "planned": tuple(PlannedCommit(**planned) for planned in document["planned"]),
-            "fork": Fork(**document["fork"]) if document["fork"] is not None else None,
-        }
-    )
-
-
-def _pointer_document(pin: TablePin) -> Mapping[str, Any]:
-    return {
-        "table_key": pin.table_key,
-        **pin.identity.document(),
-        "location": pin.location,
-        "ref": pin.ref,
-        "version": pin.version,
-        "row_count": pin.row_count,
-    }
-
-
-def _pointer(document: Mapping[str, Any]) -> TablePin:
-    return TablePin(
-        table_key=TableKey(document["table_key"]),
-        identity=TableIdentity.from_document(document),
-        location=document["location"],
-        ref=document["ref"],
-        version=document["version"],
-        row_count=document["row_count"],
-    )
-
-
-class SidecarStore:
-    """The sidecars of one graph."""
-
-    def __init__(self, objects: ControlStore) -> None:
-        self._objects = objects
-
-    def arm(self, sidecar: Sidecar) -> None:
-        """Store a new sidecar; from here on the operation owns what it names.
-
-        After an unclear error the stored bytes decide: if they are ours, the sidecar is armed.
-        """
-        content = sidecar_bytes(sidecar)
-        try:
-            faults.reach("write.arm_fails")
-            self._objects.create(sidecar.path, content)
-            faults.reach("write.arm_ack_lost")
-        except (OSError, StorageError):
-            stored = self._objects.read(sidecar.path)
-            if stored is None or stored.content != content:
-                raise
-
-    def pending(self) -> Sequence[str]:
-        """Return the operation ids of all sidecars, oldest first; a failed listing raises."""
-        names = (name.removeprefix(RECOVERY_PREFIX) for name in self._objects.list(RECOVERY_PREFIX))
-        # Whatever else lies there is nobody's operation: it could neither be read nor given up under such a name.
-        return sorted(name.removesuffix(".json") for name in names if name.endswith(".json") and name.isprintable())
-
-    def read(self, operation_id: str) -> Sidecar | None:
-        """Read one sidecar; None when its writer has finished since it was listed."""
-        content = self.read_bytes(operation_id)
-        return None if content is None else parse_sidecar(operation_id, content)
-
-    def read_bytes(self, operation_id: str) -> bytes | None:
-        """Read one sidecar as it is stored."""
-        stored = self._objects.read(sidecar_path(operation_id))
-        return None if stored is None else stored.content
-
-    def record_rollback(self, decided: Sidecar) -> None:
-        """Replace a sidecar by itself with its rollback decision.
-
-        Raises `StaleView` when somebody else has settled or decided it since it was read: a recovery that was paused
-        past its lease must neither overrule another one nor bring a finished operation back.
-        """
-        stored = self._objects.read(decided.path)
-        if stored is None or parse_sidecar(decided.operation_id, stored.content) != replace(decided, rollback=None):
-            raise _settled_elsewhere(decided)
-        try:
-            self._objects.replace(decided.path, sidecar_bytes(decided), stored.token)
-        except ObjectChanged as changed:
-            raise _settled_elsewhere(decided) from changed
-
-    def forget(self, operation_id: str) -> None:
-        """Delete a sidecar; a missing one is fine."""
-        self._objects.delete(sidecar_path(operation_id))
-
-
-def _settled_elsewhere(sidecar: Sidecar) -> ReadSetConflict:
-    return ReadSetConflict(
-        f"stale view of {sidecar.path}: another process has settled or changed it — refresh and retry",
-        member="sidecar",
-        expected=sidecar.operation_id,
-        actual=None,
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class PendingOperation(Shown):
-    """A sidecar as it is stored, for people: what it says, or why it cannot be understood."""
-
-    operation_id: str
-    sidecar: Sidecar | None
-    problem: str | None
-    content: bytes
-
-
-def list_pending(sidecars: SidecarStore) -> list[PendingOperation]:
-    """Describe all sidecars, oldest first; changes nothing."""
-    found = []
-    for operation_id in sidecars.pending():
-        content = sidecars.read_bytes(operation_id)
-        if content is None:
-            continue
-        try:
-            sidecar, problem = parse_sidecar(operation_id, content), None
-        except UnreadableSidecar as unreadable:
-            sidecar, problem = None, str(unreadable)
-        found.append(PendingOperation(operation_id=operation_id, sidecar=sidecar, problem=problem, content=content))
-    return found
-
-
-def sidecars_of(context: GraphContext) -> SidecarStore:
-    """Return the sidecars of an open graph."""
-    return SidecarStore(context.store.objects)

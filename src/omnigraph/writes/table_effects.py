@@ -1,6 +1,6 @@
 """What a prepared write does to tables: as its sidecar plans it, as it is done, and the pins that come of it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from omnigraph.base import faults, ids
 from omnigraph.base.events import Phase
@@ -10,11 +10,12 @@ from omnigraph.catalog.model import TableKey
 from omnigraph.errors import DriftNeedsRepair, ReadSetConflict
 from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.publish import PinMove
+from omnigraph.manifest.snapshot import TablePin
 from omnigraph.storage.checksums import for_sidecar
 from omnigraph.storage.file_references import missing_or_short
 from omnigraph.storage.locks import HeldLock
 from omnigraph.storage.refs import create_ref, has_ref
-from omnigraph.storage.tables import Table
+from omnigraph.storage.tables import Table, TableStore
 from omnigraph.storage.transactions import commit_staged
 from omnigraph.writes.creation import NewTable
 from omnigraph.writes.prepared import PreparedTable, PreparedWrite
@@ -126,3 +127,14 @@ def pin_moves(prepared: PreparedWrite, achieved: Mapping[TableKey, Table]) -> It
 
 def _checksums(table: NewTable | PreparedTable) -> dict[str, str]:
     return {name: value for staged in table.chain for name, value in staged.checksums.items()}
+
+
+def pointer_moves(store: TableStore, pins: Iterable[TablePin]) -> tuple[PinMove, ...]:
+    """Return the moves of these pins; opens each state, so that one that cleanup has taken is refused by name."""
+    moves = []
+    for pin in pins:
+        table = pin.state.open(store)
+        moves.append(
+            PinMove.to(table, table_key=pin.table_key, identity=pin.identity, transaction_uuid=table.transaction_uuid)
+        )
+    return tuple(moves)

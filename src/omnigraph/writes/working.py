@@ -1,6 +1,6 @@
 """Tables while statements are applied to them: the captured state under an overlay of changes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,8 +22,16 @@ from omnigraph.writes.delta import (
     rows_among,
     rows_without,
 )
-from omnigraph.writes.matching import comparisons_hold
 from omnigraph.writes.vectors import keep_vectors_of, vector_columns
+
+_FUNCTION = {
+    "=": pc.equal,
+    "!=": pc.not_equal,
+    "<": pc.less,
+    "<=": pc.less_equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,3 +191,21 @@ class WorkingTables:
     def deltas(self) -> dict[TableKey, TableDelta]:
         """Return what became of each of them."""
         return {key: working.delta() for key, working in self._tables.items()}
+
+
+def comparisons_hold(rows: pa.Table, comparisons: Iterable[Comparison]) -> pa.Array:
+    """Return a mask of the rows for which every comparison holds, as a Lance scan would; null compares as false."""
+    mask = pa.repeat(True, rows.num_rows)
+    for comparison in comparisons:
+        mask = pc.and_(mask, _holds(rows[comparison.column], comparison))
+    return mask
+
+
+def _holds(column: pa.ChunkedArray, comparison: Comparison) -> pa.ChunkedArray:
+    if isinstance(comparison.value, tuple):
+        is_member = pc.is_in(column, value_set=pa.array(comparison.value, column.type))
+        return is_member if comparison.operator == "in" else pc.and_(pc.invert(is_member), pc.is_valid(column))
+    if comparison.value is None:
+        return pc.is_null(column) if comparison.operator == "=" else pc.is_valid(column)
+    value = comparison.value if isinstance(comparison.value, pa.Scalar) else pa.scalar(comparison.value, column.type)
+    return pc.fill_null(_FUNCTION[comparison.operator](column, value), False)

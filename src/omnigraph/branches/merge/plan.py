@@ -13,33 +13,14 @@ from omnigraph.branches.merge.images import with_images
 from omnigraph.branches.merge.routes import Route
 from omnigraph.branches.merge.sides import MergeOutcome, MergeSides
 from omnigraph.branches.merge.tables import merge_table
-from omnigraph.branches.merge.values import check_values
 from omnigraph.catalog.model import TableKey
+from omnigraph.changes.diff import TableCounts
 from omnigraph.manifest.snapshot import TablePin
 from omnigraph.records.offences import OffenceCollector
+from omnigraph.records.stored import check_values
 from omnigraph.writes.constraints import check_deltas
 from omnigraph.writes.delta import TableDelta, prepare_tables
 from omnigraph.writes.prepared import PreparedTable, WriteIdentity
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MergedRows:
-    """How many entities of one table a merge changes in the target."""
-
-    table_key: TableKey
-    inserted: int
-    updated: int
-    deleted: int
-
-    @classmethod
-    def of(cls, delta: TableDelta) -> "MergedRows":
-        """Count what a delta does."""
-        return cls(
-            table_key=delta.entity.table_key,
-            inserted=delta.upserts.num_rows - delta.matched.num_rows,
-            updated=delta.matched.num_rows,
-            deleted=delta.removed.num_rows,
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +28,7 @@ class MergePlan:
     """What a merge does; with conflicts it does nothing."""
 
     outcome: MergeOutcome
-    tables: tuple[MergedRows, ...]
+    tables: tuple[TableCounts, ...]
     pointers: tuple[TablePin, ...]
     """Tables of which the target goes on to inherit a newer state."""
     conflicts: ConflictList
@@ -74,8 +55,18 @@ def plan_in_process(sides: MergeSides, routes: Mapping[TableKey, Route], *, show
     staged = {key: delta for key, delta in deltas.items() if key not in pointed}
     return MergePlan(
         outcome=sides.outcome,
-        tables=tuple(MergedRows.of(delta) for _, delta in sorted(deltas.items())),
+        tables=tuple(_counted(delta) for _, delta in sorted(deltas.items())),
         pointers=tuple(sides.source.pins[key] for key in sorted(pointed)),
         conflicts=conflicts,
         stage=partial(prepare_tables, sides.target, staged),
+    )
+
+
+def _counted(delta: TableDelta) -> TableCounts:
+    """Count what a delta does."""
+    return TableCounts(
+        table_key=delta.entity.table_key,
+        inserted=delta.upserts.num_rows - delta.matched.num_rows,
+        updated=delta.matched.num_rows,
+        deleted=delta.removed.num_rows,
     )

@@ -6,19 +6,19 @@ from contextlib import ExitStack, contextmanager
 from omnigraph.base import faults
 from omnigraph.base.endings import tell
 from omnigraph.base.events import Events, Warned
-from omnigraph.base.showing import Shown
 from omnigraph.base.values import dataclass
 from omnigraph.branches.delete import delete_branch
-from omnigraph.branches.merge.plan import MergedRows, MergePlan
+from omnigraph.branches.merge.plan import MergePlan
 from omnigraph.branches.merge.sides import MergeOutcome, observe_sides
 from omnigraph.branches.merge.ways import MergePlanner
 from omnigraph.branches.merge.writer import MergeWriter
 from omnigraph.branches.names import check_branch_name
+from omnigraph.changes.diff import TableCounts
 from omnigraph.engine.choice import EngineChoice
-from omnigraph.errors import Effect, HistoricalVersionReclaimed, InvalidTarget, OmniError, ReadSetConflict, StorageError
+from omnigraph.errors import HistoricalVersionReclaimed, InvalidTarget, OmniError, ReadSetConflict, StorageError
 from omnigraph.graphs.capture import capture_branch
 from omnigraph.graphs.context import GraphContext
-from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId, check_actor, check_message
+from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId, CommitResult, check_actor, check_message
 from omnigraph.manifest.rows import MANIFEST
 from omnigraph.manifest.state import ManifestState
 from omnigraph.storage.refs import list_refs
@@ -45,7 +45,7 @@ class MergeRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class MergeResult(Shown):
+class MergeResult(CommitResult):
     """What a merge did, or in a dry run what it would do."""
 
     source: str
@@ -54,7 +54,7 @@ class MergeResult(Shown):
     """The commit of the source that was merged: its head when the merge began."""
     outcome: MergeOutcome
     is_dry_run: bool
-    tables: tuple[MergedRows, ...]
+    tables: tuple[TableCounts, ...]
     """What changes in the target, by table key; tables that do not change are left out."""
     actor_id: str | None
     engine: str
@@ -64,11 +64,6 @@ class MergeResult(Shown):
     branch_deleted: bool | None = None
     """Whether the source is gone; None when nobody asked for that."""
     branch_delete_error: str | None = None
-
-    @property
-    def effect(self) -> Effect:
-        """Whether anything was published; errors say the same under the same name."""
-        return Effect.of(self.commit)
 
 
 @says_what_is_published

@@ -30,7 +30,8 @@ def branch_create(invocation: Invocation, *, name: str, source: str) -> None:
     import omnigraph
 
     events = invocation.notices.event
-    created = omnigraph.open(target.uri, events=events).branches.create(name, source=source, events=events)
+    branches = omnigraph.open(target.uri, events=events).branches
+    created = branches.create(name, source=source, actor=actor, events=events)
     invocation.output.show(
         created,
         document=lambda made: documents.created_branch_document(made, uri=target.uri, source=source, actor_id=actor),
@@ -112,7 +113,7 @@ def branch_delete(invocation: Invocation, *, name: str) -> None:
     import omnigraph
 
     with follow_progress(invocation) as events:
-        omnigraph.open(target.uri, events=events).branches.delete(name, events=events)
+        omnigraph.open(target.uri, events=events).branches.delete(name, actor=actor, events=events)
     invocation.output.show(
         name,
         document=lambda gone: documents.deleted_branch_document(gone, uri=target.uri, actor_id=actor),

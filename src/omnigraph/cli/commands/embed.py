@@ -1,6 +1,7 @@
 """`omnigraph embed`: over a graph's rows, or over load files."""
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,8 +15,10 @@ from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.params import branch_option, json_option, message_option
 from omnigraph.cli.progress import follow_progress
 from omnigraph.cli.scope import echo_target, resolve_storage
-from omnigraph.engine.choice import EngineChoice
 from omnigraph.verbs.table import CommandClass, Verb
+
+if TYPE_CHECKING:
+    from omnigraph.pipeline.embed.spec import SeedManifest
 
 _OVER_FILES = Verb(words="embed", command_class=CommandClass.LOCAL, is_bulk=True)
 _SPEC_EXAMPLE = (
@@ -77,18 +80,24 @@ def embed(
     if seed is not None or source is not None:
         if message is not None:
             raise errors.Usage("--message is for a commit, and `embed` over files makes none.", flag="--message")
-        _over_files(
-            invocation,
-            seed=seed,
-            source=source,
-            output=output,
-            spec=spec,
-            types=types,
-            select=select,
-            reembed_all=reembed_all,
-            clean=clean,
-            choice=choice,
-        )
+        _refuse_address(invocation)
+        from omnigraph import embed_files
+
+        files = _named_files(seed=seed, source=source, output=output, spec=spec)
+        with follow_progress(invocation) as events:
+            result = embed_files(
+                files.input,
+                files.output,
+                spec=files.spec,
+                reembed_all=reembed_all,
+                clean=clean,
+                types=types,
+                select=select,
+                engine=choice,
+                events=events,
+            )
+        invocation.notices.done(f"the new {result.output}")
+        invocation.output.show(result, document=documents.embed_document, text=texts.embed_text)
         return
     _refuse_file_flags({"--output": output, "--spec": spec, "--select": select, "--clean": clean})
     target = resolve_storage(invocation)
@@ -111,50 +120,22 @@ def embed(
     invocation.output.show(shown, document=documents.embed_document, text=texts.embed_text)
 
 
-def _over_files(
-    invocation: Invocation,
-    *,
-    seed: str | None,
-    source: str | None,
-    output: str | None,
-    spec: str | None,
-    types: tuple[str, ...],
-    select: tuple[str, ...],
-    reembed_all: bool,
-    clean: bool,
-    choice: EngineChoice,
-) -> None:
-    _refuse_address(invocation)
+def _named_files(*, seed: str | None, source: str | None, output: str | None, spec: str | None) -> "SeedManifest":
+    """Say which files are meant: those of a manifest, or those that the flags name."""
     if seed is not None and source is not None:
         raise errors.Usage("--seed and --input exclude each other: the manifest names the input.", flag="--input")
-    from omnigraph import embed_files
     from omnigraph.pipeline.embed.spec import EmbedSpec, SeedManifest
 
     if seed is not None:
         if spec is not None:
             raise errors.Usage("--spec does not go with --seed: the manifest holds the spec.", flag="--spec")
         manifest = SeedManifest.read(seed)
-        source, output, wanted = manifest.input, output or manifest.output, manifest.spec
-    elif output is None or spec is None:
+        return replace(manifest, output=output) if output else manifest
+    if output is None or spec is None:
         missing = "--output PATH" if output is None else "--spec FILE"
         raise errors.Usage(f"`embed --input` needs {missing}.", flag=missing.partition(" ")[0])
-    else:
-        wanted = EmbedSpec.read(spec)
     assert source is not None
-    with follow_progress(invocation) as events:
-        result = embed_files(
-            source,
-            output,
-            spec=wanted,
-            reembed_all=reembed_all,
-            clean=clean,
-            types=types,
-            select=select,
-            engine=choice,
-            events=events,
-        )
-    invocation.notices.done(f"the new {result.output}")
-    invocation.output.show(result, document=documents.embed_document, text=texts.embed_text)
+    return SeedManifest(input=source, output=output, spec=EmbedSpec.read(spec))
 
 
 def _refuse_address(invocation: Invocation) -> None:

@@ -2,7 +2,6 @@
 
 import sys
 from dataclasses import replace
-from typing import Literal, cast, get_args
 
 import click
 
@@ -14,8 +13,7 @@ from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.params import branch_option, json_option
 from omnigraph.cli.progress import follow_progress
 from omnigraph.cli.scope import resolve_storage
-
-Format = Literal["jsonl", "parquet", "lance"]
+from omnigraph.pipeline.export.request import ExportFormat
 
 
 @command(
@@ -32,7 +30,9 @@ Format = Literal["jsonl", "parquet", "lance"]
 @click.option(
     "--out", metavar="PATH", help="A file, or a directory or s3:// prefix for files per type, instead of stdout."
 )
-@click.option("--format", "form", type=click.Choice(get_args(Format)), default="jsonl", help="Default jsonl.")
+@click.option(
+    "--format", "form", type=click.Choice([form.value for form in ExportFormat]), default="jsonl", help="Default jsonl."
+)
 @json_option
 @click.option("--jsonl", "asks_for_jsonl", is_flag=True, hidden=True)
 def export(
@@ -70,7 +70,7 @@ def export(
             branch=branch,
             snapshot=snapshot,
             types=types,
-            format=cast("Format", form),
+            format=form,
             overwrite=invocation.flags.yes,
             engine=choice,
             events=events,

@@ -2,7 +2,7 @@
 
 import sys
 from dataclasses import replace
-from typing import Literal, cast, get_args
+from typing import cast, get_args
 
 import click
 
@@ -14,8 +14,8 @@ from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.params import branch_option, json_option, message_option
 from omnigraph.cli.progress import follow_progress
 from omnigraph.cli.scope import echo_target, require_consent, resolve_storage
+from omnigraph.pipeline.load.request import LoadMode
 
-Mode = Literal["overwrite", "append", "merge"]
 MODE_MEANINGS = (
     "overwrite makes the types in the input hold exactly the input, append adds records and refuses ids that exist, "
     "merge replaces the entities that exist and adds the others"
@@ -30,7 +30,7 @@ MODE_MEANINGS = (
     ),
 )
 @click.option("--data", metavar="PATH", help="Required: a file, glob or directory, here or on s3://; - reads stdin.")
-@click.option("--mode", type=click.Choice(get_args(Mode)), help=f"Required: {MODE_MEANINGS}.")
+@click.option("--mode", type=click.Choice(get_args(LoadMode)), help=f"Required: {MODE_MEANINGS}.")
 @click.option("--type", "type_name", metavar="TYPE", help="The input is a table of this type, not records.")
 @click.option(
     "--map",
@@ -78,7 +78,7 @@ def load(
         graph = omnigraph.open(target.uri, events=events)
         result = graph.load(
             sys.stdin.buffer if data == "-" else data,
-            mode=cast("Mode", mode),
+            mode=cast("LoadMode", mode),
             type=type_name,
             map=columns,
             branch=branch,

@@ -109,24 +109,15 @@ def _answered(invocation: Invocation, graph: "Graph", asked: "QueryInput", addre
     if invocation.flags.engine != EngineName.SPARK:
         return graph.query(asked.text, asked.name, params=asked.params, snapshot=address, query_source=asked.source)
     choice = resolve_engine(invocation)
-    with follow_progress(invocation) as events:
-        from omnigraph.engine.opening import require_pyspark
-
-        require_pyspark("query")
-        from omnigraph.engine.spark.session import open_session
-
-        graph.snapshot(address)  # whether it is there is known before anything is started
-        with phase(events, "starting Spark"):
-            opened = open_session(choice, invocation.environ)
-        with opened.in_use():
-            return graph.collect_query(
-                asked.text,
-                asked.name,
-                spark=opened.session,
-                params=asked.params,
-                snapshot=address,
-                query_source=asked.source,
-            )
+    with follow_progress(invocation) as events, phase(events, "asking Spark"):
+        return graph.query(
+            asked.text,
+            asked.name,
+            params=asked.params,
+            snapshot=address,
+            engine=choice,
+            query_source=asked.source,
+        )
 
 
 def _form_of(out: str, form: str | None) -> str:

@@ -10,6 +10,7 @@ import pyarrow as pa
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.type_names import only_one
 from omnigraph.changes.feed import COMMITS_DEFAULT, Feed
+from omnigraph.changes.filters import ChangesRequest
 from omnigraph.connectors.spark.feed_rows import record_schema, type_schema
 from omnigraph.connectors.spark.options import Options
 from omnigraph.connectors.spark.type_read import read_moment
@@ -90,7 +91,7 @@ class FeedOptions:
     def feed(self, context: GraphContext) -> Feed:
         """Look at the head of the branch."""
         types = (self.type_name,) if self.type_name is not None else self.types
-        return Feed.of_branch(context, self.branch, types=types, exclude_types=self.exclude_types)
+        return Feed.of_branch(context, self.branch, ChangesRequest(types=types, exclude_types=self.exclude_types))
 
     def schema(self, context: GraphContext) -> pa.Schema:
         """Return the columns of the rows, in types that Spark has; those of a type are what it has at the head."""

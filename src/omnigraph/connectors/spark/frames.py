@@ -13,7 +13,7 @@ from omnigraph.catalog.model import EdgeType, EntityType
 from omnigraph.connectors.spark.holding import hold_with_frame, is_connect
 from omnigraph.connectors.spark.registration import register
 from omnigraph.connectors.spark.type_read import TypeRead
-from omnigraph.graphs.conditions import Where
+from omnigraph.graphs.comparisons import Where
 from omnigraph.graphs.snapshot import Snapshot
 from omnigraph.storage.locks import HeldVersions
 from omnigraph.storage.store import GraphStore

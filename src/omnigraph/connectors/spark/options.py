@@ -38,6 +38,7 @@ SINK = (
     *STORAGE_OPTIONS,
     "loadMode",
     "actor",
+    "policy",
     "message",
     "maxErrors",
     "newestBy",

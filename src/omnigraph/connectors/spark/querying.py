@@ -1,11 +1,14 @@
 """Reads of the query language on Spark: one statement over views of one snapshot, a frame as the answer."""
 
+import os
 from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
 from omnigraph.base.ids import new_ulid
 from omnigraph.connectors.spark.holding import is_connect
 from omnigraph.connectors.spark.views import register_views
+from omnigraph.engine.choice import EngineChoice
+from omnigraph.engine.opening import require_pyspark
 from omnigraph.errors import EngineUnavailable
 from omnigraph.graphs.result import Result
 from omnigraph.query.sql.answers import fitted
@@ -34,16 +37,19 @@ def query_frame(spark: Any, store: "GraphStore", snapshot: "Snapshot", asked: As
     return frame
 
 
-def collected(spark: Any, store: "GraphStore", snapshot: "Snapshot", asked: Asked) -> Result:
-    """Run a read on Spark and bring its rows here, in the types that every other engine gives them."""
-    rows = fitted(query_frame(spark, store, snapshot, asked).toArrow(), asked.read)
+def collected(store: "GraphStore", snapshot: "Snapshot", asked: Asked, choice: EngineChoice) -> Result:
+    """Run a read on the session that is chosen and bring its rows here, in the types that every engine gives them."""
+    require_pyspark("query")
+    from omnigraph.engine.spark.session import open_session
+
+    opened = open_session(choice, os.environ)
+    with opened.in_use():
+        rows = fitted(query_frame(opened.session, store, snapshot, asked).toArrow(), asked.read)
     return Result(rows, query_name=asked.read.name, branch=snapshot.branch, commit_id=snapshot.commit_id)
 
 
 def callers_frame(store: "GraphStore", snapshot: "Snapshot", asked: Asked) -> Any:
-    """Do the same on the session that the caller has."""
-    from omnigraph.engine.opening import require_pyspark
-
+    """Return the rows of a read as a frame of the session that the caller has."""
     require_pyspark("query")
     from omnigraph.engine.spark.session import callers_session
 

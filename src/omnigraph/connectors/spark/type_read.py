@@ -17,8 +17,7 @@ from omnigraph.connectors.spark.partitions import FragmentPart, divide
 from omnigraph.engine.local import LocalEngine
 from omnigraph.engine.spark.types import spark_schema
 from omnigraph.errors import InvalidTarget, Usage
-from omnigraph.graphs.comparisons import no_such_property
-from omnigraph.graphs.conditions import Where, filter_of
+from omnigraph.graphs.comparisons import Where, filter_of, no_such_property
 from omnigraph.graphs.context import GraphContext
 from omnigraph.graphs.reclaimed import telling_reclaimed
 from omnigraph.graphs.snapshot import Snapshot, SnapshotTable

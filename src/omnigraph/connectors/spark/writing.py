@@ -20,12 +20,14 @@ from omnigraph.connectors.spark.options import Options
 from omnigraph.connectors.spark.telling import sentence_first
 from omnigraph.engine.local import LocalEngine
 from omnigraph.errors import OmniError, Usage
+from omnigraph.graphs.authorizing import PolicyAction
 from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.pipeline.load.bulk.partitions import FrameTask, PartitionOutcome, keep_partition
 from omnigraph.pipeline.load.frames import FrameLoad
 from omnigraph.pipeline.load.once import StreamBatch
-from omnigraph.pipeline.load.writer import LoadMode
+from omnigraph.pipeline.load.request import FrameLoadRequest, LoadMode
+from omnigraph.policy.engine import PolicyEngine
 from omnigraph.storage.store import GraphStore
 from omnigraph.storage.worker_files import shared_with_workers
 
@@ -42,6 +44,8 @@ class WriteOptions:
     mode: LoadMode
     branch: str
     actor_id: str | None
+    policy: str | None
+    """The file of the bundle that must allow the write; None asks nobody."""
     message: str | None
     max_errors: int
     newest_by: str | None
@@ -66,6 +70,7 @@ class WriteOptions:
             mode=_mode(options.get("loadMode"), overwrite=overwrite),
             branch=options.get("branch") or MAIN_BRANCH,
             actor_id=options.get("actor"),
+            policy=options.get("policy"),
             message=options.get("message"),
             max_errors=_MAX_ERRORS if max_errors is None else max_errors,
             newest_by=options.get("newestBy"),
@@ -105,19 +110,21 @@ class WriteOptions:
             tell_end(what, rows, len(kept), commit)
 
     def begin(self, names: list[str]) -> FrameLoad:
-        """Begin a load of a frame with these columns."""
-        return FrameLoad.begin(
-            self.context(),
-            type_name=self.type_name,
-            names=names,
+        """Begin a load of a frame with these columns, if the policy allows it; runs on the driver, before any task."""
+        if self.policy is not None:
+            engine = PolicyEngine.load_graph(self.policy, graph_id=self.uri)
+            engine.authorize(PolicyAction.CHANGE, actor=self.actor_id, branch=self.branch)
+        request = FrameLoadRequest(
+            type=self.type_name,
             mode=self.mode,
             branch=self.branch,
-            actor_id=self.actor_id,
+            actor=self.actor_id,
             message=self.message,
             max_errors=self.max_errors,
             newest_by=self.newest_by,
             sets_aside=self.bad_records_path is not None,
         )
+        return FrameLoad.begin(self.context(), request, names)
 
     def bad_records(self, *names: str) -> str | None:
         """Name the file of one load's bad records, below the path that the options give."""

@@ -13,9 +13,9 @@ from omnigraph.maintenance.admission import refuse_pending_on
 from omnigraph.maintenance.cleanup.protections import Protections
 from omnigraph.manifest.rows import MANIFEST
 from omnigraph.manifest.snapshot import branch_of
+from omnigraph.storage.leftovers import StrayTree, drop_stray_tree, find_stray_trees
 from omnigraph.storage.refs import Ref, delete_ref, drop_leftover_tree, list_refs
 from omnigraph.storage.retention import Removal, preview_ref_drop
-from omnigraph.storage.stray_trees import StrayTree, drop_stray_tree, find_stray_trees
 from omnigraph.storage.tables import TableAddress
 
 _log = logger_of(__name__)

@@ -13,9 +13,9 @@ from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId
 from omnigraph.manifest.log import ACTORS, COMMITS
 from omnigraph.manifest.rows import MANIFEST, ObjectType
 from omnigraph.manifest.state import ManifestState
-from omnigraph.storage.drop_marks import dropped_at
 from omnigraph.storage.locks import StoreClock
 from omnigraph.storage.refs import Ref, list_refs
+from omnigraph.storage.removal import dropped_at
 from omnigraph.storage.retention import StoredVersion, tagged_versions
 from omnigraph.storage.tables import Table, TableAddress
 from omnigraph.writes.recovery.audit import RECOVERIES

@@ -18,7 +18,7 @@ from omnigraph.manifest.state import ManifestState, look_at_live_branches
 from omnigraph.storage.locks import Lease
 from omnigraph.storage.refs import Ref, list_refs
 from omnigraph.storage.tables import TableAddress
-from omnigraph.writes.sidecar import PendingOperation, list_pending, sidecars_of
+from omnigraph.writes.pending import PendingOperation, list_pending, sidecars_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

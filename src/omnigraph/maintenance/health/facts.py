@@ -32,7 +32,8 @@ from omnigraph.storage.layout import TableLayout, read_layout
 from omnigraph.storage.locks import Holder
 from omnigraph.storage.retention import stored_versions
 from omnigraph.storage.tables import TableAddress
-from omnigraph.writes.sidecar import RECOVERY_PREFIX, PendingOperation, list_pending, sidecars_of
+from omnigraph.writes.pending import PendingOperation, list_pending, sidecars_of
+from omnigraph.writes.sidecar import RECOVERY_PREFIX
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,18 +1,17 @@
 """Say: what a run did, or would do, in the rows that users see."""
 
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
-from omnigraph.base.showing import Shown
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.indexes import IndexIntent
-from omnigraph.errors import Effect, MaintenanceContention, OmniError, OptimizePartial
+from omnigraph.errors import MaintenanceContention, OmniError, OptimizePartial
 from omnigraph.maintenance.optimize.costs import live_rows
 from omnigraph.maintenance.optimize.table_commits import TableCommit
 from omnigraph.maintenance.optimize.table_plan import CONTENDED, LeftIndex, PendingIndex, TablePlan
 from omnigraph.maintenance.optimize.table_work import TableWork
-from omnigraph.manifest.commits import Commit
+from omnigraph.manifest.commits import Commit, CommitResult
 from omnigraph.storage.layout import TableLayout, read_layout
 
 
@@ -51,7 +50,7 @@ class Contention:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class OptimizeResult(Shown):
+class OptimizeResult(CommitResult):
     """One run over one branch."""
 
     uri: str
@@ -67,11 +66,6 @@ class OptimizeResult(Shown):
     """Bytes of fragments that a rewrite would pay for but that a budget or writers left to the next run."""
     tables: tuple[TableReport, ...]
     contentions: tuple[Contention, ...] = ()
-
-    @property
-    def effect(self) -> Effect:
-        """Whether anything was published; errors say the same under the same name."""
-        return Effect.of(self.commit)
 
     @property
     def bytes_rewritten(self) -> int:
@@ -136,24 +130,16 @@ def as_document(result: OptimizeResult) -> dict[str, Any]:
 
 def report_preview(plan: TablePlan, *, publish_seconds: float) -> TableReport:
     """Say what a run would do to one table; `publish_seconds` is its share of what the publish of all of them takes."""
-    facts = plan.facts
-    before = facts.coverage()
-    return TableReport(
-        table_key=plan.table_key,
+    untouched = report_untouched(plan)
+    return replace(
+        untouched,
         fragments_removed=sum(len(group.fragments) for group in plan.groups),
         fragments_added=len(plan.groups),
-        skipped=plan.skipped,
-        error=_damage(plan),
-        manifest_version=facts.pin.version,
-        lance_head_version=facts.head_version,
-        pending_indexes=(*plan.pending, *plan.postponed),
-        rows=facts.rows,
         bytes_read=plan.bytes_read,
         bytes_written=plan.bytes_written,
         indexes_built=_columns(build.column for build in plan.builds),
         indexes_updated=_columns(column for index in plan.folds for column in index.columns),
-        coverage_before=before,
-        coverage_after=_coverage_to_come(plan, before),
+        coverage_after=_coverage_to_come(plan, untouched.coverage_before),
         pause_ms=_milliseconds(plan.tail_seconds + publish_seconds if plan.has_work else 0.0),
     )
 

@@ -49,8 +49,8 @@ from omnigraph.storage.access import ANY_OPERATION
 from omnigraph.storage.tables import TableAddress
 from omnigraph.storage.worker_files import shared_with_workers
 from omnigraph.writes.aftermath import says_what_is_published
-from omnigraph.writes.sidecar import list_pending, sidecars_of
-from omnigraph.writes.upgrading import bring_up_to_date
+from omnigraph.writes.opening import bring_up_to_date
+from omnigraph.writes.pending import list_pending, sidecars_of
 
 _log = logger_of(__name__)
 

@@ -15,9 +15,14 @@ from omnigraph.graphs.context import GraphContext
 from omnigraph.maintenance.unreadable import UNREADABLE, problem_of, refuse_unreachable
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
-from omnigraph.storage.operations import OperationName, ReadOperations, TableOperation, readable_operations
+from omnigraph.storage.operations import (
+    OperationName,
+    ReadOperations,
+    TableDirectory,
+    TableOperation,
+    readable_operations,
+)
 from omnigraph.storage.refs import has_ref, list_refs
-from omnigraph.storage.table_files import TableDirectory
 from omnigraph.storage.tables import Table, TableAddress
 
 _PAUSE_SECONDS = 0.1

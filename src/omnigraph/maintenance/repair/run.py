@@ -35,8 +35,8 @@ from omnigraph.manifest.commits import MAIN_BRANCH, MESSAGE, Commit, CommitId, C
 from omnigraph.manifest.publish import ManifestChanges, PinMove, Preconditions
 from omnigraph.manifest.rows import MANIFEST
 from omnigraph.writes.aftermath import says_what_is_published
+from omnigraph.writes.opening import bring_up_to_date
 from omnigraph.writes.publishing import publish_unarmed
-from omnigraph.writes.upgrading import bring_up_to_date
 
 _log = logger_of(__name__)
 

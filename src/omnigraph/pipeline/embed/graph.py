@@ -33,8 +33,7 @@ from omnigraph.providers.vectors import vector_column
 from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID
 from omnigraph.writes.aftermath import says_what_is_published
-from omnigraph.writes.delta import TableDelta, delta_rows, empty_reference, prepare_tables
-from omnigraph.writes.equality import without_unchanged
+from omnigraph.writes.delta import TableDelta, delta_rows, empty_reference, prepare_tables, without_unchanged
 from omnigraph.writes.prepared import PreparedWrite, WriteIdentity
 from omnigraph.writes.protocol import run_write
 from omnigraph.writes.sidecar import SidecarKind

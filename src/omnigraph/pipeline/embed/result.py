@@ -2,10 +2,8 @@
 
 from enum import StrEnum
 
-from omnigraph.base.showing import Shown
 from omnigraph.base.values import dataclass
-from omnigraph.errors import Effect
-from omnigraph.manifest.commits import Commit
+from omnigraph.manifest.commits import Commit, CommitResult
 
 
 class EmbedMode(StrEnum):
@@ -18,7 +16,7 @@ class EmbedMode(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class EmbedResult(Shown):
+class EmbedResult(CommitResult):
     """Counts of one run; over a graph, records are the rows of the chosen types and the others count vectors."""
 
     input: str
@@ -36,8 +34,3 @@ class EmbedResult(Shown):
     is_graph: bool = False
     commit: Commit | None = None
     """Over a graph: the commit, None when there was nothing to embed."""
-
-    @property
-    def effect(self) -> Effect:
-        """Whether anything was published; errors say the same under the same name."""
-        return Effect.of(self.commit)

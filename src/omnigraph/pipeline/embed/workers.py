@@ -29,11 +29,13 @@ from omnigraph.providers.config import EmbedConfig
 from omnigraph.providers.embedder import embed_texts
 from omnigraph.records.contents import equal_ids
 from omnigraph.records.tables import content_schema
+from omnigraph.storage.deletions import RemovedRows
 from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID, Table
 from omnigraph.storage.worker_files import TablePlace, worker_store
 from omnigraph.writes.chains import prepare_written
 from omnigraph.writes.delta import rows_without
+from omnigraph.writes.exchange.removing import keep_removed, remove_kept
 from omnigraph.writes.prepared import PreparedTable, PreparedWrite, WriteIdentity
 from omnigraph.writes.sidecar import SidecarKind
 
@@ -82,7 +84,9 @@ def embed_rows(task: EmbedTask) -> RowsEmbedded:
         contents = rows.drop_columns([ROW_ID, ROW_ADDRESS])
         fragments += task.place.write_rows(store, contents, row_ids=rows[ROW_ID].combine_chunks())
         removed.append(rows[ROW_ADDRESS].combine_chunks())
-    rewritten = Rewritten.of(task.node.table_key, tuple(fragments), pa.concat_arrays(removed))
+    gone = pa.concat_arrays(removed)
+    kept = keep_removed(provider.scratch, task.node, gone) if len(gone) else None
+    rewritten = Rewritten(table_key=task.node.table_key, fragments=tuple(fragments), removed=kept)
     return RowsEmbedded(embedded=provider.given, rewritten=rewritten)
 
 
@@ -181,7 +185,12 @@ class WorkersEmbedWriter:
         self.embedded = sum(part.embedded for part in done)
         changed = [part.rewritten for part in done if part.rewritten.fragments]
         keys = sorted({part.table_key for part in changed})
-        tables = tuple(self._prepared(capture, identity, key, changed) for key in keys)
+        kept = {
+            key: [part.removed for part in changed if part.table_key == key and part.removed is not None]
+            for key in keys
+        }
+        removed = remove_kept(self.engine, capture, self.operation_id, kept)
+        tables = tuple(_prepared(capture, identity, key, changed, removed.get(key)) for key in keys)
         return PreparedWrite(tables=tables) if tables else None
 
     def _tasks(self, capture: Capture) -> tuple[list[tuple[EmbedTask, ...]], list[int]]:
@@ -225,14 +234,9 @@ class WorkersEmbedWriter:
             config=config,
         )
 
-    def _prepared(
-        self, capture: Capture, identity: WriteIdentity, key: TableKey, changed: Sequence[Rewritten]
-    ) -> PreparedTable:
-        parts = [part for part in changed if part.table_key == key]
-        return prepare_written(
-            capture,
-            identity,
-            key,
-            [fragment for part in parts for fragment in part.fragments],
-            removed_addresses=pa.concat_arrays([part.addresses() for part in parts]),
-        )
+
+def _prepared(
+    capture: Capture, identity: WriteIdentity, key: TableKey, changed: Sequence[Rewritten], removed: RemovedRows | None
+) -> PreparedTable:
+    fragments = [fragment for part in changed if part.table_key == key for fragment in part.fragments]
+    return prepare_written(capture, identity, key, fragments, removed=removed)

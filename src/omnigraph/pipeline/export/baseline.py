@@ -6,7 +6,7 @@ that is complete, durable and in its place.
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -16,13 +16,25 @@ from omnigraph.base.events import Events
 from omnigraph.base.showing import Shown
 from omnigraph.base.values import dataclass
 from omnigraph.changes.feed import Feed
+from omnigraph.changes.filters import ChangesRequest
 from omnigraph.errors import Io, OutputReplaced
 from omnigraph.graphs.context import GraphContext
 from omnigraph.graphs.holding import hold_versions
 from omnigraph.graphs.snapshot import Snapshot
+from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.pipeline.export.run import write_snapshot
 from omnigraph.pipeline.outputs import appearing_file, given_path
 from omnigraph.storage.flock import flock_within
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaselineRequest:
+    """One baseline, whoever asks for it."""
+
+    out: str | Path
+    branch: str = MAIN_BRANCH
+    changes: ChangesRequest = ChangesRequest()
+    """What the feed behind it delivers. A state has no operations to select; the cursor remembers them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -34,26 +46,15 @@ class BaselineResult(Shown):
     total_rows: int
 
 
-def write_baseline(
-    context: GraphContext,
-    out: str | Path,
-    *,
-    branch: str,
-    kinds: Sequence[str] = (),
-    types: Sequence[str] = (),
-    ops: Sequence[str] = (),
-    exclude_types: Sequence[str] = (),
-    events: Events,
-) -> BaselineResult:
+def write_baseline(context: GraphContext, request: BaselineRequest, *, events: Events) -> BaselineResult:
     """Write the head of a branch as NDJSON and, as the last record, the cursor that follows it.
 
-    An existing file is replaced at the very end or not at all. `ops` select nothing in a state; the cursor remembers
-    them for the feed.
+    An existing file is replaced at the very end or not at all.
     """
-    path = Path(given_path(out, flag="--out"))
+    path = Path(given_path(request.out, flag="--out"))
     _check_place(path)
     with _turn(path):
-        feed = Feed.of_branch(context, branch, kinds=kinds, types=types, ops=ops, exclude_types=exclude_types)
+        feed = Feed.of_branch(context, request.branch, request.changes)
         snapshot = Snapshot(context, feed.head_snapshot)
         result = BaselineResult(snapshot_commit_id=snapshot.commit_id, resume_cursor=feed.head_cursor, total_rows=0)
         with hold_versions(context, snapshot.tables, operation="changes baseline"), appearing_file(path) as stream:

@@ -7,7 +7,6 @@ a directory that nobody looks at before the export is complete.
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -18,20 +17,13 @@ from omnigraph.base.values import dataclass
 from omnigraph.catalog.arrow import table_schema
 from omnigraph.catalog.model import EdgeType, EntityType, TableKey
 from omnigraph.errors import Internal
+from omnigraph.pipeline.export.request import ExportFormat
 from omnigraph.pipeline.outputs import appearing_file
 from omnigraph.records.rendering import render_lines
 from omnigraph.records.tables import content_schema
 from omnigraph.storage.tables import StateAddress, Table
 from omnigraph.storage.uris import is_bucket_uri
 from omnigraph.storage.worker_files import worker_store
-
-
-class ExportFormat(StrEnum):
-    """What the files of an export are."""
-
-    JSONL = "jsonl"
-    PARQUET = "parquet"
-    LANCE = "lance"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,6 +175,4 @@ EXPORT_FORMATS: Final[Mapping[ExportFormat, ExportTraits]] = {
         write=_write_lance, file_name=lambda kind, name, *_: f"{kind}/{name}/data.lance", is_dataset=True
     ),
 }
-"""The one place where a format of exports is declared."""
-
-__all__ = ["ExportFormat", "PartTask", "PartWritten", "export_traits", "exported_schema", "write_part"]
+"""How each format is written; its word is in `request.py`."""

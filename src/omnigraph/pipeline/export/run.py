@@ -22,32 +22,11 @@ from omnigraph.graphs.holding import hold_if_possible
 from omnigraph.graphs.locating import locate
 from omnigraph.graphs.reclaimed import telling_reclaimed
 from omnigraph.graphs.snapshot import Snapshot
-from omnigraph.manifest.commits import MAIN_BRANCH
-from omnigraph.pipeline.export.parts import ExportFormat
+from omnigraph.pipeline.export.request import ExportFormat, ExportRequest
 from omnigraph.pipeline.export.side_by_side import PartsExport, TableExported
 from omnigraph.pipeline.outputs import appearing_file, given_path
 from omnigraph.records.rendering import render_lines
 from omnigraph.storage.uris import is_bucket_uri
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExportRequest:
-    """One export, whoever asks for it."""
-
-    out: str | Path | BinaryIO
-    branch: str = MAIN_BRANCH
-    snapshot: str | None = None
-    """The address of an older state, which has a branch of its own."""
-    types: tuple[str, ...] = ()
-    format: ExportFormat = ExportFormat.JSONL
-    overwrite: bool = False
-    engine: EngineChoice = EngineChoice()
-    """Whose workers write the files of a directory."""
-
-    @property
-    def address(self) -> str:
-        """The state that is to be exported."""
-        return self.branch if self.snapshot is None else self.snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

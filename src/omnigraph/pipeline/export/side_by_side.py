@@ -21,14 +21,8 @@ from omnigraph.engine.opening import open_engine
 from omnigraph.errors import Io
 from omnigraph.graphs.context import GraphContext
 from omnigraph.graphs.snapshot import Snapshot
-from omnigraph.pipeline.export.parts import (
-    ExportFormat,
-    PartTask,
-    PartWritten,
-    export_traits,
-    exported_schema,
-    write_part,
-)
+from omnigraph.pipeline.export.parts import PartTask, PartWritten, export_traits, exported_schema, write_part
+from omnigraph.pipeline.export.request import ExportFormat
 from omnigraph.pipeline.outputs import appearing_directory
 from omnigraph.storage.layout import FragmentLayout, TableLayout, read_layout
 from omnigraph.storage.uris import is_bucket_uri

@@ -18,7 +18,7 @@ from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import Commit, check_actor, check_message
 from omnigraph.pipeline.load.bulk.buckets import buckets_for
 from omnigraph.pipeline.load.bulk.held import are_few, put_together, read_few
-from omnigraph.pipeline.load.bulk.lookups import can_afford
+from omnigraph.pipeline.load.bulk.lookups import scans_much
 from omnigraph.pipeline.load.bulk.partitions import (
     FRAME_NAME,
     FrameTask,
@@ -30,11 +30,13 @@ from omnigraph.pipeline.load.bulk.partitions import (
 from omnigraph.pipeline.load.bulk.reading import LoadTask, PiecesRead
 from omnigraph.pipeline.load.bulk.set_aside import SetAside, write_down
 from omnigraph.pipeline.load.bulk.writer import BulkLoadWriter, file_names, load_task, placed, stored_rows
+from omnigraph.pipeline.load.inputs import HeldInput
 from omnigraph.pipeline.load.newest import check_newest_by
 from omnigraph.pipeline.load.once import OnceWriter, StreamBatch
 from omnigraph.pipeline.load.refused import without_refused
+from omnigraph.pipeline.load.request import FrameLoadRequest
 from omnigraph.pipeline.load.tables import ColumnMap
-from omnigraph.pipeline.load.writer import IncomingTable, LoadMode, LoadWriter
+from omnigraph.pipeline.load.writer import IncomingTable, LoadWriter
 from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.store import GraphStore
 from omnigraph.storage.worker_files import shared_with_workers
@@ -56,7 +58,7 @@ class TypedFrame:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FrameInput:
+class FrameInput(HeldInput):
     """One frame or several of different types, and the engine whose workers compute them."""
 
     frames: tuple[TypedFrame, ...]
@@ -137,39 +139,23 @@ class FrameLoad:
     message: str | None = None
 
     @classmethod
-    def begin(
-        cls,
-        context: GraphContext,
-        *,
-        type_name: str | None,
-        names: Sequence[str],
-        mode: LoadMode,
-        branch: str,
-        actor_id: str | None,
-        max_errors: int,
-        message: str | None = None,
-        newest_by: str | None = None,
-        sets_aside: bool = False,
-    ) -> "FrameLoad":
-        """Look at the graph and at the frame's columns; raise before anything is computed if they do not fit.
-
-        With `newest_by`, a merge takes of all records with one id the one in which that property is the greatest.
-        """
-        capture = capture_branch(context, branch)
+    def begin(cls, context: GraphContext, request: FrameLoadRequest, names: Sequence[str]) -> "FrameLoad":
+        """Look at the graph and at the frame's columns; raise before anything is computed if they do not fit."""
+        capture = capture_branch(context, request.branch)
         buckets = buckets_for(None, stored_rows=stored_rows(capture), slots=context.engine.slots)
-        load = load_task(capture, ids.new_ulid(), mode=mode, max_errors=max_errors, buckets=buckets)
-        if newest_by is not None:
-            check_newest_by(newest_by, load.catalog, type_name, mode=mode)
-        task = FrameTask.of(replace(load, newest_by=newest_by), type_name, ColumnMap(), names)
-        looks_up = can_afford(task.asked_columns, lambda key: capture.snapshot.pins[key].row_count, capture.table)
-        task = replace(task, load=replace(task.load, looks_up=looks_up))
+        load = load_task(capture, ids.new_ulid(), mode=request.mode, max_errors=request.max_errors, buckets=buckets)
+        if request.newest_by is not None:
+            check_newest_by(request.newest_by, load.catalog, request.type, mode=request.mode)
+        task = FrameTask.of(replace(load, newest_by=request.newest_by), request.type, ColumnMap(), names)
+        much = scans_much(task.asked_columns, lambda key: capture.snapshot.pins[key].row_count, capture.table)
+        task = replace(task, load=replace(task.load, looks_up=True, scans_much=much))
         return cls(
-            task=replace(task, sets_aside=sets_aside),
+            task=replace(task, sets_aside=request.sets_aside),
             ir_hash=capture.snapshot.schema.ir_hash,
             seen_head=capture.snapshot.commit_id,
-            branch=branch,
-            actor_id=check_actor(actor_id),
-            message=check_message(message),
+            branch=request.branch,
+            actor_id=check_actor(request.actor),
+            message=check_message(request.message),
         )
 
     def commit(

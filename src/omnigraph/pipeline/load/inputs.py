@@ -1,15 +1,17 @@
 """What a load reads: records or tables, found at a path or handed over, behind one small interface."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from omnigraph.base import work
 from omnigraph.base.events import Events, phase
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Catalog
+from omnigraph.engine.interface import Engine, Watch
 from omnigraph.errors import Io, Usage
 from omnigraph.pipeline.load.bulk.pieces import EXPANSION, InputPiece, Piece, plan_pieces, spool_pieces
 from omnigraph.pipeline.load.bulk.table_pieces import TablePiece, plan_table_pieces
@@ -29,6 +31,9 @@ from omnigraph.pipeline.load.tables import ColumnMap, TableFile, parse_tables
 from omnigraph.pipeline.outputs import given_path
 from omnigraph.records.arrow_rows import ArrowRows, not_rows, speaks_arrow
 from omnigraph.storage.scratch import Scratch
+
+if TYPE_CHECKING:
+    from omnigraph.pipeline.load.bulk.reading import LoadTask, PiecesRead
 
 IN_MEMORY_BYTES_MAX = 8 << 20
 """Input of about one chunk is parsed, checked and written right here; more is cut into pieces for workers."""
@@ -162,6 +167,17 @@ def _reading(events: Events, total: int | None) -> Iterator[None]:
 
 
 AnyInput = RecordInput | StreamInput | TableInput
+
+
+class HeldInput(ABC):
+    """Input that an engine holds already, such as a frame: its workers read it where it is."""
+
+    __slots__ = ()
+    engine: Engine
+
+    @abstractmethod
+    def read(self, load: "LoadTask", watch: Watch) -> "PiecesRead":
+        """Have all of it read and kept."""
 
 
 def find_any_input(data: "str | Path | BinaryIO | ArrowRows", *, type_name: str | None, columns: ColumnMap) -> AnyInput:

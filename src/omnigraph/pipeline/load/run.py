@@ -1,13 +1,12 @@
 """Running a load: find the input, choose where it runs, hand it to the write protocol."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
-from omnigraph.base import ids, work
+from omnigraph.base import ids
 from omnigraph.base.endings import attempt
-from omnigraph.base.events import EngineChosen, Events, phase
-from omnigraph.base.showing import Shown
+from omnigraph.base.events import EngineChosen, Events
 from omnigraph.base.values import dataclass
 from omnigraph.branches.create import create_branch
 from omnigraph.branches.delete import delete_branch
@@ -16,16 +15,13 @@ from omnigraph.catalog.model import TableKey
 from omnigraph.engine.choice import Work
 from omnigraph.engine.interface import Engine
 from omnigraph.engine.opening import close_at_end, open_engine
-from omnigraph.errors import BranchNotFound, Effect, InvalidTarget
+from omnigraph.errors import BranchNotFound, InvalidTarget
+from omnigraph.graphs.authorizing import PolicyAction
 from omnigraph.graphs.capture import Capture, capture_branch
 from omnigraph.graphs.context import GraphContext
-from omnigraph.manifest.commits import Commit, CommitId, check_actor, check_message
+from omnigraph.manifest.commits import Commit, CommitId, CommitResult, check_actor, check_message
 from omnigraph.manifest.missing import no_such_branch
-from omnigraph.pipeline.load.bulk.buckets import buckets_for
-from omnigraph.pipeline.load.bulk.pieces import InputPiece
-from omnigraph.pipeline.load.bulk.writer import BulkLoadWriter, load_task, read_pieces, stored_rows
-from omnigraph.pipeline.load.frames import FrameInput, frame_writer
-from omnigraph.pipeline.load.inputs import AnyInput, LoadInput, PieceableInput, TableInput, find_any_input
+from omnigraph.pipeline.load.inputs import AnyInput, HeldInput, LoadInput, TableInput, find_any_input
 from omnigraph.pipeline.load.request import LoadRequest
 from omnigraph.pipeline.load.tables import ColumnMap
 from omnigraph.pipeline.load.writer import IncomingTable, LoadMode, LoadWriter
@@ -34,6 +30,9 @@ from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.worker_files import shared_with_workers
 from omnigraph.writes.aftermath import says_what_is_published
 from omnigraph.writes.protocol import run_write
+
+if TYPE_CHECKING:
+    from omnigraph.pipeline.load.bulk.writer import BulkLoadWriter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +44,7 @@ class TableLoaded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class LoadResult(Shown):
+class LoadResult(CommitResult):
     """What a load did; `commit` is None when it changed nothing."""
 
     uri: str
@@ -59,11 +58,6 @@ class LoadResult(Shown):
     engine: str
     engine_reason: str
     commit: Commit | None
-
-    @property
-    def effect(self) -> Effect:
-        """Whether anything was published; errors say the same under the same name."""
-        return Effect.of(self.commit)
 
     @property
     def total_rows(self) -> int:
@@ -82,7 +76,7 @@ def run_load(context: GraphContext, request: LoadRequest, *, events: Events) -> 
         raise InvalidTarget(f"{request.mode!r} is not a load mode; use one of {', '.join(get_args(LoadMode))}.")
     check_actor(request.actor)
     check_message(request.message)
-    created_at = _fork_if_missing(context, branch, request.from_branch)
+    created_at = _fork_if_missing(context, branch, request.from_branch, request.actor)
     try:
         loaded = _load(context, request, events)
     except BaseException:
@@ -108,8 +102,8 @@ def run_load(context: GraphContext, request: LoadRequest, *, events: Events) -> 
     )
 
 
-def _fork_if_missing(context: GraphContext, branch: str, from_branch: str | None) -> CommitId | None:
-    """Create the branch if it does not exist; return the head that it was created with."""
+def _fork_if_missing(context: GraphContext, branch: str, from_branch: str | None, actor: str | None) -> CommitId | None:
+    """Create the branch if it does not exist and the actor may; return the head that it was created with."""
     check_branch_name(branch)
     try:
         context.manifest.resolve(branch)
@@ -121,6 +115,7 @@ def _fork_if_missing(context: GraphContext, branch: str, from_branch: str | None
                 uri=context.store.uri,
                 advice="Create it with --from BASE (from_branch in Python), or load into a branch that exists.",
             ) from missing
+        context.authorizer.authorize(PolicyAction.BRANCH_CREATE, actor=actor, branch=from_branch, target_branch=branch)
         created = create_branch(context, branch, source=context.addresses.resolve(from_branch))
         return context.manifest.load(created).head.graph_commit_id
     return None
@@ -140,7 +135,7 @@ def _load(context: GraphContext, request: LoadRequest, events: Events) -> _Loade
     capture = capture_branch(context, request.branch)
     found = _find(request)
     engine: Engine
-    if isinstance(found, FrameInput):
+    if isinstance(found, HeldInput):
         engine, reason = found.engine, "the frame's session"
         events(EngineChosen(engine=engine.name, reason=reason))
     else:
@@ -154,20 +149,23 @@ def _load(context: GraphContext, request: LoadRequest, events: Events) -> _Loade
         )
     writer: LoadWriter | BulkLoadWriter
     with ExitStack() as ending:
-        if engine is context.engine and not isinstance(found, FrameInput) and found.fits_in_memory():
+        if engine is context.engine and not isinstance(found, HeldInput) and found.fits_in_memory():
             writer = _small_writer(capture, found, request, events)
         else:
+            # Twenty modules that a small load does without.
+            from omnigraph.pipeline.load.bulk.beginning import bulk_writer
+
             scratch = Scratch(context.store, ids.new_ulid())
             ending.enter_context(shared_with_workers(context.store, scratch.operation_id))
             ending.callback(scratch.clear_at_end, events)
             ending.callback(close_at_end, engine, events)
-            writer = _bulk_writer(capture, found, engine, scratch, request, events)
+            writer = bulk_writer(capture, found, engine, scratch, request, events)
         commit = run_write(context, writer, events, message=request.message) if writer.has_records else None
     return _Loaded(rows_loaded=writer.rows_loaded, commit=commit, engine=engine.name, reason=reason)
 
 
-def _find(request: LoadRequest) -> AnyInput | FrameInput:
-    if isinstance(request.data, (TableInput, FrameInput)):
+def _find(request: LoadRequest) -> AnyInput | HeldInput:
+    if isinstance(request.data, (TableInput, HeldInput)):
         return request.data
     columns = ColumnMap(property_by_column=request.map)
     return find_any_input(request.data, type_name=request.type, columns=columns)
@@ -189,47 +187,3 @@ def _small_writer(capture: Capture, found: LoadInput, request: LoadRequest, even
         actor_id=request.actor,
         max_errors=request.max_errors,
     )
-
-
-def _bulk_writer(
-    capture: Capture,
-    found: PieceableInput | FrameInput,
-    engine: Engine,
-    scratch: Scratch,
-    request: LoadRequest,
-    events: Events,
-) -> LoadWriter | BulkLoadWriter:
-    """Have workers read the input."""
-    pieces = () if isinstance(found, FrameInput) else _pieces(found, scratch, engine.slots, events)
-    size_bytes = None if isinstance(found, FrameInput) else sum(piece.input_bytes for piece in pieces)
-    buckets = buckets_for(size_bytes, stored_rows=stored_rows(capture), slots=engine.slots)
-    task = load_task(capture, scratch.operation_id, mode=request.mode, max_errors=request.max_errors, buckets=buckets)
-    ir_hash, seen_head = capture.snapshot.schema.ir_hash, capture.snapshot.commit_id
-    if isinstance(found, FrameInput):
-        with phase(events, "computing the frame", unit="rows") as computing:
-            kept = found.read(task, computing.reach)
-        return frame_writer(
-            scratch.store,
-            engine,
-            kept,
-            ir_hash=ir_hash,
-            seen_head=seen_head,
-            branch=request.branch,
-            actor_id=request.actor,
-            events=events,
-        )
-    return BulkLoadWriter.of(
-        engine,
-        read_pieces(engine, task, pieces, events),
-        ir_hash=ir_hash,
-        seen_head=seen_head,
-        branch=request.branch,
-        actor_id=request.actor,
-        events=events,
-    )
-
-
-def _pieces(found: PieceableInput, scratch: Scratch, slots: int, events: Events) -> Sequence[InputPiece]:
-    """Cut the input; what only this process can read, a stream or a large CSV file, is copied meanwhile."""
-    with phase(events, "looking at the input", unit="bytes") as looking, work.reporting(looking.advance):
-        return found.pieces(scratch, slots=slots)

@@ -6,7 +6,6 @@ is worked out again for every capture, so that a load that lost a race is judged
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,18 +17,23 @@ from omnigraph.graphs.capture import Capture
 from omnigraph.manifest.commits import CommitKind
 from omnigraph.pipeline.load.meaning import resolve_ids
 from omnigraph.pipeline.load.newest import newest_rows, newest_type
+from omnigraph.pipeline.load.request import LoadMode
 from omnigraph.records.minting import fill_missing_ids
 from omnigraph.records.offences import Code, Offence, OffenceCollector
 from omnigraph.records.report import rejected
 from omnigraph.records.tables import FILE, LINE, POSITION
 from omnigraph.writes.constraints import check_deltas
-from omnigraph.writes.delta import TableDelta, delta_rows, empty_reference, prepare_tables, reference_columns
-from omnigraph.writes.equality import without_unchanged
+from omnigraph.writes.delta import (
+    TableDelta,
+    delta_rows,
+    empty_reference,
+    prepare_tables,
+    reference_columns,
+    without_unchanged,
+)
 from omnigraph.writes.prepared import PreparedWrite, WriteIdentity
 from omnigraph.writes.sidecar import SidecarKind
 from omnigraph.writes.vectors import keep_vectors
-
-LoadMode = Literal["overwrite", "append", "merge"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +121,8 @@ class LoadWriter:
 
     def _with_ids(self, capture: Capture, table: IncomingTable) -> pa.Table:
         if self.mode == "merge" and isinstance(table.entity, EdgeType):
-            return resolve_ids(capture, table.entity, table.rows, minted=table.minted)
+            stored = capture.table(table.entity.table_key)
+            return resolve_ids(stored, capture.context.engine, table.entity, table.rows, minted=table.minted)
         index = table.rows.schema.get_field_index("id")
         return table.rows.set_column(index, "id", table.minted)
 

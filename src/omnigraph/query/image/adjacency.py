@@ -1,4 +1,4 @@
-"""Who is next to whom, in one direction: compressed sparse rows, built by one sort, and read without copying them."""
+"""Who is next to whom, in one direction: compressed sparse rows, read without copying them."""
 
 from typing import NamedTuple
 
@@ -10,9 +10,8 @@ from omnigraph.query.image.buffers import frozen
 
 Offsets = NDArray[np.int64]
 
-BUILD_BYTES_PER_EDGE = 36
-"""What building takes at its highest: both ends, the sorted keys, and what comes out."""
-_WORD_BITS = 64
+FEW_SOURCES = 32
+"""So many lists are faster looked at one by one than all at once."""
 _NONE: Ordinals = frozen(np.zeros(0, np.int32))
 
 
@@ -33,6 +32,8 @@ class Csr:
         self.has_parallels = distinct is not None
         self.distinct = distinct or self.all
         self.size = len(offsets) - 2
+        # Looking at single places of a memoryview is faster than of an array.
+        self._begins, self._targets = self.distinct.offsets.data, self.distinct.targets
 
     @property
     def nbytes(self) -> int:
@@ -44,8 +45,14 @@ class Csr:
         """Return the distinct neighbours of a node, ascending."""
         if node >= self.size:
             return _NONE
-        offsets, targets = self.distinct
-        return targets[offsets[node] : offsets[node + 1]]
+        return self._targets[self._begins[node] : self._begins[node + 1]]
+
+    def expand(self, sources: Ordinals) -> tuple[Positions, Ordinals]:
+        """Return position and neighbour for every neighbour of every source."""
+        if len(sources) <= FEW_SOURCES:
+            return side_by_side([self.neighbours(node) for node in sources.tolist()])
+        positions, places = gather(self.distinct.offsets, sources)
+        return positions, self._targets[places]
 
     def list_of(self, node: int) -> tuple[Ordinals, Ordinals]:
         """Return the neighbours of a node, once per edge, and the edges."""
@@ -54,37 +61,6 @@ class Csr:
         offsets, targets = self.all
         here = slice(offsets[node], offsets[node + 1])
         return targets[here], self.edges[here]
-
-    def ends(self, edge_size: int) -> tuple[Ordinals, Ordinals]:
-        """Return by edge the node whose list it is in, and the other one; what is no edge is 0."""
-        near, far = np.zeros(edge_size, np.int32), np.zeros(edge_size, np.int32)
-        near[self.edges] = np.repeat(np.arange(self.size + 1, dtype=np.int32), np.diff(self.all.offsets))
-        far[self.edges] = self.all.targets
-        return near, far
-
-
-def build_csr(near: Ordinals, far: Ordinals, edges: Ordinals | None, *, size: int) -> Csr:
-    """Build the lists of the `near` ends; without `edges`, an edge is its place in the arrays."""
-    count = len(near)
-    node_bits = max(int(near.max()), int(far.max())).bit_length() if count else 0
-    edge_bits = max(count - 1, 0).bit_length()
-    if 2 * node_bits + edge_bits <= _WORD_BITS:
-        near, far, places = _sorted_as_words(near, far, node_bits, edge_bits)
-    else:
-        places = np.argsort(_pairs(near, far), kind="stable")
-        near, far = near[places], far[places]
-    sorted_edges = places.astype(np.int32) if edges is None else edges[places]
-    offsets = offsets_of(np.bincount(near, minlength=size + 1))
-    return Csr(offsets, frozen(far), frozen(sorted_edges), distinct_lists(near, far, size=size))
-
-
-def distinct_lists(near: Ordinals, far: Ordinals, *, size: int) -> Lists | None:
-    """Return sorted lists without repetitions; None where there are none."""
-    is_new = np.ones(len(near), np.bool_)
-    is_new[1:] = (near[1:] != near[:-1]) | (far[1:] != far[:-1])
-    if is_new.all():
-        return None
-    return Lists(offsets_of(np.bincount(near[is_new], minlength=size + 1)), frozen(far[is_new]))
 
 
 def offsets_of(counts: NDArray[np.integer]) -> Offsets:
@@ -111,39 +87,26 @@ def spread(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> tuple[Positi
     return positions, places
 
 
+def side_by_side(lists: list[Ordinals]) -> tuple[Positions, Ordinals]:
+    """Return the entries of a few lists, one list behind the other, and which list each belongs to."""
+    if not lists:
+        return np.zeros(0, np.intp), _NONE
+    return np.arange(len(lists)).repeat([len(some) for some in lists]), np.concatenate(lists)
+
+
 def pairs_in(lists: Lists, sources: Ordinals, targets: Ordinals) -> Truths:
     """Return for every pair whether the target is in the list of the source: a binary search of all at once."""
-    nodes = np.minimum(sources, len(lists.offsets) - 2)
-    low, end = lists.offsets[nodes], lists.offsets[nodes + 1]
-    high = end.copy()
     if not len(lists.targets):
         return np.zeros(len(sources), np.bool_)
-    last = len(lists.targets) - 1
-    for _ in range(int((high - low).max(initial=0)).bit_length()):
-        middle = (low + high) >> 1
-        is_below = (low < high) & (lists.targets[np.minimum(middle, last)] < targets)
-        low = np.where(is_below, middle + 1, low)
-        high = np.where(is_below, high, np.maximum(middle, low))
-    found: Truths = (low < end) & (lists.targets[np.minimum(low, last)] == targets)
+    nodes = np.minimum(sources, len(lists.offsets) - 2)
+    # The last place that is known to hold less than the target, and the last one of the list.
+    place, end = lists.offsets[nodes] - 1, lists.offsets[nodes + 1] - 1
+    longest = int((end - place).max(initial=0))
+    step = 1 << max(longest.bit_length() - 1, 0)
+    while step:
+        further = np.minimum(place + step, end)
+        np.copyto(place, further, where=lists.targets[further] < targets)
+        step >>= 1
+    place += 1
+    found: Truths = (place <= end) & (lists.targets[np.minimum(place, len(lists.targets) - 1)] == targets)
     return found
-
-
-def _pairs(near: Ordinals, far: Ordinals) -> NDArray[np.uint64]:
-    return near.astype(np.uint64) << np.uint64(32) | far.astype(np.uint64)
-
-
-def _sorted_as_words(
-    near: Ordinals, far: Ordinals, node_bits: int, edge_bits: int
-) -> tuple[Ordinals, Ordinals, NDArray[np.int64]]:
-    """Sort by both ends and the place, packed into one number: a quarter of the time of a stable argsort."""
-    words = near.astype(np.uint64)
-    words <<= np.uint64(node_bits)
-    words |= far.astype(np.uint64)
-    words <<= np.uint64(edge_bits)
-    words |= np.arange(len(near), dtype=np.uint64)
-    words.sort()
-    places = (words & np.uint64((1 << edge_bits) - 1)).astype(np.int64)
-    words >>= np.uint64(edge_bits)
-    sorted_far = (words & np.uint64((1 << node_bits) - 1)).astype(np.int32)
-    words >>= np.uint64(node_bits)
-    return words.astype(np.int32), sorted_far, places

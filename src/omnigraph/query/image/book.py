@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from omnigraph.query.access import MISSING, Ordinals
-from omnigraph.query.image.buffers import frozen, indices_of, text_parts, whole
+from omnigraph.query.image.buffers import FEW, frozen, indices_of, text_parts, texts_at, whole
 from omnigraph.query.image.hashing import hash_text, hash_texts
 from omnigraph.query.run.arrays import arrow_of
 
@@ -59,6 +59,10 @@ class SealedIds:
     def text(self, ordinal: int) -> str:
         """Return the id of an ordinal."""
         return str(self._data[self._begins[ordinal] : self._begins[ordinal + 1]], "utf-8")
+
+    def texts(self, ordinals: list[int]) -> pa.Array:
+        """Return the ids of a few ordinals."""
+        return texts_at(self._begins, self._data, ordinals)
 
     def find(self, text: bytes) -> int:
         """Return the ordinal of an id, or `MISSING`."""
@@ -154,6 +158,10 @@ class Book:
     def ids_of(self, ordinals: Ordinals) -> pa.Array:
         """Return ids by their ordinals."""
         tail, sealed = self._tail_ids, self._sealed
+        if len(ordinals) <= FEW:
+            few, end = ordinals.tolist(), len(sealed)
+            if max(few, default=0) < end:
+                return sealed.texts(few)
         is_new = ordinals >= len(sealed)
         if not is_new.any():
             return sealed.ids.take(indices_of(ordinals))

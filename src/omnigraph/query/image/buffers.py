@@ -1,5 +1,7 @@
 """What images need between Arrow and numpy beside `run/arrays.py`: arrays that nobody can change, and texts."""
 
+from array import array
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,9 @@ from omnigraph.query.access import Numbers
 from omnigraph.query.run import arrays
 from omnigraph.query.run.arrays import WIDTHS, arrow_of
 
-_INT32, _INT64 = pa.int32(), pa.int64()
+_INT32, _INT64, _STRING = pa.int32(), pa.int64(), pa.string()
+FEW = 24
+"""Up to so many values are faster looked at one by one than all at once."""
 
 
 def is_fixed(kind: pa.DataType) -> bool:
@@ -18,10 +22,10 @@ def is_fixed(kind: pa.DataType) -> bool:
     return kind in WIDTHS or pa.types.is_boolean(kind)
 
 
-def numbers_of(array: pa.Array) -> Numbers:
+def numbers_of(values: pa.Array) -> Numbers:
     """Return the values of a fixed-width array, over the same memory where that is possible; nobody can change them."""
-    values, valid = arrays.numbers_of(array)
-    return Numbers(frozen(values), None if valid is None else frozen(valid))
+    numbers, valid = arrays.numbers_of(values)
+    return Numbers(frozen(numbers), None if valid is None else frozen(valid))
 
 
 def indices_of(ordinals: NDArray[Any], valid: NDArray[np.bool_] | None = None) -> pa.Array:
@@ -32,13 +36,22 @@ def indices_of(ordinals: NDArray[Any], valid: NDArray[np.bool_] | None = None) -
     return pa.Array.from_buffers(kind, len(ordinals), [None, pa.py_buffer(np.ascontiguousarray(ordinals))])
 
 
-def text_parts(array: pa.Array) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+def text_parts(texts: pa.Array) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
     """Return where each string of an array begins, with the end of the last, and the bytes of all of them."""
-    _, offsets, data = array.buffers()
+    _, offsets, data = texts.buffers()
     if offsets is None:
         return np.zeros(1, np.int32), np.zeros(0, np.uint8)
-    begins = np.frombuffer(offsets, np.int32)[array.offset : array.offset + len(array) + 1]
+    begins = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
     return begins, np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
+
+
+def texts_at(begins: memoryview, data: memoryview, places: list[int]) -> pa.Array:
+    """Return a few strings, none of them null, of parts as `text_parts` gives them; Arrow takes longer to begin."""
+    texts = [data[begins[place] : begins[place + 1]] for place in places]
+    ends = array("i", accumulate(map(len, texts), initial=0))
+    return pa.Array.from_buffers(
+        _STRING, len(texts), [None, pa.py_buffer(ends), pa.py_buffer(b"".join(texts))], null_count=0
+    )
 
 
 def whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:

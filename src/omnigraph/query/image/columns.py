@@ -1,5 +1,6 @@
 """One property of all entities of a type, by ordinal, and the same after commits have changed a few of them."""
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -9,9 +10,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from omnigraph.query.access import MISSING, Codes, Numbers, Ordinals
-from omnigraph.query.image.buffers import frozen, indices_of, is_fixed, numbers_of, text_parts
+from omnigraph.query.image.buffers import FEW, frozen, indices_of, is_fixed, numbers_of, text_parts, texts_at
+from omnigraph.query.image.directions import Cosines, Directions
 from omnigraph.query.run.arrays import arrow_of
 
+PIECE_ROWS = 1 << 14
 _WORDS_MIN = 4_096
 _WORDS_SHARE = 4
 """Strings get codes where one in so many entities, or fewer, has a word of its own."""
@@ -25,20 +28,24 @@ class ImageColumn:
         self.type = values.type
         self.is_fixed = is_fixed(values.type)
         self.is_text = pa.types.is_string(values.type)
-        if self.is_text and not values.null_count:
+        self._is_bit = pa.types.is_boolean(values.type)
+        self._is_vector = pa.types.is_fixed_size_list(values.type)
+        self._has_texts = self.is_text and not values.null_count
+        if self._has_texts:
             self._begins, self._data = (part.data for part in text_parts(values))
 
     @property
     def nbytes(self) -> int:
-        """How much memory it takes, codes included."""
-        return int(self.values.nbytes) + (4 * len(self.values) if self.is_text else 0)
+        """How much memory it takes, with the codes of texts and the lengths of vectors."""
+        more = 4 if self.is_text else 5 if self._is_vector else 0
+        return int(self.values.nbytes) + more * len(self.values)
 
     def one(self, ordinal: int) -> Any:
         """Return one value, or None."""
         if self.is_fixed:
             values, valid = self._numbers
-            return values[ordinal].item() if valid is None or valid[ordinal] else None
-        if self.is_text and not self.values.null_count:
+            return values.item(ordinal) if valid is None or valid[ordinal] else None
+        if self._has_texts:
             return str(self._data[self._begins[ordinal] : self._begins[ordinal + 1]], "utf-8")
         return plain_value(self.values, ordinal)
 
@@ -46,7 +53,12 @@ class ImageColumn:
         """Return values in the order of the ordinals."""
         if self.is_fixed:  # several times as fast for a few
             values, valid = self._numbers
+            if valid is None and not self._is_bit:
+                taken = pa.py_buffer(values.take(ordinals))
+                return pa.Array.from_buffers(self.type, len(ordinals), [None, taken], 0)
             return arrow_of(values[ordinals], self.type, None if valid is None else valid[ordinals])
+        if len(ordinals) <= FEW and self._has_texts:
+            return texts_at(self._begins, self._data, ordinals.tolist())
         return self.values.take(indices_of(ordinals))
 
     def numbers(self, ordinals: Ordinals | None = None) -> Numbers:
@@ -62,6 +74,20 @@ class ImageColumn:
         if codes is None or ordinals is None:
             return codes
         return Codes(codes.codes[ordinals], codes.words)
+
+    def pieces(self) -> Iterator[tuple[Ordinals, pa.Array]]:
+        """Yield values with their ordinals, some at a time."""
+        for start in range(0, len(self.values), PIECE_ROWS):
+            values = self.values.slice(start, PIECE_ROWS)
+            yield np.arange(start, start + len(values), dtype=np.int32), values
+
+    def cosines(self, direction: NDArray[np.float64]) -> Cosines | None:
+        """Return how near vectors are to a direction, about; see `Directions`."""
+        return self._directions.cosines(direction)
+
+    @cached_property
+    def _directions(self) -> Directions:
+        return Directions(self.values)
 
     @cached_property
     def _numbers(self) -> Numbers:
@@ -85,6 +111,8 @@ class PatchedColumn:
     def __init__(self, base: ImageColumn, ordinals: Ordinals, values: pa.Array, *, size: int) -> None:
         """Take the changed ordinals, ascending, with a value or null for each."""
         self._base = base
+        self.parts = (base,)
+        """What it needs that is on the shelf."""
         self._ordinals = ordinals
         self._patch = ImageColumn(values)
         self._place_by_ordinal = {ordinal: place for place, ordinal in enumerate(ordinals.tolist())}
@@ -103,6 +131,8 @@ class PatchedColumn:
 
     def take(self, ordinals: Ordinals) -> pa.Array:
         """Return values in the order of the ordinals."""
+        if len(ordinals) <= FEW and self._place_by_ordinal.keys().isdisjoint(ordinals.tolist()):
+            return self._base.take(ordinals)
         is_new, places = self._split(ordinals)
         if not is_new.any():
             return self._base.take(ordinals)
@@ -139,6 +169,22 @@ class PatchedColumn:
         if codes is None or ordinals is None:
             return codes
         return Codes(codes.codes[ordinals], codes.words)
+
+    def pieces(self) -> Iterator[tuple[Ordinals, pa.Array]]:
+        """Yield values with their ordinals, some at a time."""
+        for start in range(0, self._size, PIECE_ROWS):
+            ordinals = np.arange(start, min(start + PIECE_ROWS, self._size), dtype=np.int32)
+            yield ordinals, self.take(ordinals)
+
+    def cosines(self, direction: NDArray[np.float64]) -> Cosines | None:
+        """Return how near vectors are to a direction, about; see `Directions`."""
+        base, patch = self._base.cosines(direction), self._patch.cosines(direction)
+        if base is None or patch is None:
+            return None
+        found = np.full(self._size, -np.inf, np.float32)
+        found[: len(base)] = base
+        found[self._ordinals] = patch
+        return found
 
     def _split(self, ordinals: Ordinals) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
         places = np.minimum(np.searchsorted(self._ordinals, ordinals), len(self._ordinals) - 1)

@@ -63,6 +63,10 @@ class DiskCache:
         except RuntimeError:
             return None  # a user without a home
 
+    def has(self, key: Key) -> bool:
+        """Whether something was written under a key, right or not."""
+        return self._path(key).exists()
+
     def read(self, key: Key) -> Stored | None:
         """Open what was written under a key; None when there is nothing, or nothing that is right."""
         path = self._path(key)

@@ -19,33 +19,33 @@ class GraphImage:
         self._snapshot = snapshot
         self._catalog = catalog
         self._images = images or images_of(context)
-        self._nodes: dict[TableKey, NodeImage] = {}
-        self._edges: dict[TableKey, EdgeImage] = {}
+        self._nodes: dict[str, NodeImage] = {}
+        self._edges: dict[str, EdgeImage] = {}
         self._lock = Lock()
 
     def nodes(self, entity: NodeType) -> NodeImage:
         """Return the nodes of a type."""
-        found = self._nodes.get(entity.table_key)
+        found = self._nodes.get(entity.name)
         if found is not None:
             return found
         pin = self._snapshot.pins[entity.table_key]
         state = self._images.nodes(self._context, pin)
-        new = NodeImage(self._images, self._context, state)
+        new = NodeImage(self._images, self._context, state, entity)
         with self._lock:
-            return self._nodes.setdefault(entity.table_key, new)
+            return self._nodes.setdefault(entity.name, new)
 
     def edges(self, entity: EdgeType) -> EdgeImage:
         """Return the edges of a type."""
-        found = self._edges.get(entity.table_key)
+        found = self._edges.get(entity.name)
         if found is not None:
             return found
         types = self._catalog.type_by_table_key
         ends = [self.nodes(_node_type(types[TableKey(f"node:{name}")])) for name in (entity.from_type, entity.to_type)]
         pin = self._snapshot.pins[entity.table_key]
         state = self._images.edges(self._context, pin, ends[0].state, ends[1].state)
-        new = EdgeImage(self._images, self._context, state, from_nodes=ends[0], to_nodes=ends[1])
+        new = EdgeImage(self._images, self._context, state, entity, from_nodes=ends[0], to_nodes=ends[1])
         with self._lock:
-            return self._edges.setdefault(entity.table_key, new)
+            return self._edges.setdefault(entity.name, new)
 
 
 def _node_type(entity: object) -> NodeType:

@@ -15,16 +15,26 @@ from omnigraph.query.image.buffers import text_parts
 _FACTOR = 0x9E3779B97F4A7C15
 _MASK = (1 << 64) - 1
 _WORD = 8
+_SHORT_MAX = 64
+"""Up to so many bytes are faster taken as one number than word by word."""
 _TAILS = np.array([(1 << 8 * count) - 1 for count in range(_WORD)] + [_MASK], np.uint64)
 """What of a word belongs to a string that has so many bytes left."""
 
 
 def hash_text(text: bytes) -> int:
     """Hash one string."""
-    mixed = len(text)
-    for start in range(0, len(text), _WORD):
-        mixed = ((mixed ^ int.from_bytes(text[start : start + _WORD], "little")) * _FACTOR) & _MASK
+    mixed = left = len(text)
+    if left > _SHORT_MAX:
+        for start in range(0, left, _WORD):
+            mixed = ((mixed ^ int.from_bytes(text[start : start + _WORD], "little")) * _FACTOR) & _MASK
+            mixed ^= mixed >> 32
+        return mixed
+    rest = int.from_bytes(text, "little")
+    while left > 0:
+        mixed = ((mixed ^ (rest & _MASK)) * _FACTOR) & _MASK
         mixed ^= mixed >> 32
+        rest >>= 64
+        left -= _WORD
     return mixed
 
 

@@ -17,13 +17,11 @@ from omnigraph.query.image.book import Book
 from omnigraph.query.image.saved import SavedImages
 from omnigraph.query.image.scanning import read_edge_rows, read_node_rows
 from omnigraph.query.image.shelf import Entry, Shelf
+from omnigraph.query.image.sizes import EDGE_BUILD_BYTES, NODE_BUILD_BYTES
 from omnigraph.query.image.states import State, fresh_state, state_after
 
 _STATES_PER_TABLE = 8
-_NODE_BYTES = 64
-"""What reading the ids of nodes takes per node, about: text, hash, place, row."""
-_EDGE_BYTES = 16
-BUILT_OF_STATES = ("adjacency", "column", "ranks", "touched")
+BUILT_OF_STATES = ("adjacency", "column", "far", "ranks", "touched", "words")
 """What is on the shelf under keys that begin like this and with the serial of a state."""
 
 
@@ -61,6 +59,12 @@ class KnownStates:
         """Return the edges that a pin means, between nodes of the same snapshot."""
         return self._find(context, pin, (*from_nodes.books, *to_nodes.books))
 
+    def known(self, pin: TablePin) -> State | None:
+        """Return the state of a table that was used last, from which others follow; None where none is in memory."""
+        with self._lock:
+            keys = [*self._keys.get(_table(pin), {})]
+        return next((state for key in reversed(keys) if isinstance(state := self._shelf.find(key), State)), None)
+
     def _find(self, context: GraphContext, pin: TablePin, books: tuple[Book, ...]) -> State:
         table = _table(pin)
         key = ("state", table, pin.ref, pin.version, *(book.serial for book in books))
@@ -89,7 +93,7 @@ class KnownStates:
     def _read(self, context: GraphContext, pin: TablePin, books: tuple[Book, ...]) -> State:
         """Read the rows of a state from its table."""
         table = context.store.tables.open(pin.address, pin.version)
-        with self._shelf.reserved((_NODE_BYTES if len(books) == 1 else _EDGE_BYTES) * pin.row_count):
+        with self._shelf.reserved((NODE_BUILD_BYTES if len(books) == 1 else EDGE_BUILD_BYTES) * pin.row_count):
             rows = read_node_rows(table, *books) if len(books) == 1 else read_edge_rows(table)
         self._saved.save_rows(pin, table, rows, books[0] if len(books) == 1 else None)
         return fresh_state(pin, table, rows, books)

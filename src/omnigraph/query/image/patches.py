@@ -4,7 +4,7 @@ Following a commit costs as much as the lists of the nodes that it touched, at a
 whether a node was touched; reads of many nodes work on the touched lists laid out like the base.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
@@ -12,14 +12,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omnigraph.query.access import MISSING, Direction, Ordinals, Positions, Truths
-from omnigraph.query.image.adjacency import Csr, Lists, build_csr, gather, offsets_of, pairs_in, spread
+from omnigraph.query.image.adjacency import (
+    FEW_SOURCES,
+    Csr,
+    Lists,
+    gather,
+    offsets_of,
+    pairs_in,
+    side_by_side,
+    spread,
+)
 from omnigraph.query.image.buffers import frozen
+from omnigraph.query.image.packing import Ends, build_in_pieces
 
 NodeList = tuple[Ordinals, Ordinals]
 """The neighbours of one node, once per edge and ascending, and the edges."""
 
-_FEW_SOURCES = 32
 _LIST_BYTES = 400
+_NODES_AT_ONCE = 1 << 15
+"""Whose lists are written into a new base together."""
 
 
 class EdgeDelta(NamedTuple):
@@ -78,6 +89,8 @@ class PatchedCsr:
     def __init__(self, base: Csr, touched: TouchedLists) -> None:
         self._base = base
         self._touched = touched
+        self.parts = (base, touched)
+        """What of it is on the shelf, which it is not itself."""
 
     def neighbours(self, node: int) -> Ordinals:
         """Return the distinct neighbours of a node, ascending."""
@@ -86,8 +99,8 @@ class PatchedCsr:
 
     def expand(self, sources: Ordinals) -> tuple[Positions, Ordinals]:
         """Return position and neighbour for every neighbour of every source."""
-        if len(sources) <= _FEW_SOURCES:
-            return _side_by_side([self.neighbours(node) for node in sources.tolist()])
+        if len(sources) <= FEW_SOURCES:
+            return side_by_side([self.neighbours(node) for node in sources.tolist()])
         laid_out = self._touched.laid_out
         positions, places, is_new = self._gather(sources, self._base.distinct, laid_out.distinct)
         return positions, _picked(self._base.distinct.targets, laid_out.distinct.targets, places, is_new)
@@ -121,8 +134,19 @@ class PatchedCsr:
         """Return the same lists as a base of their own."""
         newest = int(self._touched.laid_out.nodes.max(initial=-1))
         nodes = np.arange(max(newest + 1, self._base.size), dtype=np.int32)
-        positions, targets, edges = self.expand_edges(nodes)
-        return build_csr(positions.astype(np.int32), targets, edges, size=len(nodes))
+        laid_out = self._touched.laid_out
+        far_size, edge_size = (
+            max(int(old.max(initial=-1)), int(new.max(initial=-1))) + 1
+            for old, new in ((self._base.all.targets, laid_out.all.targets), (self._base.edges, laid_out.edges))
+        )
+
+        def pieces() -> Iterator[Ends]:
+            for start in range(0, len(nodes), _NODES_AT_ONCE):
+                positions, targets, edges = self.expand_edges(nodes[start : start + _NODES_AT_ONCE])
+                yield positions.astype(np.int32) + np.int32(start), targets, edges
+
+        count = int(self.degrees(nodes, distinct=False).sum())
+        return build_in_pieces(pieces, len(nodes), far_size, edge_size, count=count, size=lambda: len(nodes))
 
     def _split(self, sources: Ordinals) -> tuple[Truths, NDArray[np.intp]]:
         nodes = self._touched.laid_out.nodes
@@ -174,11 +198,6 @@ def _picked(old: Ordinals, new: Ordinals, places: NDArray[np.int64], is_new: Tru
     picked[is_new] = new[places[is_new]]
     picked[~is_new] = old[places[~is_new]]
     return picked
-
-
-def _side_by_side(lists: list[Ordinals]) -> tuple[Positions, Ordinals]:
-    counts = np.array([len(some) for some in lists], np.intp)
-    return np.repeat(np.arange(len(lists)), counts), _joined(lists)
 
 
 def _joined(lists: list[Ordinals]) -> Ordinals:

@@ -65,6 +65,16 @@ class SavedImages:
         stored = self._read(pin, _last_key(pin))
         return None if stored is None else replace(pin, **stored.facts)
 
+    def has(self, kind: str, pin: TablePin, table: Table, name: str, books: tuple[Book, ...]) -> bool:
+        """Whether a column or an adjacency of a state is on disk."""
+        if self._cache is None or pin.row_count < _ROWS_MIN:
+            return False
+        if kind == "column":
+            key = self._column_key(pin, table, name, books[0] if len(books) == 1 else None)
+        else:
+            key = self._state_key(f"{kind} {name}", pin, table, *books)
+        return key is not None and self._cache.has(key)
+
     def load_rows(self, pin: TablePin, table: Table, book: Book | None) -> BaseRows | None:
         """Return the rows of a state; those of nodes by the ordinals of a book."""
         stored = self._read(pin, self._state_key("rows", pin, table, book))

@@ -12,6 +12,7 @@ from omnigraph.query.access import MISSING, Codes, Numbers, Ordinals
 from omnigraph.query.image.book import Book
 from omnigraph.query.image.buffers import indices_of, numbers_of, whole
 from omnigraph.query.image.columns import ImageColumn, column_by_ordinal, plain_value
+from omnigraph.query.image.packing import PIECE_ROWS, Ends
 from omnigraph.query.image.rows import BaseRows, RowIds, TableRows
 from omnigraph.query.image.shelf import DoesNotFit
 from omnigraph.storage.tables import ROW_ID, Table
@@ -20,6 +21,7 @@ _CHUNK_ROWS = 1 << 20
 _LONG_TEXT_BYTES = 512
 """Texts that are longer on average stay in Lance, which searches them faster than a column in memory would."""
 _LONG_TEXTS_MIN = 1_000
+_PIECE_BYTES = 1 << 20
 _TEXTS_BYTES_MAX = (1 << 31) - 1
 """What one Arrow array of strings holds."""
 
@@ -53,6 +55,17 @@ class FarColumn:
         """Long texts have no codes."""
         return None
 
+    def pieces(self) -> Iterator[tuple[Ordinals, pa.Array]]:
+        """Yield values with their ordinals, some at a time, as the table has them."""
+        for batch in self._table.scan([self._name], with_row_ids=True):
+            ordinals, values = self._rows.ordinals_of(row_ids_in(batch)), batch[self._name]
+            at_once = max(1, batch.num_rows * _PIECE_BYTES // max(values.nbytes, 1))
+            for start in range(0, batch.num_rows, at_once):
+                yield ordinals[start : start + at_once], values.slice(start, at_once)
+
+    def cosines(self, direction: NDArray[np.float64]) -> None:
+        """Vectors that are not in memory are compared as they are read."""
+
     def _all(self) -> Ordinals:
         return np.arange(self._rows.size, dtype=np.int32)
 
@@ -73,18 +86,11 @@ def read_edge_rows(table: Table) -> BaseRows:
     return BaseRows(np.concatenate([np.zeros(0, np.int64), *map(row_ids_in, _chunks(table, []))]))
 
 
-def read_ends(table: Table, rows: TableRows, from_book: Book, to_book: Book) -> tuple[Ordinals, Ordinals, Ordinals]:
-    """Read both ends of every edge as ordinals, with the edge."""
-    count = rows.count
-    near, far, edges = np.empty(count, np.int32), np.empty(count, np.int32), np.empty(count, np.int32)
-    start = 0
-    for chunk in _chunks(table, ["src", "dst"]):
-        here = slice(start, start + chunk.num_rows)
-        near[here] = ordinals_of_ids(chunk["src"], from_book)
-        far[here] = ordinals_of_ids(chunk["dst"], to_book)
-        edges[here] = rows.ordinals_of(row_ids_in(chunk))
-        start += chunk.num_rows
-    return near[:start], far[:start], edges[:start]
+def read_ends(table: Table, rows: TableRows, from_book: Book, to_book: Book) -> Iterator[Ends]:
+    """Read both ends of every edge as ordinals, with the edge, a piece at a time."""
+    for chunk in _chunks(table, ["src", "dst"], rows_max=PIECE_ROWS):
+        near, far = ordinals_of_ids(chunk["src"], from_book), ordinals_of_ids(chunk["dst"], to_book)
+        yield near, far, rows.ordinals_of(row_ids_in(chunk))
 
 
 def ordinals_of_ids(ids: pa.ChunkedArray, book: Book) -> Ordinals:
@@ -100,6 +106,8 @@ def read_column(table: Table, rows: TableRows, name: str, *, bytes_max: int) -> 
     kind = table.schema.field(name).type
     if not is_held_in_memory(kind):
         return FarColumn(table, rows, name)
+    if pa.types.is_fixed_size_list(kind) and 2 * vector_bytes(kind) * rows.count > bytes_max:
+        raise DoesNotFit(f"{name} needs more memory than images may take")
     pieces, ordinals = [], [np.zeros(0, np.int32)]
     size_bytes = count = 0
     for batch in table.scan([name], with_row_ids=True):
@@ -114,6 +122,11 @@ def read_column(table: Table, rows: TableRows, name: str, *, bytes_max: int) -> 
         if 2 * size_bytes > bytes_max:
             raise DoesNotFit(f"{name} needs more memory than images may take")
     return column_by_ordinal(pieces, np.concatenate(ordinals), size=rows.size, kind=kind)
+
+
+def vector_bytes(kind: pa.DataType) -> int:
+    """How much memory a vector takes."""
+    return int(kind.list_size) * 4
 
 
 def is_held_in_memory(kind: pa.DataType) -> bool:
@@ -150,7 +163,7 @@ def _row_id_array(row_ids: RowIds) -> pa.Array:
     return pa.array(row_ids.tolist(), pa.uint64())
 
 
-def _chunks(table: Table, columns: list[str]) -> Iterator[pa.Table]:
+def _chunks(table: Table, columns: list[str], *, rows_max: int = _CHUNK_ROWS) -> Iterator[pa.Table]:
     scanned = table.scan(columns, with_row_ids=True)
-    for batches in grouped(scanned, (lambda batch: batch.num_rows, _CHUNK_ROWS)):
+    for batches in grouped(scanned, (lambda batch: batch.num_rows, rows_max)):
         yield pa.Table.from_batches(batches)

@@ -2,6 +2,9 @@
 
 An entry is never changed, so that taking it off the shelf takes nothing from those who still read it. What does not fit
 is not built: the caller is told, and reads the tables in another way.
+
+Whoever reads the same entries again and again keeps them at hand (`Shortcuts`), without a lock and without looking them
+up. The shelf empties all shortcuts before it takes anything off; what was in them counts as used until then.
 """
 
 import os
@@ -9,7 +12,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from threading import Condition
-from typing import Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
+from weakref import ref
 
 from omnigraph.errors import InvalidTarget
 
@@ -32,6 +36,13 @@ class Entry(Protocol):
 
 
 EntryT = TypeVar("EntryT", bound=Entry)
+FoundT = TypeVar("FoundT")
+
+
+class Shortcuts(dict[Hashable, Any]):
+    """Entries of a shelf, or what reads them, that somebody has at hand until the shelf needs room."""
+
+    __slots__ = ("__weakref__",)
 
 
 class Shelf:
@@ -45,6 +56,8 @@ class Shelf:
         self._used = 0
         self._reserved = 0
         self._building: set[Hashable] = set()
+        self._shortcuts: list[ref[Shortcuts]] = []
+        self._removals = 0
         self._changed = Condition()
 
     @property
@@ -109,14 +122,33 @@ class Shelf:
             self._held[key] = size_bytes
             self._make_room()
 
+    def new_shortcuts(self) -> Shortcuts:
+        """Return shortcuts for somebody who reads what is on the shelf; they go with whoever keeps them."""
+        new = Shortcuts()
+        with self._changed:
+            self._shortcuts = [known for known in self._shortcuts if known() is not None]
+            self._shortcuts.append(ref(new))
+        return new
+
+    def keep_at_hand(self, shortcuts: Shortcuts, key: Hashable, find: Callable[[], FoundT]) -> FoundT:
+        """Find something and keep it at hand, unless anything was taken off meanwhile: it may have been this."""
+        removals = self._removals
+        found = find()
+        shortcuts[key] = found
+        if self._removals != removals:
+            shortcuts.pop(key, None)
+        return found
+
     def remove(self, key: Hashable) -> None:
         """Take an entry off."""
         with self._changed:
+            self._empty_shortcuts()
             self._remove(key)
 
     def remove_all(self, is_meant: Callable[[Hashable], bool]) -> None:
         """Take off every entry whose key is meant."""
         with self._changed:
+            self._empty_shortcuts()
             for key in [key for key in self._entries if is_meant(key)]:
                 self._remove(key)
 
@@ -132,11 +164,30 @@ class Shelf:
         self._entries[key] = entry
         self._sizes[key] = entry.nbytes
         self._used += self._sizes[key]
-        self._make_room()
+        self._make_room(newest=key)
 
-    def _make_room(self) -> None:
+    def _make_room(self, newest: Hashable = None) -> None:
+        if self._used + self._reserved > self.bytes_max:
+            self._empty_shortcuts()
+            if newest in self._entries:
+                self._entries.move_to_end(newest)
         while self._entries and self._used + self._reserved > self.bytes_max:
             self._remove(next(iter(self._entries)))
+
+    def _empty_shortcuts(self) -> None:
+        """Let what was at hand count as used, and have it looked up again: who is not at hand any more goes first."""
+        self._removals += 1
+        used: set[int] = set()
+        for known in self._shortcuts:
+            shortcuts = known()
+            if shortcuts:
+                used.update(
+                    id(part) for entry in [*shortcuts.values()] for part in (entry, *getattr(entry, "parts", ()))
+                )
+                shortcuts.clear()
+        if used:
+            for key in [key for key, entry in self._entries.items() if id(entry) in used]:
+                self._entries.move_to_end(key)
 
     def _remove(self, key: Hashable) -> None:
         if self._entries.pop(key, None) is not None:

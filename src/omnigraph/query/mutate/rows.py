@@ -6,7 +6,7 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.catalog.defaults import default_scalar
+from omnigraph.catalog.arrow import default_scalar
 from omnigraph.catalog.identity import derive_ids
 from omnigraph.catalog.model import EntityType, NodeType, Property
 from omnigraph.errors import ConstraintViolation

@@ -2,12 +2,11 @@
 
 from omnigraph.base import clock, ids
 from omnigraph.base.events import Events
-from omnigraph.base.showing import Shown
 from omnigraph.base.values import dataclass
-from omnigraph.errors import Effect, InvalidName
+from omnigraph.errors import InvalidName
 from omnigraph.graphs.capture import Capture, capture_branch
 from omnigraph.graphs.context import GraphContext
-from omnigraph.manifest.commits import Commit, check_actor, check_message, check_name
+from omnigraph.manifest.commits import Commit, CommitResult, check_actor, check_message, check_name
 from omnigraph.query.check import check_query
 from omnigraph.query.choosing import ChosenQuery, choose_query
 from omnigraph.query.mutate.lowering import lower
@@ -21,7 +20,7 @@ from omnigraph.writes.protocol import run_write
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class MutationResult(Shown):
+class MutationResult(CommitResult):
     """What a mutation did; `commit` is the one it published, None when it changed nothing."""
 
     branch: str
@@ -30,11 +29,6 @@ class MutationResult(Shown):
     affected_edges: int
     actor_id: str | None
     commit: Commit | None
-
-    @property
-    def effect(self) -> Effect:
-        """Whether anything was published; errors say the same under the same name."""
-        return Effect.of(self.commit)
 
 
 def run_mutation(context: GraphContext, request: MutateRequest, events: Events) -> MutationResult:

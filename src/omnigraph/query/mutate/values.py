@@ -8,8 +8,8 @@ from omnigraph.catalog.values import ValueRefusedError, nearest_float32, stored_
 from omnigraph.errors import ExternalBlobDenied, OmniError, QueryExecution
 from omnigraph.query.typed import AssignedValue, Assignment, Constant, ConstantValue, Now, Parameter
 from omnigraph.records.offences import Code, Rejected
+from omnigraph.records.scalar_forms import read_value
 from omnigraph.records.value_readers import Stored
-from omnigraph.records.values import read_value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from omnigraph.base.values import dataclass
 from omnigraph.query.plan.steps import (
@@ -35,6 +35,9 @@ from omnigraph.query.typed import (
     VectorDistance,
 )
 
+if TYPE_CHECKING:
+    from omnigraph.query.ways.choice import Way
+
 _ANONYMOUS = "#"
 
 
@@ -63,6 +66,9 @@ class Explanation:
 
     query_name: str
     steps: tuple[ExplainedStep, ...]
+    way: "Way"
+    reads: tuple[str, ...] = ()
+    """What is read from Lance where the image is not used: types, columns, and which rows."""
     rows: int | None = None
     seconds: float | None = None
 
@@ -144,10 +150,11 @@ def _traversal(traversal: Traversal) -> str:
 
 
 def _conditions(conditions: tuple[AnyCondition, ...]) -> str:
-    return " and ".join(map(_condition, conditions))
+    return " and ".join(map(spell_condition, conditions))
 
 
-def _condition(condition: AnyCondition) -> str:
+def spell_condition(condition: AnyCondition) -> str:
+    """Spell a condition about as it was written."""
     if isinstance(condition, Condition):
         return f"{spell(condition.left)} {condition.operator} {spell(condition.right)}"
     return spell(condition)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from omnigraph.base.values import dataclass
+from omnigraph.catalog.model import EdgeType, NodeType
 from omnigraph.query.access import EntityAccess, GraphAccess
 from omnigraph.query.typed import Constant, ConstantValue, Now, Parameter, PathType
 
@@ -10,21 +10,44 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from omnigraph.catalog.model import Catalog, EntityType
+    from omnigraph.query.access import Ordinals
     from omnigraph.query.run.search import Search
     from omnigraph.query.run.trace import Trace
     from omnigraph.query.typed import Expression
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One run."""
+    """One run; every query makes one, so it is no dataclass that refuses changes. Nobody changes it."""
 
-    access: GraphAccess
-    catalog: "Catalog"
-    parameters: "Mapping[str, ConstantValue | None]"
-    now_ms: int
-    search: "Search"
-    trace: "Trace | None" = None
+    __slots__ = ("access", "catalog", "now_ms", "parameters", "search", "trace")
+
+    def __init__(
+        self,
+        *,
+        access: GraphAccess,
+        catalog: "Catalog",
+        parameters: "Mapping[str, ConstantValue | None]",
+        now_ms: int,
+        search: "Search",
+        trace: "Trace | None" = None,
+    ) -> None:
+        self.access = access
+        self.catalog = catalog
+        self.parameters = parameters
+        self.now_ms = now_ms
+        self.search = search
+        self.trace = trace
+
+    def over(self, access: GraphAccess) -> "Run":
+        """Return the same run over another access to the same snapshot."""
+        return Run(
+            access=access,
+            catalog=self.catalog,
+            parameters=self.parameters,
+            now_ms=self.now_ms,
+            search=self.search,
+            trace=self.trace,
+        )
 
     def constant(self, expression: "Constant | Parameter | Now") -> ConstantValue | None:
         """Return the value of an expression that is the same for all rows; None is null."""
@@ -40,8 +63,6 @@ class Run:
 
     def entities(self, entity: "EntityType") -> EntityAccess:
         """Return the nodes or the edges of a type; a path is a number of hops, and looked up nowhere."""
-        from omnigraph.catalog.model import EdgeType, NodeType
-
         if isinstance(entity, NodeType):
             return self.access.nodes(entity)
         if isinstance(entity, EdgeType):
@@ -54,4 +75,12 @@ class Run:
 
 def is_constant(expression: "Expression | Any") -> bool:
     """Whether an expression has one value for all rows."""
-    return isinstance(expression, Constant | Parameter | Now)
+    return isinstance(expression, (Constant, Parameter, Now))
+
+
+def wanted_of(entities: EntityAccess, ordinals: "Ordinals") -> "Ordinals | None":
+    """Return what to ask a column for: nothing in particular where all ordinals are wanted, in their order.
+
+    Who has taken all entities of a type has the very array that says which there are.
+    """
+    return None if entities.count == entities.size and ordinals is entities.ordinals() else ordinals

@@ -1,14 +1,16 @@
 """The values of expressions, one per row, as Arrow arrays."""
 
-from functools import lru_cache
-from typing import Any
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from omnigraph.catalog.arrow import arrow_type
-from omnigraph.catalog.model import PropertyType, Scalar
-from omnigraph.query.run.arrays import arrow_of
+from omnigraph.catalog.model import NodeType, PropertyType, Scalar
+from omnigraph.query.access import ColumnAccess
+from omnigraph.query.run.arrays import arrow_of, maker_of_one
 from omnigraph.query.run.bindings import Run
 from omnigraph.query.run.ranking import scores_of
 from omnigraph.query.run.rows import Rows
@@ -26,6 +28,26 @@ from omnigraph.query.typed import (
 )
 
 cached_type = lru_cache(maxsize=1_024)(arrow_type)
+MakeColumn: TypeAlias = Callable[[Run, Rows], pa.Array]
+
+
+def column_maker(expression: Expression) -> MakeColumn:
+    """Return what `column_of` does for one expression, with everything decided that depends on nothing else."""
+    if not isinstance(expression, PropertyRead):
+        return partial(column_of, expression=expression)
+    entity, variable, name = expression.entity, expression.variable, expression.property
+    kind = cached_type(expression.type)
+    make_one = maker_of_one(kind)
+    is_node = isinstance(entity, NodeType)
+
+    def make(run: Run, rows: Rows) -> pa.Array:
+        column = (run.access.nodes(entity) if is_node else run.entities(entity)).column(name)  # type: ignore[arg-type]
+        ordinals = rows.columns[variable]
+        if not isinstance(ordinals, int):
+            return column.take(ordinals)
+        return make_one(column.one(ordinals)) if rows.count == 1 else _repeated(column, ordinals, rows.count, kind)
+
+    return make
 
 
 def column_of(run: Run, rows: Rows, expression: Expression) -> pa.Array:
@@ -56,12 +78,15 @@ def _property(run: Run, rows: Rows, read: PropertyRead) -> pa.Array:
     ordinals = rows.columns[read.variable]
     if not isinstance(ordinals, int):
         return column.take(ordinals)
-    if not rows.count:
-        return pa.array([], cached_type(read.type))
-    if rows.count == 1:
-        return pa.array([column.one(ordinals)], cached_type(read.type))
-    one = column.take(np.array([ordinals], np.int32))
-    return pa.repeat(one[0], rows.count)
+    return _repeated(column, ordinals, rows.count, cached_type(read.type))
+
+
+def _repeated(column: ColumnAccess, ordinal: int, count: int, kind: pa.DataType) -> pa.Array:
+    """Return the value of one entity for every row."""
+    if not count:
+        return pa.array([], kind)
+    one = column.take(np.array([ordinal], np.int32))
+    return one if count == 1 else pa.repeat(one[0], count)
 
 
 def _node(run: Run, rows: Rows, node: NodeReference) -> pa.Array:

@@ -128,4 +128,4 @@ def _weights(run: Run, steps: Steps, variable: str, size: int, run_steps: RunSte
 
 
 def _added(adjacency: Adjacency, weights: Counts, sources: NDArray[np.int32]) -> Counts:
-    return added_within(adjacency.offsets, weights[adjacency.targets])[sources]
+    return added_within(adjacency.offsets, adjacency.targets, weights)[sources]

@@ -1,59 +1,169 @@
 """Runs a plan over one snapshot: rows, then columns, then an Arrow table."""
 
-from typing import Any
+from collections.abc import Callable, Iterable
+from functools import partial
+from itertools import repeat
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from omnigraph.catalog.model import INTEGERS, NodeType
-from omnigraph.query.access import MISSING, Ordinals, PropertyTest
+from omnigraph.query.access import MISSING, Ordinals
+from omnigraph.query.plan.liveness import read_later
+from omnigraph.query.plan.reading import property_tests
 from omnigraph.query.plan.steps import AnyCondition, Close, Expand, Filter, LookUp, Negate, Plan, Scan, Step, Weigh
-from omnigraph.query.run.bindings import Run, is_constant
-from omnigraph.query.run.columns import column_of
+from omnigraph.query.run.best_first import best_rows, is_best_first
+from omnigraph.query.run.bindings import Run
+from omnigraph.query.run.blocks import MANY, blocks, checked_until
+from omnigraph.query.run.columns import column_maker
 from omnigraph.query.run.conditions import entities_passing, filter_rows
-from omnigraph.query.run.counting import solutions
+from omnigraph.query.run.counting import RunSteps, solutions
 from omnigraph.query.run.grouping import group_rows
 from omnigraph.query.run.ordering import ordered_groups, ordered_rows
-from omnigraph.query.run.products import ALL, LargeProduct, Wanted, in_blocks, product_of
+from omnigraph.query.run.products import ALL, LargeProduct, Wanted, in_blocks, joined, product_of
 from omnigraph.query.run.rows import ORIGIN, Rows
 from omnigraph.query.run.trace import Trace
-from omnigraph.query.run.traverse import close_rows, expand_rows
-from omnigraph.query.typed import Condition, Parameter, PropertyRead
+from omnigraph.query.run.traverse import close_rows, expansion
+from omnigraph.query.typed import Parameter
+
+StepFunction: TypeAlias = Callable[[Run, Rows], Rows]
+
+
+class Program:
+    """A plan as functions that are called one after the other: what follows from the plan alone is decided once."""
+
+    def __init__(self, plan: Plan, schema: pa.Schema) -> None:
+        """Take the schema of the result."""
+        self.plan = plan
+        self._schema = schema
+        self._function_by_step: dict[int, StepFunction] = {}
+        self._functions = self._chained(self._compiled(plan.steps, read_later(plan)))
+        self._is_best_first = is_best_first(plan)
+        self._is_aggregate = plan.read.is_aggregate
+        self._has_order = bool(plan.read.order) or plan.read.limit is not None
+        self._columns = () if self._is_aggregate else tuple(column_maker(each.expression) for each in plan.read.columns)
+
+    def run(self, run: Run) -> pa.Table:
+        """Answer the read."""
+        if run.trace is not None:
+            return self._run_traced(run, run.trace)
+        plan = self.plan
+        rows = self._best_rows(run) if self._is_best_first else self._rows(run)
+        if self._is_aggregate:
+            columns = _groups_in_order(group_rows(run, rows, plan.read), plan, _rows_max(run, plan))
+        else:
+            if self._has_order:
+                rows = _in_order(run, rows, plan, _rows_max(run, plan))
+            columns = [make(run, rows) for make in self._columns]
+        return pa.Table.from_arrays(columns, schema=self._schema)
+
+    def _run_traced(self, run: Run, trace: Trace) -> pa.Table:
+        """Do the same and say how long each part takes."""
+        plan = self.plan
+        rows_max = _rows_max(run, plan)
+        if self._is_best_first:
+            rows = self._best_rows(run)
+        else:
+            rows = self.run_steps(run, plan.steps, Rows(1, {}), _wanted(run, plan, rows_max))
+        if self._is_aggregate:
+            with trace.timing("group") as count:
+                columns = group_rows(run, rows, plan.read)
+                count[0] = len(columns[0])
+            with trace.timing("order") as count:
+                columns = _groups_in_order(columns, plan, rows_max)
+                count[0] = len(columns[0])
+        else:
+            with trace.timing("order") as count:
+                rows = _in_order(run, rows, plan, rows_max)
+                count[0] = rows.count
+            with trace.timing("return") as count:
+                columns = [make(run, rows) for make in self._columns]
+                count[0] = rows.count
+        return pa.Table.from_arrays(columns, schema=self._schema)
+
+    def _rows(self, run: Run) -> Rows:
+        rows = Rows(1, {})
+        try:
+            for function in self._functions:
+                rows = function(run, rows)
+        except LargeProduct as product:
+            plan = self.plan
+            return self._in_blocks(run, plan.steps, product, _wanted(run, plan, _rows_max(run, plan)))
+        return rows
+
+    def _best_rows(self, run: Run) -> Rows:
+        """Return rows among which those are that a limit lets through."""
+        limit = _rows_max(run, self.plan)
+        wanted = _wanted(run, self.plan, limit)
+        return best_rows(run, self.plan, limit, lambda steps, rows: self.run_steps(run, steps, rows, wanted))
+
+    def run_steps(self, run: Run, steps: tuple[Step, ...], rows: Rows, wanted: Wanted = ALL) -> Rows:
+        """Run some steps of the plan, inner ones included; rows that are gone stay gone."""
+        place = 0
+        try:
+            while place < len(steps):
+                end = checked_until(steps, place) if rows.count >= MANY else place + 1
+                if end > place + 1:
+                    some = steps[place:end]
+                    rows = joined([self._run_each(run, some, block) for block in blocks(rows, steps, place)])
+                else:
+                    rows = self._run_each(run, steps[place:end], rows)
+                place = end
+        except LargeProduct as product:
+            return self._in_blocks(run, steps, product, wanted)
+        return rows
+
+    def _run_each(self, run: Run, steps: tuple[Step, ...], rows: Rows) -> Rows:
+        for step in steps:
+            if run.trace is None:
+                rows = self._function_by_step[id(step)](run, rows)
+                continue
+            with run.trace.timing(id(step)) as count:
+                rows = self._function_by_step[id(step)](run, rows)
+                count[0] = rows.count
+        return rows
+
+    def _in_blocks(self, run: Run, steps: tuple[Step, ...], product: LargeProduct, wanted: Wanted) -> Rows:
+        """Run the steps behind a product once for each block of it."""
+        rest = steps[steps.index(product.step) + 1 :]
+        finish = (lambda block: self.run_steps(run, rest, block, wanted)) if rest else None
+        return in_blocks(product, finish, wanted)
+
+    def _compiled(self, steps: tuple[Step, ...], kept: Iterable[frozenset[str] | None]) -> tuple[StepFunction, ...]:
+        functions = tuple(map(self._compiled_step, steps, kept))
+        # The plan keeps its steps, so that each goes by its own number.
+        self._function_by_step.update((id(step), function) for step, function in zip(steps, functions, strict=True))
+        return functions
+
+    def _chained(self, functions: tuple[StepFunction, ...]) -> tuple[StepFunction, ...]:
+        """Put an expansion and the checks behind it into one function, which goes through many rows by blocks."""
+        steps = self.plan.steps
+        chained: list[StepFunction] = []
+        place = 0
+        while place < len(steps):
+            end = checked_until(steps, place)
+            is_alone = end == place + 1
+            chained.append(functions[place] if is_alone else _chain(functions[place:end], steps, place))
+            place = end
+        return tuple(chained)
+
+    def _compiled_step(self, step: Step, kept: frozenset[str] | None) -> StepFunction:
+        if isinstance(step, Negate | Weigh):
+            self._compiled(step.steps, repeat(None))
+            if isinstance(step, Negate):
+                return partial(_negate, step=step, run_steps=self.run_steps)
+            return partial(_weigh, step=step, run_steps=self.run_steps)
+        if isinstance(step, LookUp):
+            return _look_up(step)
+        if isinstance(step, Expand):
+            return expansion(step, kept)
+        return partial(_STEPS[type(step)], step=step)
 
 
 def execute(run: Run, plan: Plan, schema: pa.Schema) -> pa.Table:
-    """Answer a read; `schema` is that of its result."""
-    if run.trace is not None:
-        return _execute_traced(run, run.trace, plan, schema)
-    rows_max = _rows_max(run, plan)
-    rows = run_steps(run, plan.steps, Rows(1, {}), _wanted(run, plan, rows_max))
-    if plan.read.is_aggregate:
-        columns = _groups_in_order(group_rows(run, rows, plan.read), plan, rows_max)
-    else:
-        rows = _in_order(run, rows, plan, rows_max)
-        columns = [column_of(run, rows, column.expression) for column in plan.read.columns]
-    return pa.Table.from_arrays(columns, schema=schema)
-
-
-def _execute_traced(run: Run, trace: Trace, plan: Plan, schema: pa.Schema) -> pa.Table:
-    """Do the same and say how long each part takes."""
-    rows_max = _rows_max(run, plan)
-    rows = run_steps(run, plan.steps, Rows(1, {}), _wanted(run, plan, rows_max))
-    if plan.read.is_aggregate:
-        with trace.timing("group") as count:
-            columns = group_rows(run, rows, plan.read)
-            count[0] = len(columns[0])
-        with trace.timing("order") as count:
-            columns = _groups_in_order(columns, plan, rows_max)
-            count[0] = len(columns[0])
-    else:
-        with trace.timing("order") as count:
-            rows = _in_order(run, rows, plan, rows_max)
-            count[0] = rows.count
-        with trace.timing("return") as count:
-            columns = [column_of(run, rows, column.expression) for column in plan.read.columns]
-            count[0] = rows.count
-    return pa.Table.from_arrays(columns, schema=schema)
+    """Answer a read that is run once; `schema` is that of its result."""
+    return Program(plan, schema).run(run)
 
 
 def _groups_in_order(columns: list[pa.Array], plan: Plan, limit: int | None) -> list[pa.Array]:
@@ -86,42 +196,44 @@ def _in_order(run: Run, rows: Rows, plan: Plan, limit: int | None) -> Rows:
     return rows
 
 
-def run_steps(run: Run, steps: tuple[Step, ...], rows: Rows, wanted: Wanted = ALL) -> Rows:
-    """Run steps one after the other; rows that are gone stay gone."""
-    try:
-        if run.trace is not None:
-            for step in steps:
-                with run.trace.timing(id(step)) as count:
-                    rows = _STEPS[type(step)](run, rows, step)
-                    count[0] = rows.count
-            return rows
-        for step in steps:
-            rows = _STEPS[type(step)](run, rows, step)
-    except LargeProduct as product:
-        rest = steps[steps.index(product.step) + 1 :]
-        finish = (lambda block: run_steps(run, rest, block, wanted)) if rest else None
-        return in_blocks(product, finish, wanted)
-    return rows
+def _chain(functions: tuple[StepFunction, ...], steps: tuple[Step, ...], place: int) -> StepFunction:
+    def run_all(run: Run, rows: Rows) -> Rows:
+        if rows.count >= MANY:
+            return joined([run_each(run, block) for block in blocks(rows, steps, place)])
+        return run_each(run, rows)
+
+    def run_each(run: Run, rows: Rows) -> Rows:
+        for function in functions:
+            rows = function(run, rows)
+        return rows
+
+    return run_all
 
 
-def _look_up(run: Run, rows: Rows, step: LookUp) -> Rows:
-    key = run.constant(step.key)
-    node = MISSING if key is None else _find(run, step, key)
-    if node == MISSING:
-        rows = rows.nothing()
-    return Rows(rows.count, {**rows.columns, step.variable: max(node, 0)}, rows.weights)
+def _look_up(step: LookUp) -> StepFunction:
+    entity, variable = step.entity, step.variable
+    parameter = step.key.name if isinstance(step.key, Parameter) else None
+    declared = entity.property_by_name.get(step.property)
+    is_integer = declared is not None and declared.type.scalar in INTEGERS
+
+    def look_up(run: Run, rows: Rows) -> Rows:
+        key = run.constant(step.key) if parameter is None else run.parameters[parameter]
+        if not isinstance(key, str):
+            key = _id_of_number(key, is_integer=is_integer)
+        node = MISSING if key is None else run.access.nodes(entity).find(key)
+        if node == MISSING:
+            rows, node = rows.nothing(), 0
+        return Rows(rows.count, {**rows.columns, variable: node}, rows.weights)
+
+    return look_up
 
 
-def _find(run: Run, step: LookUp, key: Any) -> int:
+def _id_of_number(key: Any, *, is_integer: bool) -> str | None:
+    """Return the id of a node whose key is no text; None where no node can have it."""
     if isinstance(key, float):
         # A whole number may be written as a float; the id is that of the whole number.
-        if not key.is_integer():
-            return MISSING
-        key = int(key)
-    declared = step.entity.property_by_name.get(step.property)
-    if declared is not None and declared.type.scalar in INTEGERS and isinstance(key, bool):
-        return MISSING
-    return run.access.nodes(step.entity).find(key if isinstance(key, str) else str(key))
+        return str(int(key)) if key.is_integer() else None
+    return None if key is None or (is_integer and isinstance(key, bool)) else str(key)
 
 
 def _scan(run: Run, rows: Rows, step: Scan) -> Rows:
@@ -135,10 +247,9 @@ def _selected(run: Run, entity: NodeType, variable: str, conditions: tuple[AnyCo
     nodes = run.access.nodes(entity)
     if not conditions:
         return nodes.ordinals()
-    tests, others = _tests(run, conditions)
-    selected = nodes.select(tests) if tests else None
+    selected = nodes.select(property_tests(conditions, run.constant))
     if selected is not None:
-        return filter_rows(run, Rows(len(selected), {variable: selected}), others).values(variable)
+        return filter_rows(run, Rows(len(selected), {variable: selected}), conditions).values(variable)
     mask = np.ones(nodes.size, np.bool_)
     for condition in conditions:
         mask &= entities_passing(run, nodes.size, variable, condition)
@@ -148,36 +259,8 @@ def _selected(run: Run, entity: NodeType, variable: str, conditions: tuple[AnyCo
     return every[mask[every]]
 
 
-def _tests(run: Run, conditions: tuple[AnyCondition, ...]) -> tuple[list[PropertyTest], list[AnyCondition]]:
-    """Split conditions into those that an access may answer itself, and others."""
-    tests: list[PropertyTest] = []
-    others: list[AnyCondition] = []
-    for condition in conditions:
-        value = (
-            run.constant(condition.right)  # type: ignore[arg-type]  # asked for below
-            if isinstance(condition, Condition)
-            and isinstance(condition.left, PropertyRead)
-            and is_constant(condition.right)
-            else None
-        )
-        if value is None:
-            others.append(condition)
-        else:
-            assert isinstance(condition, Condition)
-            assert isinstance(condition.left, PropertyRead)
-            tests.append(PropertyTest(property=condition.left.property, operator=condition.operator, value=value))
-    return tests, others
-
-
 def _filter(run: Run, rows: Rows, step: Filter) -> Rows:
     return filter_rows(run, rows, step.conditions)
-
-
-def _expand(run: Run, rows: Rows, step: Expand) -> Rows:
-    if not rows.count:
-        own = step.traversal.own_variable
-        return rows.with_columns(**{name: np.zeros(0, np.int32) for name in (step.target, own) if name})
-    return expand_rows(run, rows, step)
 
 
 def _close(run: Run, rows: Rows, step: Close) -> Rows:
@@ -187,13 +270,13 @@ def _close(run: Run, rows: Rows, step: Close) -> Rows:
     return close_rows(run, rows, step)
 
 
-def _negate(run: Run, rows: Rows, step: Negate) -> Rows:
+def _negate(run: Run, rows: Rows, *, step: Negate, run_steps: RunSteps) -> Rows:
     if not rows.count:
         return rows
     return rows.keep(solutions(run, rows, step.seeds, step.steps, run_steps) == 0)
 
 
-def _weigh(run: Run, rows: Rows, step: Weigh) -> Rows:
+def _weigh(run: Run, rows: Rows, *, step: Weigh, run_steps: RunSteps) -> Rows:
     if not rows.count:
         return rows
     # Rows of inner steps are only counted, and one that stands for nothing adds nothing.
@@ -202,11 +285,7 @@ def _weigh(run: Run, rows: Rows, step: Weigh) -> Rows:
 
 
 _STEPS: dict[type, Any] = {
-    LookUp: _look_up,
     Scan: _scan,
     Filter: _filter,
-    Expand: _expand,
     Close: _close,
-    Negate: _negate,
-    Weigh: _weigh,
 }

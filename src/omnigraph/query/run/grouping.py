@@ -17,7 +17,7 @@ from omnigraph.catalog.model import FLOATS, Scalar
 from omnigraph.query.access import Numbers, Truths
 from omnigraph.query.plan.estimates import is_unique
 from omnigraph.query.run.arrays import arrow_of, indices_of, numbers_of, valid_of
-from omnigraph.query.run.bindings import Run
+from omnigraph.query.run.bindings import Run, wanted_of
 from omnigraph.query.run.columns import cached_type, column_of
 from omnigraph.query.run.exact import insist_on_finite
 from omnigraph.query.run.rows import Rows
@@ -26,6 +26,8 @@ from omnigraph.query.typed import Aggregate, CheckedRead, Expression, NodeRefere
 
 _COUNTED_MAX = 1 << 22
 """How many numbers of groups are counted in an array rather than sorted."""
+_SORTED_SHARE = 32
+"""With more possible numbers per row than this, sorting the rows is faster than looking at all numbers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +37,8 @@ class Groups:
     count: int
     of_row: NDArray[np.int64]
     example: NDArray[np.intp]
+    sizes: NDArray[np.int64] | None = None
+    """How many rows each has, where that was counted already."""
 
 
 def group_rows(run: Run, rows: Rows, read: CheckedRead) -> list[pa.Array]:
@@ -54,7 +58,8 @@ def group_rows(run: Run, rows: Rows, read: CheckedRead) -> list[pa.Array]:
 
 def _groups(run: Run, rows: Rows, keys: Sequence[Expression]) -> Groups:
     if not keys:
-        return Groups(count=1, of_row=np.zeros(rows.count, np.int64), example=np.zeros(0, np.intp))
+        sizes = np.array([rows.count], np.int64)
+        return Groups(count=1, of_row=np.zeros(rows.count, np.int64), example=np.zeros(0, np.intp), sizes=sizes)
     number, size = _numbered(run, rows, keys[0])
     for key in keys[1:]:
         more, more_size = _numbered(run, rows, key)
@@ -62,17 +67,43 @@ def _groups(run: Run, rows: Rows, keys: Sequence[Expression]) -> Groups:
             number, size = _compact(number, size)
             more, more_size = _compact(more, more_size)
         number, size = number * more_size + more, size * more_size
+    if size <= len(number):
+        sizes = np.bincount(number, minlength=size)
+        if sizes.all():  # nothing to leave out, as it mostly is with codes
+            return Groups(count=size, of_row=number, example=_examples(number, size), sizes=sizes)
+    if len(number) and size > _SORTED_SHARE * len(number):
+        return _sorted_groups(number)
     of_row, count = _compact(number, size)
+    return Groups(count=count, of_row=of_row, example=_examples(of_row, count))
+
+
+def _sorted_groups(number: NDArray[np.int64]) -> Groups:
+    """Find the groups of few rows among many possible ones."""
+    order = number.argsort(kind="stable")
+    ordered = number.take(order)
+    is_first = np.empty(len(number), np.bool_)
+    is_first[0] = True
+    np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
+    starts = is_first.nonzero()[0]
+    sizes = np.empty(len(starts), np.int64)
+    np.subtract(starts[1:], starts[:-1], out=sizes[:-1])
+    sizes[-1] = len(number) - starts[-1]
+    of_row = np.empty(len(number), np.int64)
+    of_row[order] = is_first.cumsum() - 1
+    return Groups(count=len(starts), of_row=of_row, example=order.take(starts), sizes=sizes)
+
+
+def _examples(of_row: NDArray[np.int64], count: int) -> NDArray[np.intp]:
     example = np.zeros(count, np.intp)
-    example[of_row] = np.arange(rows.count)
-    return Groups(count=count, of_row=of_row, example=example)
+    example[of_row] = np.arange(len(of_row))
+    return example
 
 
 def _compact(number: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], int]:
     """Give what occurs the numbers from 0 without gaps."""
     if not len(number):
         return number, 0
-    if size <= max(_COUNTED_MAX, 4 * len(number)):
+    if size <= min(max(_COUNTED_MAX, 4 * len(number)), _SORTED_SHARE * len(number)):
         occurs = np.zeros(size, np.bool_)
         occurs[number] = True
         place = np.cumsum(occurs) - 1
@@ -95,12 +126,14 @@ def _numbered(run: Run, rows: Rows, key: Expression) -> tuple[NDArray[np.int64],
     if isinstance(key, NodeReference) or (is_unique(key) and not key.type.nullable):
         return ordinals.astype(np.int64), max(entities.size, 1)
     if not key.type.is_list and key.type.scalar not in (Scalar.STRING, Scalar.VECTOR):
-        return _numbered_values(entities.column(key.property).numbers(ordinals), is_float=key.type.scalar in FLOATS)
+        numbers = entities.column(key.property).numbers(wanted_of(entities, ordinals))
+        return _numbered_values(numbers, is_float=key.type.scalar in FLOATS)
     column = entities.column(key.property)
     if key.type.scalar is Scalar.STRING and not key.type.is_list:
-        coded = column.codes(ordinals)
+        coded = column.codes(wanted_of(entities, ordinals))
         if coded is not None:
-            return coded.codes.astype(np.int64) + 1, len(coded.words) + 1
+            codes, size = coded.codes.astype(np.int64), len(coded.words)
+            return (codes, size) if codes.min(initial=0) >= 0 else (codes + 1, size + 1)
     # Each entity is looked at once, however many rows it is in.
     places, size = _compact(ordinals.astype(np.int64), entities.size)
     distinct = np.zeros(size, np.int32)
@@ -149,7 +182,9 @@ def _aggregated(run: Run, rows: Rows, groups: Groups, aggregate: Aggregate) -> p
         valid = None if isinstance(argument, NodeReference) else _valid(run, rows, argument)
         return arrow_of(_counts(rows, groups, valid), pa.int64())
     if isinstance(argument, PropertyRead) and argument.type.scalar is not Scalar.STRING:
-        numbers = run.entities(argument.entity).column(argument.property).numbers(rows.values(argument.variable))
+        entities = run.entities(argument.entity)
+        wanted = wanted_of(entities, rows.values(argument.variable))
+        numbers = entities.column(argument.property).numbers(wanted)
     elif argument_type(argument).scalar is Scalar.STRING:
         return _extreme_text(run, rows, groups, aggregate)
     else:
@@ -178,6 +213,8 @@ def _is_wide(read: PropertyRead) -> bool:
 
 
 def _counts(rows: Rows, groups: Groups, valid: Truths | None) -> NDArray[np.int64]:
+    if rows.weights is None and valid is None and groups.sizes is not None:
+        return groups.sizes
     of_row = groups.of_row if valid is None else groups.of_row[valid]
     if rows.weights is None:
         return np.bincount(of_row, minlength=groups.count).astype(np.int64)
@@ -194,7 +231,11 @@ def _sum_or_mean(rows: Rows, numbers: Numbers, groups: Groups, *, is_mean: bool)
     addends = (values if valid is None else values[valid]).astype(np.float64)
     if rows.weights is not None:
         addends = addends * (rows.weights if valid is None else rows.weights[valid])
-    sums: NDArray[Any] = np.bincount(of_row, weights=addends, minlength=groups.count)
+    if groups.count == 1:
+        with np.errstate(over="ignore"):  # what is beyond a float is refused below
+            sums: NDArray[Any] = np.array([addends.sum()])
+    else:
+        sums = np.bincount(of_row, weights=addends, minlength=groups.count)
     insist_on_finite(bool(np.isfinite(sums).all()))
     is_there = counts > 0
     if is_mean:

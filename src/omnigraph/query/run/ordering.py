@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from omnigraph.catalog.model import Scalar
 from omnigraph.query.access import Truths
+from omnigraph.query.plan.clauses import is_key
 from omnigraph.query.plan.steps import Plan
-from omnigraph.query.run.arrays import distinct_sorted, indices_of, numbers_of
-from omnigraph.query.run.bindings import Run
+from omnigraph.query.run.arrays import distinct_sorted, indices_of, numbers_of, smallest
+from omnigraph.query.run.bindings import Run, wanted_of
 from omnigraph.query.run.columns import column_of
 from omnigraph.query.run.ranking import field_of, queries_of
 from omnigraph.query.run.rows import Rows
@@ -41,18 +42,32 @@ class SortKey(NamedTuple):
     valid: Truths | None
     nulls_first: bool
 
+    def at(self, places: NDArray[Any]) -> "SortKey":
+        """Return the values at some places."""
+        return SortKey(self.values[places], None if self.valid is None else self.valid[places], self.nulls_first)
+
 
 def ordered_rows(run: Run, rows: Rows, plan: Plan, limit: int | None) -> Rows:
     """Put rows in order, and keep the first of them."""
-    read = plan.read
     keys: list[SortKey] = []
-    for key in read.order:
-        if isinstance(key.expression, TextScore | VectorDistance | Fusion):
+    order = plan.read.order
+    # What cannot be among the first by the first key needs no others; only a ranking may still leave rows out.
+    narrows = limit is not None and not any(_is_ranking(key) for key in order[1:])
+    for key in order:
+        if _is_ranking(key):
             rows, keys = _ranked(run, rows, keys, key, limit)
         else:
             keys.append(_key_of_rows(run, rows, key))
-    ties = _ties(run, rows, plan)
-    return rows.at(_first(keys, ties, rows.count, limit))
+        if narrows and limit is not None and _is_worth_narrowing(limit, rows.count):
+            places = _narrowed(keys[0], limit)
+            rows, keys = rows.at(places), [each.at(places) for each in keys]
+        narrows = False
+    return rows.at(_first(keys, _ties(run, rows, plan), rows.count, limit))
+
+
+def first_by(run: Run, key: OrderKey, rows: Rows, count: int) -> NDArray[np.intp]:
+    """Return the places of the rows that come first by one key, so many, and of all that equal the last of them."""
+    return np.sort(_narrowed(_key_of_rows(run, rows, key), count))
 
 
 def ordered_groups(columns: list[pa.Array], read: CheckedRead, limit: int | None) -> list[pa.Array]:
@@ -85,7 +100,7 @@ def _ties(run: Run, rows: Rows, plan: Plan) -> list[Any]:
 def _first(keys: list[SortKey], ties: list[Any], count: int, limit: int | None) -> NDArray[np.intp]:
     """Return the places of the first rows, in order."""
     places: NDArray[Any] = np.arange(count)
-    if limit is not None and limit < count and count >= _NARROWED_MIN and keys:
+    if limit is not None and keys and _is_worth_narrowing(limit, count):
         places = _narrowed(keys[0], limit)
     arrays: list[NDArray[Any]] = []
     for key in keys:
@@ -102,13 +117,21 @@ def _first(keys: list[SortKey], ties: list[Any], count: int, limit: int | None) 
     return places if limit is None else places[:limit]
 
 
+def _is_ranking(key: OrderKey) -> bool:
+    return isinstance(key.expression, TextScore | VectorDistance | Fusion)
+
+
+def _is_worth_narrowing(limit: int, count: int) -> bool:
+    return limit < count and count >= _NARROWED_MIN
+
+
 def _narrowed(key: SortKey, limit: int) -> NDArray[np.intp]:
     """Return all places that can be among the first by one key, ties included."""
     if limit == 0:
         return np.zeros(0, np.intp)
     values, valid = key.values, key.valid
     if valid is None:
-        return np.flatnonzero(values <= np.partition(values, limit - 1)[limit - 1])
+        return smallest(values, limit)
     there, missing = np.flatnonzero(valid), np.flatnonzero(~valid)
     if key.nulls_first:
         if len(missing) >= limit:
@@ -117,9 +140,7 @@ def _narrowed(key: SortKey, limit: int) -> NDArray[np.intp]:
     else:
         wanted = limit
     if wanted < len(there):
-        present = values[there]
-        may_be_first: Truths = present <= np.partition(present, wanted - 1)[wanted - 1]
-        there = there[may_be_first]
+        there = there[smallest(values[there], wanted)]
         if not key.nulls_first:
             return there
     return np.concatenate((missing, there))
@@ -129,12 +150,16 @@ def _key_of_rows(run: Run, rows: Rows, key: OrderKey) -> SortKey:
     expression = key.expression
     if isinstance(expression, PropertyRead):
         entities = run.entities(expression.entity)
-        ordinals = rows.columns[expression.variable]
+        ordinals: Any = rows.columns[expression.variable]
         if isinstance(ordinals, int):
             return SortKey(np.zeros(rows.count, np.int8), None, nulls_first=True)
         if expression.property == ID:
             return _turned(entities.id_ranks(ordinals), None, descending=key.descending)
+        if expression.type.scalar is Scalar.STRING and is_key(expression):
+            # The key of a node is its id, and ids have been put in order once for all.
+            return _turned(entities.id_ranks(ordinals), None, descending=key.descending)
         column = entities.column(expression.property)
+        ordinals = wanted_of(entities, ordinals)
         if expression.type.scalar is Scalar.STRING:
             coded = column.codes(ordinals)
             if coded is not None:
@@ -188,8 +213,7 @@ def _ranked(
         for values, target in zip(found.keys, keys, strict=True):
             target[places] = values[of_node]
     kept = np.flatnonzero(is_ranked)
-    keyed = [
-        SortKey(each.values[kept], None if each.valid is None else each.valid[kept], each.nulls_first)
-        for each in before
+    return rows.at(kept), [
+        *(each.at(kept) for each in before),
+        *(SortKey(values[kept], None, nulls_first=True) for values in keys),
     ]
-    return rows.at(kept), [*keyed, *(SortKey(values[kept], None, nulls_first=True) for values in keys)]

@@ -64,7 +64,7 @@ def in_blocks(product: LargeProduct, finish: Callable[[Rows], Rows] | None, want
         block = block if finish is None else finish(block)
         if wanted.keep is not None:
             # The best of all are among the best of what was kept and the best of this block.
-            block = wanted.keep(_joined([*parts, wanted.keep(block)]))
+            block = wanted.keep(joined([*parts, wanted.keep(block)]))
             parts, count = [], 0
         if block.count:
             parts.append(block)
@@ -76,7 +76,7 @@ def in_blocks(product: LargeProduct, finish: Callable[[Rows], Rows] | None, want
     if not parts:
         nothing = _met(step, rows.nothing(), nodes[:0])
         return nothing if finish is None else finish(nothing)
-    return _joined(parts)
+    return joined(parts)
 
 
 def _met(step: Scan, rows: Rows, nodes: Ordinals) -> Rows:
@@ -85,7 +85,7 @@ def _met(step: Scan, rows: Rows, nodes: Ordinals) -> Rows:
     return spread
 
 
-def _joined(parts: list[Rows]) -> Rows:
+def joined(parts: list[Rows]) -> Rows:
     """Put rows with the same variables one below the other."""
     if len(parts) == 1:
         return parts[0]

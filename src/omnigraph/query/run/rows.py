@@ -50,12 +50,19 @@ class Rows:
 
     def keep(self, mask: "Truths") -> "Rows":
         """Return the rows that a mask lets through."""
-        return self.at(np.flatnonzero(mask))
+        return self.at(mask.nonzero()[0])
 
     def at(self, places: "NDArray[np.intp]") -> "Rows":
         """Return the rows at these places, in this order."""
         columns = {name: column if isinstance(column, int) else column[places] for name, column in self.columns.items()}
         return Rows(len(places), columns, None if self.weights is None else self.weights[places])
+
+    def between(self, start: int, end: int) -> "Rows":
+        """Return the rows from one place to another, without copying them."""
+        columns = {
+            name: column if isinstance(column, int) else column[start:end] for name, column in self.columns.items()
+        }
+        return Rows(end - start, columns, None if self.weights is None else self.weights[start:end])
 
     def with_columns(self, **added: Values) -> "Rows":
         """Return the same rows with further columns."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from omnigraph.graphs.snapshot import Snapshot
     from omnigraph.query.access import Numbers, Ordinals, Truths
     from omnigraph.query.run.bindings import Run
-    from omnigraph.query.typed import Ranking, TextMatch
+    from omnigraph.query.typed import Ranking, TextMatch, TextScore, VectorDistance
 
 
 class Ranked(Protocol):
@@ -42,6 +42,15 @@ class Search(Protocol):
         """Return the value of a ranking function for nodes; `queries` has one value per arm, then `k` of a fusion."""
         ...
 
+    def best(
+        self, run: "Run", ranking: "TextScore | VectorDistance", query: Any, nodes: "Ordinals", *, count: int
+    ) -> "Ordinals | None":
+        """Return those of distinct nodes, ascending, that rank first: so many, and all that equal the last of them.
+
+        Fewer are all that have a place. None means that nothing but ranking all of them tells.
+        """
+        ...
+
     def ranked(
         self,
         run: "Run",
@@ -59,7 +68,7 @@ class Search(Protocol):
 class LazySearch:
     """Searches one snapshot; what it takes is loaded by the first query that does."""
 
-    def __init__(self, snapshot: "Snapshot") -> None:
+    def __init__(self, snapshot: "Snapshot | None") -> None:
         self._snapshot = snapshot
         self._found: Search | None = None
 
@@ -72,6 +81,12 @@ class LazySearch:
     def scores(self, run: "Run", ranking: "Ranking", queries: tuple[Any, ...], nodes: "Ordinals") -> "Numbers":
         """Return the value of a ranking function for nodes."""
         return self._search.scores(run, ranking, queries, nodes)
+
+    def best(
+        self, run: "Run", ranking: "TextScore | VectorDistance", query: Any, nodes: "Ordinals", *, count: int
+    ) -> "Ordinals | None":
+        """Return those of distinct nodes that rank first."""
+        return self._search.best(run, ranking, query, nodes, count=count)
 
     def ranked(
         self,
@@ -91,5 +106,10 @@ class LazySearch:
         if self._found is None:
             from omnigraph.query.search.snapshot import SnapshotSearch
 
+            assert self._snapshot is not None, "only reads that search may ask"
             self._found = SnapshotSearch(self._snapshot)
         return self._found
+
+
+NO_SEARCH = LazySearch(None)
+"""For reads that have no search function."""

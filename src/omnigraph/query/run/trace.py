@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 from omnigraph.base.clock import monotonic_seconds
 from omnigraph.query.plan.explain import StepFacts
+from omnigraph.query.ways.choice import Way
 
 
 class Trace:
@@ -12,6 +13,8 @@ class Trace:
 
     def __init__(self) -> None:
         self.facts: dict[object, StepFacts] = {}
+        self.way: Way | None = None
+        """Which way the query went."""
 
     @contextmanager
     def timing(self, key: object) -> Iterator[list[int]]:

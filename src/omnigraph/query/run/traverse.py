@@ -4,6 +4,7 @@ A traversal of one hop follows edges; one with bounds is a search (`reach.py`). 
 the result is the same.
 """
 
+from collections.abc import Callable, Container
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,49 @@ _TURNED = {Travel.OUT: Travel.IN, Travel.IN: Travel.OUT, Travel.BOTH: Travel.BOT
 DIRECTION = {Travel.OUT: Direction.OUT, Travel.IN: Direction.IN}
 
 
-def expand_rows(run: Run, rows: Rows, step: Expand) -> Rows:
-    """Give `target` every value that the traversal leads to, one row for each."""
+def expansion(step: Expand, kept: Container[str] | None) -> Callable[[Run, Rows], Rows]:
+    """Return what gives `target` every value that the traversal leads to, one row for each.
+
+    Of the variables that differ from row to row, those that are not `kept` may be dropped; None keeps all.
+    """
+    traversal, source_name, target = step.traversal, step.source, step.target
+    edge = traversal.edge
+    travel = traversal.travel if source_name == traversal.left else _TURNED[traversal.travel]
+    is_plain = traversal.own_variable is None and traversal.hops_max == 1 and travel is not Travel.BOTH
+    direction = DIRECTION.get(travel, Direction.OUT)
+    new = [name for name in (target, traversal.own_variable) if name]
+
+    def expand(run: Run, rows: Rows) -> Rows:
+        if not rows.count:
+            return rows.with_columns(**{name: np.zeros(0, np.int32) for name in new})
+        if not is_plain:
+            return _expand_rows(run, rows, step)
+        edges = run.access.edges(edge)
+        source = rows.columns[source_name]
+        if isinstance(source, int):
+            targets = edges.neighbours(source, direction)
+            if rows.count > 1 or rows.weights is not None:
+                return _spread_one(rows, target, targets)
+            columns: dict[str, Values] = {
+                name: column if isinstance(column, int) else int(column[0])
+                for name, column in rows.columns.items()
+                if kept is None or name in kept
+            }
+            columns[target] = targets
+            return Rows(len(targets), columns)
+        positions, targets = edges.expand(source, direction)
+        columns = {
+            name: column if isinstance(column, int) else column[positions]
+            for name, column in rows.columns.items()
+            if kept is None or name in kept
+        }
+        columns[target] = targets
+        return Rows(len(targets), columns, None if rows.weights is None else rows.weights[positions])
+
+    return expand
+
+
+def _expand_rows(run: Run, rows: Rows, step: Expand) -> Rows:
     traversal = step.traversal
     edges = run.access.edges(traversal.edge)
     source = rows.columns[step.source]

@@ -1,12 +1,13 @@
 """One text property of one snapshot: the nodes that match, and how well.
 
-An index answers where there is one, and every text that it finds is looked at again, because an index may remember
-words that a row had once. Without one, texts are read. Few nodes are always read: that costs less than a search.
+Its words answer where they are in memory. Otherwise an index does where there is one, and every text that it finds is
+looked at again, because an index may remember words that a row had once. Without either, texts are read, some at a
+time. Few nodes are always read: that costs less than a search.
 """
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -14,7 +15,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from omnigraph.query.access import MISSING, NodeAccess, Ordinals, Truths
+from omnigraph.query.access import NodeAccess, Ordinals, Truths, Words
+from omnigraph.query.run.arrays import distinct_sorted
+from omnigraph.query.search.reading import columns_to_find, nodes_found, searched_column, words_in_memory
 from omnigraph.storage.searching import SCORE, IndexedTable
 from omnigraph.storage.text_analysis import terms_of
 
@@ -23,6 +26,8 @@ _READ_MAX = 512
 _RESCORED_MAX = 4_096
 _SAMPLED = 2_048
 """How many texts tell how long texts are."""
+_DENSE_SHARE = 16
+"""Where one in so many nodes has a word, scores are added up by node rather than by search."""
 _K1, _B = 1.2, 0.75
 
 
@@ -33,6 +38,9 @@ class Scored(NamedTuple):
     scores: NDArray[np.float64]
 
 
+_NOTHING = Scored(np.empty(0, np.int32), np.empty(0, np.float64))
+
+
 class TextField:
     """A text property."""
 
@@ -41,76 +49,94 @@ class TextField:
         self._nodes = nodes
         self._indexed = indexed
 
-    def matching(self, query: str, judge: Callable[[str], bool], nodes: Ordinals | None, *, by_terms: bool) -> Truths:
-        """Return which nodes a judge lets through; all by ordinal where none are given."""
-        is_few = nodes is not None and len(nodes) <= _READ_MAX
-        if is_few or not by_terms or not self._indexed.has_full_text(self._name):
-            wanted = self._nodes.ordinals() if nodes is None else nodes
-            passes = _judged(self._texts(wanted), judge)
-            return passes if nodes is not None else _marked(wanted[passes], self._nodes.size)
-        found, texts = self._found(query)
-        marked = _marked(found[_judged(texts, judge)], self._nodes.size)
+    def matching(
+        self, query: str, judge: Callable[[str], bool], nodes: Ordinals | None, *, has_all: bool | None
+    ) -> Truths:
+        """Return which nodes a judge lets through; all by ordinal where none are given.
+
+        `has_all` says whether the judge asks for all terms of the query or for one of them; None if for neither.
+        """
+        if nodes is not None and len(nodes) <= _READ_MAX:
+            return _judged(searched_column(self._nodes, self._name, is_whole=False).take(nodes), judge)
+        words = self._words if has_all is not None else None
+        if words is not None:
+            matching = [_having(words, frozenset(terms_of(query)), has_all=bool(has_all))]
+        else:
+            by_index = has_all is not None and self._indexed.has_full_text(self._name)
+            pieces = [self._found(query)] if by_index else self._all_texts()
+            matching = [found[_judged(texts, judge)] for found, texts in pieces]
+        # Nodes that were met by this have places only now.
+        marked = np.zeros(self._nodes.size, np.bool_)
+        for found in matching:
+            marked[found] = True
         return marked if nodes is None else marked[nodes]
 
     def scored(self, query: str) -> Scored:
         """Score all nodes of the type that have a word of the query."""
         terms = frozenset(terms_of(query))
         if not terms:
-            return Scored(np.empty(0, np.int32), np.empty(0, np.float64))
-        if self._indexed.has_full_text(self._name):
-            nodes, texts = self._found(query)
-        else:
-            nodes = self._nodes.ordinals()
-            texts = self._texts(nodes)
-        documents = [() if text is None else terms_of(text) for text in texts.to_pylist()]
-        matches = np.fromiter((not terms.isdisjoint(words) for words in documents), np.bool_, len(documents))
-        matching = [words for words, is_match in zip(documents, matches, strict=True) if is_match]
-        return Scored(nodes[matches], self._relevance(terms, matching))
+            return _NOTHING
+        words = self._words
+        if words is not None:
+            return _scored_by_words(words, terms, self._nodes.count)
+        nodes: list[Ordinals] = [np.empty(0, np.int32)]
+        matching: list[tuple[Counter[str], int]] = []
+        by_index = self._indexed.has_full_text(self._name)
+        for found, texts in [self._found(query)] if by_index else self._all_texts():
+            counted = [_counted(terms, text) for text in texts.to_pylist()]
+            nodes.append(found[np.fromiter((each is not None for each in counted), np.bool_, len(counted))])
+            matching += [each for each in counted if each is not None]
+        return Scored(np.concatenate(nodes), self._relevance(matching))
 
     def best(self, query: str, count: int) -> Scored | None:
         """Return the best nodes of the type, all ties of the last one among them; None where no index knows them all.
 
         These are the scores of the index, which has counted words already.
         """
-        if not self._indexed.has_full_text(self._name, complete=True) or self._nodes.count <= _RESCORED_MAX:
+        if self._words is not None or self._nodes.count <= _RESCORED_MAX:
+            return None
+        if not self._indexed.has_full_text(self._name, complete=True):
             return None
         terms, asked = frozenset(terms_of(query)), max(4 * count, 64)
+        columns = columns_to_find(self._nodes, self._name)
         while terms:
-            rows = self._indexed.with_any_word(self._name, query, ["id", self._name], limit=asked)
+            rows = self._indexed.with_any_word(self._name, query, columns, limit=asked)
             scores = _floats(rows[SCORE])
+            found, is_real = nodes_found(self._nodes, rows)
+            is_real &= _judged(rows[self._name], lambda text: not terms.isdisjoint(terms_of(text)))
+            real = scores[is_real]
             # Ties are broken by ids, and an index breaks them as it likes: all of them have to be here.
-            if rows.num_rows < asked or scores[-1] < scores[count - 1]:
-                found = self._nodes.find_many(rows["id"].to_pylist())
-                is_real = _judged(rows[self._name], lambda text: not terms.isdisjoint(terms_of(text)))
-                is_real &= found != MISSING
-                return Scored(found[is_real], scores[is_real])
+            if rows.num_rows < asked or (len(real) >= count and scores[-1] < real[count - 1]):
+                return Scored(found[is_real], real)
             asked *= 4
-        return Scored(np.empty(0, np.int32), np.empty(0, np.float64))
+        return _NOTHING
+
+    @cached_property
+    def _words(self) -> Words | None:
+        return words_in_memory(self._nodes, self._name, is_indexed=lambda: self._indexed.has_full_text(self._name))
 
     def _found(self, query: str) -> tuple[Ordinals, pa.ChunkedArray]:
-        rows = self._indexed.with_any_word(self._name, query, ["id", self._name])
-        found = self._nodes.find_many(rows["id"].to_pylist())
-        if (found == MISSING).any():  # a table that was searched beside the one that was read
-            rows = rows.filter(pa.array((found != MISSING).tolist()))
-            found = found[found != MISSING]
+        rows = self._indexed.with_any_word(self._name, query, columns_to_find(self._nodes, self._name))
+        found, is_there = nodes_found(self._nodes, rows)
+        if not is_there.all():  # a table that was searched beside the one that was read
+            rows = rows.filter(pa.array(is_there.tolist()))
+            found = found[is_there]
         return found, rows[self._name]
 
-    def _texts(self, nodes: Ordinals) -> pa.Array:
-        return self._nodes.column(self._name).take(nodes)
+    def _all_texts(self) -> Iterable[tuple[Ordinals, pa.Array]]:
+        return searched_column(self._nodes, self._name, is_whole=True).pieces()
 
-    def _relevance(self, terms: frozenset[str], documents: list[tuple[str, ...]]) -> NDArray[np.float64]:
+    def _relevance(self, documents: list[tuple[Counter[str], int]]) -> NDArray[np.float64]:
         """Score documents by BM25; all that have one of the terms are here, so that they can be counted."""
-        counts = [Counter(word for word in words if word in terms) for words in documents]
-        holders = Counter(term for count in counts for term in count)
-        total = self._nodes.count
-        weights = {term: math.log(1 + (total - held + 0.5) / (held + 0.5)) for term, held in holders.items()}
+        holders = Counter(term for counts, _ in documents for term in counts)
+        weights = {term: _weight(held, self._nodes.count) for term, held in holders.items()}
         usual = self._usual_length
         scores = [
             sum(
-                weights[term] * often * (_K1 + 1) / (often + _K1 * (1 - _B + _B * len(words) / usual))
-                for term, often in count.items()
+                weights[term] * often * (_K1 + 1) / (often + _K1 * (1 - _B + _B * length / usual))
+                for term, often in counts.items()
             )
-            for count, words in zip(counts, documents, strict=True)
+            for counts, length in documents
         ]
         return np.array(scores, np.float64)
 
@@ -120,6 +146,50 @@ class TextField:
         sample = self._indexed.table.scan([self._name], limit=_SAMPLED).read_all()[self._name].to_pylist()
         lengths = [len(terms_of(text)) for text in sample if text is not None]
         return max(sum(lengths) / len(lengths), 1.0) if lengths else 1.0
+
+
+def _counted(terms: frozenset[str], text: str | None) -> tuple[Counter[str], int] | None:
+    """Count the terms in a text, and its words; None where none of the terms is there."""
+    words = () if text is None else terms_of(text)
+    return None if terms.isdisjoint(words) else (Counter(word for word in words if word in terms), len(words))
+
+
+def _weight(held: int, total: int) -> float:
+    """Return how much a term counts that so many of all nodes have."""
+    return math.log(1 + (total - held + 0.5) / (held + 0.5))
+
+
+def _scored_by_words(words: Words, terms: frozenset[str], total: int) -> Scored:
+    held = [words.of(term) for term in sorted(terms)]
+    lengths, usual = words.lengths, words.usual_length
+    is_dense = sum(len(nodes) for nodes, _ in held) * _DENSE_SHARE > len(lengths)
+    everyone = None if is_dense else _either([nodes for nodes, _ in held])
+    scores = np.zeros(len(lengths) if everyone is None else len(everyone), np.float64)
+    for nodes, often in held:
+        usually = _K1 * (1 - _B + _B * lengths[nodes] / usual)
+        places = nodes if everyone is None else np.searchsorted(everyone, nodes)
+        scores[places] += _weight(len(nodes), total) * often * (_K1 + 1) / (often + usually)
+    if everyone is not None:
+        return Scored(everyone, scores)
+    found = np.flatnonzero(scores)
+    return Scored(found.astype(np.int32), scores[found])
+
+
+def _having(words: Words, terms: frozenset[str], *, has_all: bool) -> Ordinals:
+    """Return the nodes that have all terms, or one of them; where there are none, nobody."""
+    held = sorted((words.of(term)[0] for term in terms), key=len)
+    if not has_all:
+        return _either(held)
+    found = held[0] if held else _NOTHING.nodes
+    for some in held[1:]:
+        found = np.intersect1d(found, some, assume_unique=True)
+    return found
+
+
+def _either(held: Sequence[Ordinals]) -> Ordinals:
+    if not held:
+        return _NOTHING.nodes
+    return distinct_sorted(np.concatenate(held)) if len(held) > 1 else np.sort(held[0])
 
 
 def _judged(texts: pa.Array | pa.ChunkedArray, judge: Callable[[str], bool]) -> Truths:
@@ -133,12 +203,6 @@ def _judged(texts: pa.Array | pa.ChunkedArray, judge: Callable[[str], bool]) -> 
             known[text] = judge(text)
         passes[place] = known[text]
     return passes
-
-
-def _marked(nodes: Ordinals, size: int) -> Truths:
-    marked = np.zeros(size, np.bool_)
-    marked[nodes] = True
-    return marked
 
 
 def _floats(column: pa.ChunkedArray) -> NDArray[np.float64]:

@@ -10,13 +10,13 @@ from omnigraph.catalog.model import NodeType
 from omnigraph.errors import QueryExecution
 from omnigraph.graphs.snapshot import Snapshot, stored_table
 from omnigraph.query.access import NodeAccess, Numbers, Ordinals, Truths
-from omnigraph.query.run.arrays import distinct_sorted, is_among
+from omnigraph.query.run.arrays import distinct_sorted, is_among, smallest
 from omnigraph.query.run.bindings import Run
 from omnigraph.query.search.fields import Scored, TextField
-from omnigraph.query.search.vectors import VectorField
+from omnigraph.query.search.vectors import Near, VectorField
 from omnigraph.query.search.words import judge_of
 from omnigraph.query.typed import Fusion, PropertyRead, Ranking, TextMatch, TextScore, VectorDistance
-from omnigraph.storage.searching import IndexedTable
+from omnigraph.storage.searching import IndexedTable, indexed_table
 
 _NO_RANK = np.iinfo(np.int64).max
 
@@ -38,6 +38,7 @@ class SnapshotSearch:
         self._best: dict[tuple[str, str, str], Scored] = {}
         self._fused: dict[tuple[Any, ...], tuple[Ordinals, NDArray[np.float64]]] = {}
         self._embedded: dict[tuple[str, str], list[float]] = {}
+        self._nears: dict[tuple[Any, ...], Near] = {}
 
     def text_matches(
         self, run: Run, match: TextMatch, query: str | None, edits: int | None, nodes: Ordinals | None
@@ -47,7 +48,8 @@ class SnapshotSearch:
         if query is None:
             return np.zeros(access.size if nodes is None else len(nodes), np.bool_)
         judge = judge_of(match, query, edits)
-        return self._texts(run, match.field).matching(query, judge, nodes, by_terms=match.function != "fuzzy")
+        has_all = None if match.function == "fuzzy" else match.function == "match_text"
+        return self._texts(run, match.field).matching(query, judge, nodes, has_all=has_all)
 
     def scores(self, run: Run, ranking: Ranking, queries: tuple[Any, ...], nodes: Ordinals) -> Numbers:
         """Return the value of a ranking function for nodes."""
@@ -60,6 +62,30 @@ class SnapshotSearch:
                 known = self._fused.get(_fusion_key(ranking, queries))
                 ranked, values = known or self._fuse(run, ranking, queries, distinct_sorted(nodes), limit=None)[:2]
                 return Numbers(values[np.searchsorted(ranked, nodes)], None)
+
+    def best(
+        self, run: Run, ranking: TextScore | VectorDistance, query: Any, nodes: Ordinals, *, count: int
+    ) -> Ordinals | None:
+        """Return those of some nodes, ascending, that rank first: so many, and all that equal the last of them."""
+        if not len(nodes):
+            return nodes
+        if isinstance(ranking, VectorDistance):
+            wanted = self._vector(ranking, query)
+            near = None if wanted is None else self._near(run, ranking, wanted, nodes, count)
+            if near is None:
+                return None
+            found, (keys, valid) = near
+            found, keys = (found, keys) if valid is None else (found[valid], keys[valid])
+        elif query is None:
+            return nodes[:0]
+        else:
+            access = _nodes(run, ranking.field)
+            found, scores = self._found(ranking.field, self._texts(run, ranking.field), query, nodes, access, count)
+            keys = -scores
+            if len(nodes) < access.count:
+                is_asked = is_among(found, nodes)
+                found, keys = found[is_asked], keys[is_asked]
+        return np.sort(found if len(found) <= count else found[smallest(keys, count)])
 
     def ranked(
         self,
@@ -103,7 +129,8 @@ class SnapshotSearch:
             if limit and len(nodes) == access.count:
                 best = texts.best(query, limit)
                 if best is not None:
-                    return self._best.setdefault(key, best)
+                    self._best[key] = best
+                    return best
             if key in self._best and is_among(nodes, distinct_sorted(self._best[key].nodes)).all():
                 return self._best[key]
             self._scored[key] = texts.scored(query)
@@ -116,16 +143,27 @@ class SnapshotSearch:
         wanted = self._vector(ranking, query)
         if wanted is None:
             return Numbers(np.zeros(len(nodes), np.float64), np.zeros(len(nodes), np.bool_))
-        access = _nodes(run, ranking.field)
-        near = field.near(wanted, limit) if limit and len(nodes) == access.count else None
-        if near is None:
+        near = self._near(run, ranking, wanted, nodes, limit) if limit else self._nears.get(_near_key(ranking, wanted))
+        if near is None or (not limit and not is_among(nodes, near.nodes).all()):
             return field.distances(wanted, nodes)
-        places = np.searchsorted(nodes, near)
-        found = field.distances(wanted, near)
         values, valid = np.zeros(len(nodes), np.float64), np.zeros(len(nodes), np.bool_)
-        values[places] = found.values
-        valid[places] = True if found.valid is None else found.valid
+        places = np.searchsorted(near.nodes, nodes)
+        places[places == len(near.nodes)] = 0
+        is_near = near.nodes[places] == nodes
+        values[is_near] = near.distances.values[places[is_near]]
+        valid[is_near] = True if near.distances.valid is None else near.distances.valid[places[is_near]]
         return Numbers(values, valid)
+
+    def _near(self, run: Run, ranking: VectorDistance, wanted: Any, nodes: Ordinals, count: int) -> Near | None:
+        """Find the nearest of some nodes, or know them from before; None where all are to be compared."""
+        key = _near_key(ranking, wanted)
+        known = self._nears.get(key)
+        if known is not None and len(nodes) <= len(known.nodes) and is_among(nodes, known.nodes).all():
+            return known
+        found = self._vectors(run, ranking.field).near(wanted, count, nodes)
+        if found is not None:
+            self._nears[key] = found
+        return found
 
     def _fuse(
         self, run: Run, ranking: Fusion, queries: tuple[Any, ...], nodes: Ordinals, *, limit: int | None
@@ -189,13 +227,17 @@ class SnapshotSearch:
     def _table(self, field: PropertyRead) -> IndexedTable:
         key = field.entity.table_key
         if key not in self._indexed:
-            self._indexed[key] = IndexedTable(stored_table(self._snapshot, key))
+            self._indexed[key] = indexed_table(stored_table(self._snapshot, key))
         return self._indexed[key]
 
 
 def _nodes(run: Run, field: PropertyRead) -> NodeAccess:
     assert isinstance(field.entity, NodeType)  # the checker lets no others through
     return run.access.nodes(field.entity)
+
+
+def _near_key(ranking: VectorDistance, wanted: Any) -> tuple[Any, ...]:
+    return ranking.field.entity.table_key, ranking.field.property, tuple(wanted)
 
 
 def _fusion_key(ranking: Fusion, queries: tuple[Any, ...]) -> tuple[Any, ...]:

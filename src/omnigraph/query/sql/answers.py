@@ -3,11 +3,15 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from omnigraph.catalog.model import TableKey
+from omnigraph.errors import OmniError, QueryFailed
 from omnigraph.query.columns import result_schema
+from omnigraph.query.lookups.pushed import filter_of_tests
+from omnigraph.query.plan.reading import property_tests, read_by_condition
 from omnigraph.query.run.exact import insist_on_finite
 from omnigraph.query.sql.dialects import DUCKDB
 from omnigraph.query.sql.statement import Asked, statement_of
-from omnigraph.query.typed import Aggregate, CheckedRead
+from omnigraph.query.typed import Aggregate, CheckedRead, Pattern
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -16,8 +20,49 @@ if TYPE_CHECKING:
 
 
 def answer_with_duckdb(snapshot: "Snapshot", asked: Asked) -> "pa.Table":
-    """Answer a read over a snapshot; rows are read as the statement needs them."""
-    return fitted(snapshot.sql(statement_of(asked, DUCKDB)).to_arrow(), asked.read)
+    """Answer a read over a snapshot: Lance leaves out rows and columns that the read does not need."""
+    from omnigraph.engine.local import LocalEngine
+    from omnigraph.graphs.snapshot import pinned_state
+
+    failures: list[OmniError] = []
+    filters = filters_of_variables(asked)
+    names = {variable: f"{table_key} of ${variable}" for variable, (table_key, _) in filters.items()}
+    tables: dict[str, Any] = {key: snapshot.table(key).scannable(failures) for key in _tables_of(asked.read.pattern)}
+    for variable, (table_key, where) in filters.items():
+        tables[names[variable]] = snapshot.table(table_key).scannable(failures, where=where)
+    own = pinned_state(snapshot)[0].engine
+    engine = own if isinstance(own, LocalEngine) else LocalEngine()
+    try:
+        with engine.querying(tables, statement_of(asked, DUCKDB, name_by_variable=names)) as reader:
+            return fitted(reader.read_all(), asked.read)
+    except QueryFailed:
+        # The database tells of a table that could not be read in words of its own.
+        if failures:
+            raise failures[0] from None
+        raise
+
+
+def filters_of_variables(asked: Asked) -> dict[str, tuple[TableKey, str]]:
+    """Return the variables of the match of which Lance need not read all: their tables, and filters that Lance knows.
+
+    What a filter lets through is tested again by the statement.
+    """
+    pattern = asked.read.pattern
+    found = {}
+    for variable, entity in (*pattern.nodes.items(), *pattern.edges.items()):
+        own = [condition for condition in pattern.conditions if read_by_condition(condition) == {variable}]
+        where, _ = filter_of_tests(entity, property_tests(own, asked.constant))
+        if where is not None:
+            found[variable] = (entity.table_key, where)
+    return found
+
+
+def _tables_of(pattern: Pattern) -> set[TableKey]:
+    """Return the tables that a pattern names, at any depth."""
+    found = {entity.table_key for entity in (*pattern.nodes.values(), *pattern.edges.values())}
+    found |= {traversal.edge.table_key for traversal in pattern.traversals}
+    found |= {TableKey(f"node:{traversal.edge.from_type}") for traversal in pattern.traversals}
+    return found.union(*map(_tables_of, pattern.negations))
 
 
 def answer_over(tables: Mapping[str, Any], asked: Asked) -> "pa.Table":

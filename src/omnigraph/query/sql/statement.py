@@ -4,7 +4,7 @@ A relation of rows has a column `variable.property` for everything that the read
 Negations are joins that leave rows out, so that no statement refers to rows around it: both engines can run that.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import count
 from typing import Any
 
@@ -12,6 +12,7 @@ from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Scalar
 from omnigraph.errors import QueryFailed
 from omnigraph.query.plan.planner import named_variables
+from omnigraph.query.plan.reading import properties_asked
 from omnigraph.query.sql.conditions import Values
 from omnigraph.query.sql.dialects import Dialect
 from omnigraph.query.sql.reach import pair_relations
@@ -21,8 +22,10 @@ from omnigraph.query.typed import (
     Aggregate,
     CheckedRead,
     Condition,
+    Constant,
     Expression,
     NodeReference,
+    Now,
     OrderKey,
     Parameter,
     Pattern,
@@ -41,6 +44,12 @@ class Asked:
     parameters: Mapping[str, Any]
     now_ms: int
 
+    def constant(self, expression: Constant | Parameter | Now) -> Any:
+        """Return the value that an expression has for all rows."""
+        if isinstance(expression, Constant):
+            return expression.value
+        return self.now_ms if isinstance(expression, Now) else self.parameters[expression.name]
+
     @property
     def limit(self) -> int | None:
         """How many rows are wanted at most."""
@@ -48,17 +57,33 @@ class Asked:
         return self.parameters[limit.name] if isinstance(limit, Parameter) else limit
 
 
-def statement_of(asked: Asked, dialect: Dialect, name_by_table: Mapping[str, str] | None = None) -> str:
-    """Spell a read; types are called by their table keys where no other names are given."""
-    return _Statement(asked, dialect, name_by_table or {}).text(asked.limit)
+def statement_of(
+    asked: Asked,
+    dialect: Dialect,
+    name_by_table: Mapping[str, str] | None = None,
+    *,
+    name_by_variable: Mapping[str, str] | None = None,
+) -> str:
+    """Spell a read; types are called by their table keys where no other names are given.
+
+    A variable of the match itself may have a table of its own, with fewer rows than its type.
+    """
+    return _Statement(asked, dialect, name_by_table or {}, name_by_variable or {}).text(asked.limit)
 
 
 class _Statement:
-    def __init__(self, asked: Asked, dialect: Dialect, name_by_table: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        asked: Asked,
+        dialect: Dialect,
+        name_by_table: Mapping[str, str],
+        name_by_variable: Mapping[str, str],
+    ) -> None:
         self._read = asked.read
         self._dialect = dialect
         self._name_by_table = name_by_table
-        self._asked = _asked(asked.read)
+        self._name_by_variable = name_by_variable
+        self._asked = properties_asked(asked.read)
         self._relations: dict[str, str] = {}
         self._numbers = count()
         self._values = Values(dialect=dialect, parameters=asked.parameters, now_ms=asked.now_ms, column=self._column)
@@ -79,7 +104,8 @@ class _Statement:
         for variable, entity in (*pattern.nodes.items(), *pattern.edges.items()):
             alias = f"t{len(homes)}"
             homes[variable] = alias
-            tables.append(f"{self._table(entity.table_key)} {alias}")
+            own = self._name_by_variable.get(variable) if outer is None else None
+            tables.append(f"{self._table(entity.table_key) if own is None else self._name(own)} {alias}")
             selected += [
                 f"{self._number(f'{alias}.{self._name(asked)}', entity, asked)} AS {self._name(f'{variable}.{asked}')}"
                 for asked in sorted({ID, *self._asked.get((variable, entity.table_key), ())})
@@ -226,37 +252,3 @@ class _Statement:
         name = self._fresh(kind)
         self._relations[name] = text
         return name
-
-
-def _asked(read: CheckedRead) -> dict[tuple[str, str], set[str]]:
-    """Return which properties are asked of a variable of a type, anywhere in the read."""
-    found: dict[tuple[str, str], set[str]] = {}
-    for expression in _expressions(read):
-        if isinstance(expression, PropertyRead):
-            found.setdefault((expression.variable, expression.entity.table_key), set()).add(expression.property)
-        elif isinstance(expression, NodeReference):
-            names = {each.name for each in expression.entity.properties if each.type.scalar is not Scalar.BLOB}
-            found.setdefault((expression.variable, expression.entity.table_key), set()).update(names)
-    return found
-
-
-def _expressions(read: CheckedRead) -> Iterator[Expression]:
-    for column in read.columns:
-        expression = column.expression
-        if isinstance(expression, Aggregate):
-            # Counting a node counts rows, and asks nothing of it.
-            if not isinstance(expression.argument, NodeReference):
-                yield expression.argument
-        else:
-            yield expression
-    yield from (key.expression for key in read.order)
-    yield from _of_pattern(read.pattern)
-
-
-def _of_pattern(pattern: Pattern) -> Iterator[Expression]:
-    for condition in pattern.conditions:
-        if isinstance(condition, Condition):
-            yield condition.left
-            yield condition.right
-    for negation in pattern.negations:
-        yield from _of_pattern(negation)

@@ -2,8 +2,14 @@
 
 from typing import assert_never
 
-from omnigraph.storage.objects.contract import ControlStore, ObjectFacts, StoredObject, Token
-from omnigraph.storage.objects.errors import ObjectChanged, ObjectExists
+from omnigraph.storage.objects.contract import (
+    ControlStore,
+    ObjectChanged,
+    ObjectExists,
+    ObjectFacts,
+    StoredObject,
+    Token,
+)
 from omnigraph.storage.objects.local import LocalObjects
 from omnigraph.storage.settings import StoreSettings
 from omnigraph.storage.uris import GraphRoot, StoreKind

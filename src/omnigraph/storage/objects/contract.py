@@ -36,10 +36,26 @@ class ObjectFacts:
     """As in `StoredObject`."""
 
 
+class ObjectExists(Exception):
+    """`create` found an object; nothing was written. It never leaves `storage/` untranslated."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path} already exists")
+        self.path = path
+
+
+class ObjectChanged(Exception):
+    """`replace` found other content than its token names, or none; nothing was written. It stays inside as well."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path} was changed or deleted by somebody else")
+        self.path = path
+
+
 class ControlStore(Protocol):
     """Small objects with create-if-absent and compare-and-swap.
 
-    A returned write is durable. Failures other than the two of `objects/errors.py` are `StorageError`s; in particular
+    A returned write is durable. Failures other than these two are `StorageError`s; in particular
     "could not look" never reads as "nothing there". There is no rename: object stores have none.
     """
 

@@ -14,8 +14,14 @@ from pathlib import Path
 from omnigraph.base import ids, waits
 from omnigraph.errors import StorageError
 from omnigraph.storage.flock import flock_within
-from omnigraph.storage.objects.contract import PIECE_BYTES, ObjectFacts, StoredObject, Token
-from omnigraph.storage.objects.errors import ObjectChanged, ObjectExists
+from omnigraph.storage.objects.contract import (
+    PIECE_BYTES,
+    ObjectChanged,
+    ObjectExists,
+    ObjectFacts,
+    StoredObject,
+    Token,
+)
 from omnigraph.storage.objects.probe import probe_once
 from omnigraph.storage.uris import GraphRoot
 

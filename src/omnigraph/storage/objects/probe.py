@@ -8,8 +8,7 @@ from threading import Lock
 
 from omnigraph.base import ids
 from omnigraph.errors import StorageError
-from omnigraph.storage.objects.contract import ControlStore, Token
-from omnigraph.storage.objects.errors import ObjectChanged, ObjectExists
+from omnigraph.storage.objects.contract import ControlStore, ObjectChanged, ObjectExists, Token
 
 _PROBES = "__locks/probes"
 _proven: set[str] = set()

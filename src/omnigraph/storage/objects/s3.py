@@ -16,8 +16,14 @@ from obstore.store import S3Store
 
 from omnigraph.base import clock, ids
 from omnigraph.errors import Effect, Internal, StorageError
-from omnigraph.storage.objects.contract import PIECE_BYTES, ObjectFacts, StoredObject, Token
-from omnigraph.storage.objects.errors import ObjectChanged, ObjectExists
+from omnigraph.storage.objects.contract import (
+    PIECE_BYTES,
+    ObjectChanged,
+    ObjectExists,
+    ObjectFacts,
+    StoredObject,
+    Token,
+)
 from omnigraph.storage.objects.probe import probe_once
 from omnigraph.storage.objects.s3_failures import OBSTORE_FAILURES, is_conflict, is_no_such_key, storage_error
 from omnigraph.storage.settings import S3Settings

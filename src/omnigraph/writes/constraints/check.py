@@ -11,6 +11,7 @@ from omnigraph.catalog.model import EdgeType, EntityType, TableKey, Unique
 from omnigraph.graphs.capture import Capture
 from omnigraph.records.offences import Code, OffenceCollector
 from omnigraph.records.tables import FILE, LINE, POSITION
+from omnigraph.storage.index_lookup import holds_only
 from omnigraph.writes.constraints import words
 from omnigraph.writes.constraints.base_state import RetainedRows
 from omnigraph.writes.constraints.statements import cardinality_statement, orphan_statement, unique_statement
@@ -72,7 +73,7 @@ def _check_retained_edges(capture: Capture, retained: RetainedRows, edge: EdgeTy
     """Find stored edges that stay while a node at one of their ends goes."""
     for word, column in ENDPOINTS:
         node = capture.catalog.node_by_name[edge.from_type if word == "from" else edge.to_type]
-        lost = retained.lost_ids(node)
+        lost = pa.array([], pa.string()) if retained.keeps_ends(edge, column, node) else retained.lost_ids(node)
         if len(lost) == 0:
             continue
         orphans = retained.where_in(edge, column, lost, [column]).sort_by("id")
@@ -90,7 +91,7 @@ def _check_cardinality(
 ) -> None:
     if delta is None or edge.cardinality.is_unbounded:
         return
-    touched = _touched_sources(capture, delta)
+    touched = _touched_sources(capture, delta, edge)
     node = capture.catalog.node_by_name[edge.from_type]
     existing = retained.existing_ids(node, touched)
     if len(existing) == 0:
@@ -109,12 +110,15 @@ def _check_cardinality(
         findings.add(words.cardinality_finding(edge, {**row, "id": row["src"]}))
 
 
-def _touched_sources(capture: Capture, delta: TableDelta) -> pa.Array:
-    """Return the sources whose number of edges the write may change."""
+def _touched_sources(capture: Capture, delta: TableDelta, edge: EdgeType) -> pa.Array:
+    """Return the sources whose number of edges the write may change to what it must not be."""
     sources = [delta.upserts["src"].combine_chunks(), delta.matched["src"].combine_chunks()]
     sources.append(delta.removed["src"].combine_chunks())
-    if delta.replaces_all:
-        sources.append(capture.table(delta.entity.table_key).read(["src"])["src"].combine_chunks())
+    if delta.replaces_all and edge.cardinality.low > 0:
+        # Sources that no written edge names lose all of theirs.
+        table = capture.table(edge.table_key)
+        if not holds_only(table, "src", sources[0]):
+            sources.append(table.read(["src"])["src"].combine_chunks())
     return pa.concat_arrays([source.cast(pa.string()) for source in sources]).unique()
 
 

@@ -17,7 +17,7 @@ from omnigraph.base.grouping import grouped
 from omnigraph.base.values import dataclass
 from omnigraph.engine.interface import Engine, Produced, Watch
 from omnigraph.engine.local import worker_engine
-from omnigraph.storage.cut_files import read_cuts, read_relation, write_cuts
+from omnigraph.storage.cut_files import read_cuts, read_cuts_between, read_relation, write_cuts
 from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.worker_files import ScratchPlace
 from omnigraph.writes.exchange.cutting import Buckets, cut_by_number
@@ -194,6 +194,14 @@ class ScratchShelf:
         """Return one bucket of a relation."""
         wanted = {relation: self.schema_by_relation[relation]}
         return gather(self.place.open(), (self.files,), bucket, wanted)[relation]
+
+    def rows_between(self, relation: str, first: int, last: int) -> Iterator[tuple[int, pa.Table]]:
+        """Yield what all workers kept of a relation in neighbouring buckets, each file read once."""
+        scratch = self.place.open()
+        for name in scratch.read_table(self.files)["name"].to_pylist():
+            for bucket, kept_as, rows in read_cuts_between(scratch, name, first, last):
+                if kept_as == relation:
+                    yield bucket, rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,9 +7,11 @@ from omnigraph.base.plain_text import printable
 from omnigraph.errors import EntityNotFound
 from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import MAIN_BRANCH, check_name
+from omnigraph.writes.pending import sidecars_of
 from omnigraph.writes.recovery.act import Settled
 from omnigraph.writes.recovery.audit import record_recovery, record_unreadable
-from omnigraph.writes.sidecar import Sidecar, UnreadableSidecar, sidecars_of
+from omnigraph.writes.sidecar import Sidecar
+from omnigraph.writes.sidecar_format import UnreadableSidecar
 
 _log = logger_of(__name__)
 

@@ -1,12 +1,13 @@
 """Act: carry out one decision. Every step is keyed or checked first, so repeating it is harmless."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final, assert_never
 
 from omnigraph.base import clock, faults
 from omnigraph.base.values import dataclass
+from omnigraph.catalog.model import TableIdentity
 from omnigraph.errors import Effect, OmniError, RecoveryRequired
 from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import Commit, CommitId, CommitKind
@@ -17,20 +18,13 @@ from omnigraph.storage.stored_settings import stage_restore
 from omnigraph.storage.tables import Table
 from omnigraph.storage.transactions import CommitInterleaved, commit_staged
 from omnigraph.writes.completion import complete_schema_change
-from omnigraph.writes.pointers import pointer_moves
+from omnigraph.writes.pending import sidecars_of
 from omnigraph.writes.recovery.audit import record_recovery
 from omnigraph.writes.recovery.decide import OURS, Action, EffectClass, RecoveryDecision, classify
 from omnigraph.writes.recovery.facts import SidecarFacts, observe_effect
 from omnigraph.writes.recovery.forks import remove_target, targets_to_remove
-from omnigraph.writes.sidecar import (
-    Completion,
-    RollbackRecord,
-    Sidecar,
-    SidecarEffect,
-    SidecarKind,
-    sidecar_traits,
-    sidecars_of,
-)
+from omnigraph.writes.sidecar import Completion, RollbackRecord, Sidecar, SidecarEffect, SidecarKind, sidecar_traits
+from omnigraph.writes.table_effects import pointer_moves
 
 RECOVERY_ACTOR = "omnigraph:recovery"
 
@@ -184,21 +178,12 @@ def _publish_maintenance(context: GraphContext, facts: SidecarFacts, decision: R
                 checksums=found.effect.checksums,
             )
         )
-    context.publisher.publish(
-        sidecar.branch_name,
-        ManifestChanges(pins=tuple(moves)),
-        sidecar.commit(),
-        Preconditions(
-            incarnation=sidecar.branch_incarnation,
-            exact_head=None,
-            ir_hash=None,
-            expected_pins={
-                found.effect.identity: (found.effect.ref, found.pinned_version)
-                for found in reached
-                if found.pinned_version is not None
-            },
-        ),
-    )
+    expected = {
+        found.effect.identity: (found.effect.ref, found.pinned_version)
+        for found in reached
+        if found.pinned_version is not None
+    }
+    _publish_on_any_head(context, sidecar, sidecar.commit(), moves, expected)
     return True
 
 
@@ -211,27 +196,14 @@ def _finish_discard(context: GraphContext, facts: SidecarFacts, decision: Recove
             restored.append((effect, context.store.tables.open(effect.address, effect.expected_version + 1)))
         elif decision.classes[effect.table_key] is EffectClass.UNTOUCHED:
             restored.append((effect, discard_drift(context, sidecar.operation_id, effect)))
-    context.publisher.publish(
-        sidecar.branch_name,
-        ManifestChanges(
-            pins=tuple(
-                PinMove.to(
-                    table,
-                    table_key=effect.table_key,
-                    identity=effect.identity,
-                    transaction_uuid=effect.planned[-1].uuid,
-                )
-                for effect, table in restored
-            )
-        ),
-        sidecar.commit(),
-        Preconditions(
-            incarnation=sidecar.branch_incarnation,
-            exact_head=None,
-            ir_hash=None,
-            expected_pins={effect.identity: effect.expected_pin for effect, _ in restored},
-        ),
-    )
+    moves = [
+        PinMove.to(
+            table, table_key=effect.table_key, identity=effect.identity, transaction_uuid=effect.planned[-1].uuid
+        )
+        for effect, table in restored
+    ]
+    expected = {effect.identity: effect.expected_pin for effect, _ in restored}
+    _publish_on_any_head(context, sidecar, sidecar.commit(), moves, expected)
     return True
 
 
@@ -266,24 +238,26 @@ def _roll_back(context: GraphContext, facts: SidecarFacts, decision: RecoveryDec
             faults.reach("recover.after_restore")
     if not restored:
         return None
-    return context.publisher.publish(
-        sidecar.branch_name,
-        ManifestChanges(
-            pins=tuple(
-                PinMove.to(
-                    table, table_key=pin.table_key, identity=pin.identity, transaction_uuid=table.transaction_uuid
-                )
-                for pin, table in restored
-            )
-        ),
-        _rollback_commit(sidecar, snapshot),
-        Preconditions(
-            incarnation=sidecar.branch_incarnation,
-            exact_head=None,
-            ir_hash=None,
-            expected_pins={pin.identity: (pin.ref, pin.version) for pin, _ in restored},
-        ),
+    moves = [
+        PinMove.to(table, table_key=pin.table_key, identity=pin.identity, transaction_uuid=table.transaction_uuid)
+        for pin, table in restored
+    ]
+    expected = {pin.identity: (pin.ref, pin.version) for pin, _ in restored}
+    return _publish_on_any_head(context, sidecar, _rollback_commit(sidecar, snapshot), moves, expected)
+
+
+def _publish_on_any_head(
+    context: GraphContext,
+    sidecar: Sidecar,
+    commit: Commit,
+    moves: Sequence[PinMove],
+    expected: Mapping[TableIdentity, tuple[str | None, int] | None],
+) -> Commit:
+    """Publish what keeps or brings back content: whoever has written since is no obstacle, unless to these tables."""
+    preconditions = Preconditions(
+        incarnation=sidecar.branch_incarnation, exact_head=None, ir_hash=None, expected_pins=expected
     )
+    return context.publisher.publish(sidecar.branch_name, ManifestChanges(pins=tuple(moves)), commit, preconditions)
 
 
 def _remove_targets(context: GraphContext, sidecar: Sidecar, lock: HeldLock) -> None:

@@ -7,7 +7,8 @@ from omnigraph.base.events import Events, Warned, ignore_events
 from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import Commit
 from omnigraph.storage.locks import HeldLock
-from omnigraph.writes.sidecar import Sidecar, sidecars_of
+from omnigraph.writes.pending import sidecars_of
+from omnigraph.writes.sidecar import Sidecar
 
 
 def settle_branch(

@@ -7,9 +7,8 @@ from omnigraph.errors import BranchNotFound, CommitNotFound
 from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import Commit, CommitId
 from omnigraph.manifest.snapshot import GraphSnapshot
-from omnigraph.storage.operations import TableOperation, operations_between
+from omnigraph.storage.operations import TableDirectory, TableOperation, operations_between
 from omnigraph.storage.refs import has_ref
-from omnigraph.storage.table_files import TableDirectory
 from omnigraph.writes.sidecar import EffectKind, Sidecar, SidecarEffect
 
 

@@ -16,10 +16,12 @@ from omnigraph.errors import BranchBusy, OmniError, RecoveryRequired, StaleView,
 from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import Commit
 from omnigraph.storage.locks import HeldLock, LeaseLost
+from omnigraph.writes.pending import sidecars_of
 from omnigraph.writes.recovery.act import Settled, act, blocked
 from omnigraph.writes.recovery.decide import UNDOING, RecoveryDecision, decide
 from omnigraph.writes.recovery.facts import SidecarFacts, observe
-from omnigraph.writes.sidecar import Sidecar, UnreadableSidecar, sidecar_traits, sidecars_of
+from omnigraph.writes.sidecar import Sidecar, sidecar_traits
+from omnigraph.writes.sidecar_format import UnreadableSidecar
 
 _DECISIONS_MAX = 3
 _REASON_MAX = 600

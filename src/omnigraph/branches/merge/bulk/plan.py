@@ -11,19 +11,19 @@ from functools import cached_property, partial
 from omnigraph.base.events import Events, phase
 from omnigraph.branches.merge.bulk.comparing import Compared, read_table
 from omnigraph.branches.merge.bulk.merged_state import MergedState
-from omnigraph.branches.merge.bulk.outcomes import RESOLVED, TAKEN_ROWS
-from omnigraph.branches.merge.bulk.removing import ThinnedTable, remove_rows
+from omnigraph.branches.merge.bulk.outcomes import REMOVED_ROWS, RESOLVED, TAKEN_ROWS
 from omnigraph.branches.merge.bulk.resolving import resolve
 from omnigraph.branches.merge.bulk.screening import has_suspects
 from omnigraph.branches.merge.bulk.writing import TakenTable, TakeTask, take_part
 from omnigraph.branches.merge.conflicts import KIND_BY_OUTCOME, ConflictList
 from omnigraph.branches.merge.images import with_images
-from omnigraph.branches.merge.plan import MergedRows, MergePlan
+from omnigraph.branches.merge.plan import MergePlan
 from omnigraph.branches.merge.resolution import Outcome
 from omnigraph.branches.merge.routes import Route
 from omnigraph.branches.merge.sides import MergeSides
 from omnigraph.branches.merge.tables import word_conflicts
 from omnigraph.catalog.model import Catalog, EdgeType, EntityType, TableKey
+from omnigraph.changes.diff import TableCounts
 from omnigraph.engine.interface import Engine, Produced, Relation
 from omnigraph.records.offences import OffenceCollector
 from omnigraph.storage.deletions import RemovedRows
@@ -39,6 +39,7 @@ from omnigraph.writes.constraints.set_checks import (
     unique_checks,
 )
 from omnigraph.writes.exchange.cutting import Buckets
+from omnigraph.writes.exchange.removing import ThinnedTable, remove_rows
 from omnigraph.writes.exchange.stages import Exchange
 from omnigraph.writes.prepared import PreparedTable, WriteIdentity
 
@@ -71,9 +72,9 @@ class _Resolved:
         return self.counted(Outcome.TAKE, Outcome.DELETE_VS_UPDATE).images > 0
 
     @property
-    def table_counts(self) -> MergedRows:
+    def table_counts(self) -> TableCounts:
         taken, deleted = self.counted(Outcome.TAKE), self.counted(Outcome.DELETE)
-        return MergedRows(
+        return TableCounts(
             table_key=self.entity.table_key,
             inserted=taken.entities - taken.held,
             updated=taken.held,
@@ -306,8 +307,11 @@ class _BulkMerge:
             for table in tables
             if table.counted(*Outcome).held
         ]
-        removed = remove_rows(self.engine, exchange, thinned, uri=self._uri, operation_id=self.scratch.operation_id)
         nothing = {table.entity.table_key: RemovedRows() for table in tables}
+        if not thinned:
+            return nothing
+        shelf = exchange.listed(REMOVED_ROWS, [table.relation for table in thinned])
+        removed = remove_rows(self.engine, shelf, thinned, uri=self._uri, operation_id=self.scratch.operation_id)
         return nothing | {table.entity.table_key: rows for table, rows in zip(thinned, removed, strict=True)}
 
 

@@ -10,9 +10,9 @@ from itertools import chain
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.branches.merge.values import check_values
 from omnigraph.catalog.model import EntityType, TableKey
 from omnigraph.records.offences import OffenceCollector, Offences
+from omnigraph.records.stored import check_values
 from omnigraph.records.tables import content_schema
 from omnigraph.storage.row_changes import chosen_by_fragment, scan_chosen
 from omnigraph.storage.tables import StateAddress

@@ -39,18 +39,29 @@ class LoadCheck:
     spell_place: Callable[[int, int], str]
     is_looked_up: bool = False
     """Whether workers looked up what has to be known of stored rows, and met nothing that must not be."""
+    is_stale: bool = False
+    """Whether they looked it up, and what they found does not count."""
+
+    def finds_nothing_suspicious(self) -> bool:
+        """Whether the state that the load would produce is right without further questions, and no id occurs twice."""
+        screening = Screening(
+            self.incoming, self.catalog, self.mode, is_looked_up=self.is_looked_up, is_stale=self.is_stale
+        )
+        return self.screen(screening) == 0
+
+    def row_counts(self) -> dict[TableKey, int]:
+        """Return how many records each type has."""
+        return {key: table.rows for key, table in self.incoming.items()}
 
     def find(self, findings: OffenceCollector) -> dict[TableKey, int]:
         """Collect every violation in the state that the load would produce; return how many entities each type has."""
-        if not self.screen(Screening(self.incoming, self.catalog, self.mode, is_looked_up=self.is_looked_up)):
-            return {key: table.rows for key, table in self.incoming.items()}
         counts = self._distinct_ids()
         self._find_each(counts, findings)
         return counts
 
     def _distinct_ids(self) -> dict[TableKey, int]:
         """Count the entities that the input holds of each type, repeated ids as one."""
-        counts = {key: table.rows for key, table in self.incoming.items()}
+        counts = self.row_counts()
         views = Views(self.incoming, self.stored, mode=self.mode)
         asked = [key for key, table in sorted(self.incoming.items()) if not table.is_all_new(self.mode)]
         if not asked:

@@ -30,6 +30,8 @@ from omnigraph.storage.store import GraphStore
 
 _ALWAYS_BYTES = 64 << 10
 """So little is never worth data files of its own."""
+_RATHER_BYTES = 1 << 20
+"""So little is not worth look-ups of its own, if each goes through many rows."""
 _TOGETHER_BYTES = 64 << 20
 
 
@@ -39,6 +41,11 @@ def may_wait(size_bytes: int, partition: int) -> bool:
     Nobody tells a worker how many partitions there are, but by its own number there are at least so many.
     """
     return size_bytes <= max(IN_MEMORY_BYTES_MAX // (partition + 1), _ALWAYS_BYTES)
+
+
+def would_rather_wait(load: LoadTask, size_bytes: int) -> bool:
+    """Whether to look up the keys of a small partition by itself takes longer than all else about it."""
+    return load.scans_much and size_bytes <= _RATHER_BYTES
 
 
 def are_few(kept: PiecesRead) -> bool:

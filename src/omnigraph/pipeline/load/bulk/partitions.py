@@ -15,7 +15,7 @@ from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import TableKey
 from omnigraph.catalog.type_names import find_entity
 from omnigraph.errors import Usage
-from omnigraph.pipeline.load.bulk.held import may_wait
+from omnigraph.pipeline.load.bulk.held import may_wait, would_rather_wait
 from omnigraph.pipeline.load.bulk.lookups import asked_columns
 from omnigraph.pipeline.load.bulk.reading import LoadTask, PieceOutcome, PiecesRead, keep_piece, new_folder
 from omnigraph.pipeline.load.bulk.rewriting import with_rewritten
@@ -31,6 +31,9 @@ PARTITIONS_MAX = 1 << 16
 
 PIECE_BYTES = 64 << 20
 """What a worker holds in memory, and what becomes one data file; an Arrow batch counts with its buffers."""
+
+_LARGER = 2
+"""How many times as large a piece is if a look-up takes long whatever it asks for."""
 
 FRAME_NAME = "<frame>"
 
@@ -70,7 +73,7 @@ class FrameTask:
         """Where keys of what comes are looked up: with whole records, in all types."""
         catalog = self.load.catalog
         types = [self.rows.entity] if isinstance(self.rows, RowsOfType) else catalog.type_by_table_key.values()
-        return frozenset(asked for entity in types for asked in asked_columns(catalog, entity))
+        return frozenset(asked for entity in types for asked in asked_columns(catalog, entity, self.load.mode))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,16 +141,17 @@ def _keep_each(
     task: FrameTask, scratch: Scratch, folder: str, first: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[PieceOutcome]:
     load, rows = task.load, task.rows
-    for number, group in enumerate(grouped(_counted(batches), (attrgetter("nbytes"), PIECE_BYTES))):
+    piece_bytes = PIECE_BYTES * (_LARGER if load.scans_much else 1)
+    for number, group in enumerate(grouped(_counted(batches), (attrgetter("nbytes"), piece_bytes))):
         if number == PIECES_PER_PARTITION:
-            size = f"{PIECES_PER_PARTITION * PIECE_BYTES >> 30} GiB"
+            size = f"{PIECES_PER_PARTITION * piece_bytes >> 30} GiB"
             raise Usage(f"A partition of the frame holds more than {size}; repartition it into more.")
         ordinal = first + number
         # Columns are checked once, by who knows the frame's schema.
         chunks = rows.parse(group, file_index=ordinal, max_errors=load.max_errors, is_start=False)
         size_bytes = sum(batch.nbytes for batch in group)
-        is_all = number == 0 and size_bytes < PIECE_BYTES
-        waits = is_all and may_wait(size_bytes, first // PIECES_PER_PARTITION)
+        is_all = number == 0 and size_bytes < piece_bytes
+        waits = is_all and (would_rather_wait(load, size_bytes) or may_wait(size_bytes, first // PIECES_PER_PARTITION))
         outcome = keep_piece(load, scratch, ordinal, chunks, folder=folder, waits=waits)
         yield outcome if waits else with_rewritten(load, scratch, outcome)
 

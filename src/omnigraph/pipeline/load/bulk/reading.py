@@ -5,13 +5,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.base import ids
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Catalog, EdgeType, EntityType, TableKey
-from omnigraph.pipeline.load.bulk.buckets import Facet, incoming_facets, keep_facets
+from omnigraph.pipeline.load.bulk.buckets import Facet, Side, incoming_facets, keep_facets
 from omnigraph.pipeline.load.bulk.keys import incoming_keys
-from omnigraph.pipeline.load.bulk.lookups import LookedUp, can_look_up, look_up
+from omnigraph.pipeline.load.bulk.lookups import EdgesFound, LookedUp, find_meant, look_up
 from omnigraph.pipeline.load.bulk.pieces import InputPiece, NumberedPiece
 from omnigraph.pipeline.load.writer import LoadMode
 from omnigraph.records.minting import fill_missing_ids
@@ -19,8 +20,10 @@ from omnigraph.records.offences import OffenceCollector, Offences
 from omnigraph.records.parse import ParsedChunk
 from omnigraph.records.tables import content_schema
 from omnigraph.storage.scratch import Scratch
+from omnigraph.storage.tables import Table
 from omnigraph.storage.worker_files import ScratchPlace, TablePlace
 from omnigraph.writes.exchange.cutting import Buckets
+from omnigraph.writes.exchange.removing import KeptRemoved
 
 _PART_BYTES = 192 << 20
 """More than a piece that was cut to size; a file that nobody can cut is kept in parts of about so much."""
@@ -39,6 +42,8 @@ class LoadTask:
     buckets: Buckets
     looks_up: bool = False
     """Whether workers look up what has to be known of stored rows (`lookups.py`)."""
+    scans_much: bool = False
+    """Whether a look-up goes through many rows that no index covers, so that pieces should be few and large."""
     folder_by_piece: Mapping[int, str] = field(default_factory=dict)
     """Where in the scratch the files of a piece are: the folder of the attempt that counts."""
     newest_by: str | None = None
@@ -51,25 +56,30 @@ class LoadTask:
 
     def rows_name(self, ordinal: int, entity: EntityType) -> str:
         """Name the rows of a type in a piece."""
-        return f"{self._folder(ordinal)}rows-{entity.kind}-{entity.type_id}-{ordinal}"
+        return f"{self.folder(ordinal)}rows-{entity.kind}-{entity.type_id}-{ordinal}"
 
     def keys_name(self, ordinal: int, part: int, entity: EntityType) -> str:
         """Name the key columns of a type in a part of a piece."""
-        return f"{self._folder(ordinal)}keys-{entity.kind}-{entity.type_id}-{ordinal}-{part}"
+        return f"{self.folder(ordinal)}keys-{entity.kind}-{entity.type_id}-{ordinal}-{part}"
+
+    def ids_name(self, ordinal: int, part: int, entity: EntityType) -> str:
+        """Name the ids that records of a type in a part of a piece will have, if some gave none and looked for it."""
+        return f"{self.folder(ordinal)}ids-{entity.kind}-{entity.type_id}-{ordinal}-{part}"
 
     def facets_name(self, ordinal: int, part: int) -> str:
         """Name the facets of all types in a part of a piece."""
-        return f"{self._folder(ordinal)}facets-{ordinal}-{part}"
+        return f"{self.folder(ordinal)}facets-{ordinal}-{part}"
 
     def met_name(self, ordinal: int, part: int) -> str:
         """Name what a part of a piece met among stored rows that all parts together must know."""
-        return f"{self._folder(ordinal)}met-{ordinal}-{part}"
+        return f"{self.folder(ordinal)}met-{ordinal}-{part}"
 
     def held_name(self, ordinal: int) -> str:
         """Name the rows of all types in a piece that waits."""
-        return f"{self._folder(ordinal)}held-{ordinal}"
+        return f"{self.folder(ordinal)}held-{ordinal}"
 
-    def _folder(self, ordinal: int) -> str:
+    def folder(self, ordinal: int) -> str:
+        """Return where the files of a piece are."""
         return self.folder_by_piece[ordinal]
 
 
@@ -84,12 +94,19 @@ class PieceTable:
     """How many of the records named themselves."""
     fragments: tuple[str, ...] = ()
     """The data files that are written; in a merge those of changed rows, if somebody knows what is stored."""
-    removed_addresses: bytes | None = None
-    """In a merge, where the stored rows are that have a successor in the data files; None if nobody looked."""
+    removed: KeptRemoved | None = None
+    """In a merge, the stored rows that have a successor in the data files, if there are any and somebody looked."""
     suspects: int | None = None
     """How many rows met a stored one that they must not meet; None if nobody looked."""
     has_met: bool = False
     """Whether something was kept that this part met among stored rows (`lookups.py`)."""
+    edges_found: tuple[EdgesFound, ...] = ()
+    """In an overwrite of nodes, how many stored edges have one of these at an end."""
+
+    @property
+    def lacks_ids(self) -> bool:
+        """Whether some of the records did not name themselves."""
+        return self.ids_given < self.rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,20 +240,19 @@ class _Keeper:
         return tuple(self._kept)
 
     def _keep_part(self) -> None:
-        facets: list[tuple[Facet, pa.Table]] = []
-        met: list[tuple[Facet, pa.Table]] = []
+        facets: list[tuple[Side, Facet, pa.Table]] = []
+        met: list[tuple[Side, Facet, pa.Table]] = []
         for table_key in sorted(self._parts):
             entity = self._load.catalog.type_by_table_key[table_key]
             kept, keys, looked = self._keep(entity, pa.concat_tables(self._parts[table_key]))
             self._kept.append(kept)
             met += looked.met if looked is not None else ()
-            asked = incoming_facets(entity, self._load.mode, has_ids=kept.ids_given > 0)
-            facets += [(facet, keys) for facet in asked]
-        name = self._load.facets_name(self._ordinal, self._parts_kept)
-        keep_facets(self._load.buckets, self._scratch, name, "i", facets)
+            # Ids that were all minted meet nothing; those that were found may.
+            has_ids = kept.ids_given > 0 or (looked is not None and looks_for_meaning(entity, self._load.mode))
+            facets += [("i", facet, keys) for facet in incoming_facets(entity, self._load.mode, has_ids=has_ids)]
+        keep_facets(self._load.buckets, self._scratch, self._load.facets_name(self._ordinal, self._parts_kept), facets)
         if met:
-            name = self._load.met_name(self._ordinal, self._parts_kept)
-            keep_facets(self._load.buckets, self._scratch, name, "m", met)
+            keep_facets(self._load.buckets, self._scratch, self._load.met_name(self._ordinal, self._parts_kept), met)
         self._parts.clear()
         self._bytes = 0
         self._parts_kept += 1
@@ -256,29 +272,32 @@ class _Keeper:
         else:
             content = rows.select(content_schema(entity).names)
             fragments = load.places[table_key].write_rows(self._scratch.store, content)
-        ids_given = len(given) - given.null_count
-        looked = self._look_up(entity, rows, keys, has_ids=ids_given > 0)
+        known = given
+        if load.looks_up and given.null_count and isinstance(entity, EdgeType) and looks:
+            meant = self._find_meant(entity, rows, minted=filled)
+            keys = keys.set_column(keys.schema.get_field_index("id"), keys.schema.field("id"), meant)
+            known = meant.filter(pc.invert(pc.and_(pc.is_null(given), pc.equal(meant, filled))))
+        looked = self._look_up(entity, rows, keys, known=known) if load.looks_up else None
         kept = PieceTable(
             table_key=table_key,
             part=self._parts_kept,
             rows=rows.num_rows,
-            ids_given=ids_given,
+            ids_given=len(given) - given.null_count,
             fragments=fragments,
             suspects=looked.suspects if looked is not None else None,
             has_met=looked is not None and bool(looked.met),
+            edges_found=looked.edges_found if looked is not None else (),
         )
         return kept, keys, looked
 
-    def _look_up(self, entity: EntityType, rows: pa.Table, keys: pa.Table, *, has_ids: bool) -> LookedUp | None:
-        load = self._load
-        if not load.looks_up or not can_look_up(entity, load.mode, keys):
-            return None
-        return look_up(
-            lambda key: load.places[key].open(self._scratch.store),
-            load.catalog,
-            load.mode,
-            entity,
-            rows,
-            keys,
-            has_ids=has_ids,
-        )
+    def _find_meant(self, edge: EdgeType, rows: pa.Table, *, minted: pa.Array) -> pa.Array:
+        """Find the stored edges that records without an id mean, and write down which id every record will have."""
+        meant = find_meant(self._open(edge.table_key), edge, rows, minted=minted)
+        self._scratch.write_table(self._load.ids_name(self._ordinal, self._parts_kept, edge), pa.table({"id": meant}))
+        return meant
+
+    def _look_up(self, entity: EntityType, rows: pa.Table, keys: pa.Table, *, known: pa.Array) -> LookedUp:
+        return look_up(self._open, self._load.catalog, self._load.mode, entity, rows, keys, known=known)
+
+    def _open(self, table_key: TableKey) -> Table:
+        return self._load.places[table_key].open(self._scratch.store)

@@ -11,7 +11,7 @@ from omnigraph.base.ids import new_ulid
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import EntityType, TableKey
 from omnigraph.engine.interface import Engine, Watch
-from omnigraph.pipeline.load.bulk.reading import LoadTask, PieceOutcome, PieceTable
+from omnigraph.pipeline.load.bulk.reading import LoadTask, PieceOutcome, PieceTable, looks_for_meaning
 from omnigraph.pipeline.load.bulk.views import Views
 from omnigraph.records.contents import equal_ids
 from omnigraph.records.tables import POSITION, content_schema
@@ -21,6 +21,7 @@ from omnigraph.storage.scratch import Scratch
 from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID
 from omnigraph.storage.worker_files import worker_store
 from omnigraph.writes.delta import rows_among, rows_without
+from omnigraph.writes.exchange.removing import KeptRemoved, keep_removed
 from omnigraph.writes.vectors import keep_vectors
 
 
@@ -30,22 +31,8 @@ class Rewritten:
 
     table_key: TableKey
     fragments: tuple[str, ...]
-    removed_addresses: bytes
-    """Addresses of the stored rows that have a successor in the fragments, eight bytes each."""
-
-    @classmethod
-    def of(cls, table_key: TableKey, fragments: tuple[str, ...], addresses: pa.Array) -> "Rewritten":
-        """Spell addresses as bytes."""
-        return cls(table_key=table_key, fragments=fragments, removed_addresses=b"".join(_bytes_of(addresses)))
-
-    def addresses(self) -> pa.Array:
-        """Return the addresses as Arrow has them."""
-        return addresses_of(self.removed_addresses)
-
-
-def addresses_of(spelled: bytes) -> pa.Array:
-    """Return addresses that were spelled as bytes."""
-    return pa.Array.from_buffers(pa.uint64(), len(spelled) // 8, [None, pa.py_buffer(spelled)])
+    removed: KeptRemoved | None
+    """The stored rows that have a successor in the fragments, if there are any."""
 
 
 def rewrite_changed(
@@ -84,12 +71,14 @@ def with_rewritten(load: LoadTask, scratch: Scratch, outcome: PieceOutcome) -> P
 def _with_rewritten(load: LoadTask, scratch: Scratch, outcome: PieceOutcome, table: PieceTable) -> PieceTable:
     entity = load.catalog.type_by_table_key[table.table_key]
     keys = scratch.read_table(load.keys_name(outcome.ordinal, table.part, entity))
-    ids = pc.coalesce(keys["id"], keys["minted"]) if "minted" in keys.column_names else keys["id"]
-    if pc.count_distinct(ids.combine_chunks()).as_py() < len(ids):
+    ids = keys["id"].combine_chunks()
+    if looks_for_meaning(entity, load.mode) and table.lacks_ids:
+        ids = scratch.read_table(load.ids_name(outcome.ordinal, table.part, entity))["id"].combine_chunks()
+    if pc.count_distinct(ids).as_py() < len(ids):
         return replace(table, suspects=None)  # one of them counts, and all pieces together tell which
     opened = load.places[table.table_key].open(scratch.store)
-    stored = look_up_values(opened, "id", keys["id"].combine_chunks(), ["id"])
-    at = pc.index_in(ids.combine_chunks(), value_set=stored["id"].combine_chunks())
+    stored = look_up_values(opened, "id", _perhaps_stored(ids, keys), ["id"])
+    at = pc.index_in(ids, value_set=stored["id"].combine_chunks())
     matches = pa.table(
         {
             "id": ids,
@@ -99,7 +88,15 @@ def _with_rewritten(load: LoadTask, scratch: Scratch, outcome: PieceOutcome, tab
         }
     )
     rewritten = rewrite_piece(load, entity, outcome.ordinal, matches)
-    return replace(table, fragments=rewritten.fragments, removed_addresses=rewritten.removed_addresses)
+    return replace(table, fragments=rewritten.fragments, removed=rewritten.removed)
+
+
+def _perhaps_stored(ids: pa.Array, keys: pa.Table) -> pa.Array:
+    """Return the ids of records without those that were minted."""
+    if "minted" not in keys.column_names:
+        return ids
+    is_minted = pc.and_(pc.is_null(keys["id"]), pc.equal(ids, keys["minted"])).combine_chunks()
+    return ids.filter(pc.invert(is_minted))
 
 
 def _rewrite_part(
@@ -119,9 +116,10 @@ def _folder_table(folder: str) -> pa.Table:
 def rewrite_piece(load: LoadTask, entity: EntityType, ordinal: int, matches: pa.Table) -> Rewritten:
     """Write the rows of one piece that are new or differ from what is stored."""
     store = worker_store(load.uri, load.operation_id)
+    scratch = Scratch(store, load.operation_id)
     place = load.places[entity.table_key]
     table = place.open(store)
-    rows = _with_final_ids(Scratch(store, load.operation_id).read_table(load.rows_name(ordinal, entity)), matches)
+    rows = _with_final_ids(scratch.read_table(load.rows_name(ordinal, entity)), matches)
     matched = matches.filter(pc.is_valid(matches["row_id"]))
     matched_ids = matched["id"].combine_chunks().cast(pa.string())
     rows = keep_vectors(table, entity, rows, matched_ids)
@@ -138,7 +136,8 @@ def rewrite_piece(load: LoadTask, entity: EntityType, ordinal: int, matches: pa.
         row_ids=replaced["row_id"].combine_chunks().cast(pa.uint64()).take(at),
     )
     addresses = replaced["row_address"].combine_chunks().cast(pa.uint64())
-    return Rewritten.of(entity.table_key, fragments, addresses)
+    removed = keep_removed(scratch, entity, addresses, folder=load.folder(ordinal)) if len(addresses) else None
+    return Rewritten(table_key=entity.table_key, fragments=fragments, removed=removed)
 
 
 def _with_final_ids(rows: pa.Table, matches: pa.Table) -> pa.Table:
@@ -148,10 +147,3 @@ def _with_final_ids(rows: pa.Table, matches: pa.Table) -> pa.Table:
     rows, at = rows.filter(pc.is_valid(at)), at.drop_null()
     ids = matches["id"].combine_chunks().cast(pa.string()).take(at)
     return rows.set_column(rows.schema.get_field_index("id"), rows.schema.field("id"), ids)
-
-
-def _bytes_of(numbers: pa.Array) -> Iterator[bytes]:
-    # Through a copy: an array may be a window on a larger buffer.
-    copied = pa.concat_arrays([numbers.slice(0, 0), numbers])
-    if len(copied):
-        yield copied.buffers()[1].to_pybytes()[: 8 * len(copied)]

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 import pyarrow as pa
 
 from omnigraph.catalog.model import Catalog, EdgeType, EntityType, NodeType, TableKey
-from omnigraph.pipeline.load.bulk.buckets import Facet, Side, counted_facet, identity_facet, unique_facets
+from omnigraph.pipeline.load.bulk.buckets import Facet, Side, degree_facet, identity_facet, source_facet, unique_facets
 from omnigraph.pipeline.load.bulk.views import IncomingKeys
 from omnigraph.pipeline.load.meaning import naming_endpoints
 from omnigraph.pipeline.load.writer import LoadMode
@@ -28,15 +28,34 @@ class Screening:
         mode: LoadMode,
         *,
         is_looked_up: bool = False,
+        is_stale: bool = False,
     ) -> None:
-        """With `is_looked_up`, incoming rows met nothing stored that they must not meet, and what they miss is kept."""
+        """With `is_looked_up`, incoming rows met nothing stored that they must not meet, and what they miss is kept.
+
+        With `is_stale` they were looked up, and what was found does not count.
+        """
         self._incoming = incoming
-        self._is_looked_up = is_looked_up
+        self.is_looked_up = is_looked_up
+        self._is_stale = is_stale
         self._catalog = catalog
         self._mode = mode
         self._asked: dict[str, tuple[Side, Facet]] = {}
         queries = [f"SELECT 1 AS suspect FROM ({query})" for query in self._suspects()]
-        self.statement = f"SELECT count(*) AS suspects FROM ({' UNION ALL '.join(queries)})"
+        found = " UNION ALL ".join(["SELECT 0 AS rows", *map(self._named_again, self.edges_to_name_again)])
+        self.statement = (
+            f"SELECT (SELECT count(*) FROM ({' UNION ALL '.join(queries)})) AS suspects, "
+            f"(SELECT CAST(sum(rows) AS BIGINT) FROM ({found})) AS named_again"
+        )
+
+    @property
+    def edges_to_name_again(self) -> list[EdgeType]:
+        """Return the types whose stored edges all go while each of their sources must have some.
+
+        Where they were looked up, the statement counts the stored edges of all sources that the input names again.
+        """
+        if not self.is_looked_up:
+            return []
+        return [edge for edge in self._catalog.edges if self._is_replaced(edge) and edge.cardinality.low > 0]
 
     @property
     def schema_by_relation(self) -> dict[str, pa.Schema]:
@@ -67,21 +86,24 @@ class Screening:
 
     def _repeated(self, entity: EntityType) -> Iterator[str]:
         table = self._incoming[entity.table_key]
-        if table.ids_given == 0:
+        # Records that give no id look for the edge that they mean; once found, its id is as good as a given one.
+        means = self._mode == "merge" and isinstance(entity, EdgeType) and table.ids_given < table.rows
+        if means and self._is_stale:
+            yield "SELECT 1"  # they may mean others now
+        if table.ids_given == 0 and not (means and self.is_looked_up):
             return  # all of them were minted just now
         ids = self._name("i", identity_facet(entity))
         yield f"SELECT id FROM {ids} GROUP BY id HAVING count(*) > 1"
-        if self._mode == "append" and not self._is_looked_up:
+        if self._mode == "append" and not self.is_looked_up:
             stored = self._name("s", identity_facet(entity))
             yield f"SELECT i.id FROM {ids} i SEMI JOIN {stored} s ON i.id = s.id"
-        is_mixed = table.ids_given < table.rows
-        if self._mode == "merge" and is_mixed and isinstance(entity, EdgeType) and naming_endpoints(entity):
+        if means and not self.is_looked_up and isinstance(entity, EdgeType) and naming_endpoints(entity):
             yield "SELECT 1"  # a record may mean by its endpoints the edge that another names by its id
 
     def _shared_values(self, facet: Facet) -> str:
         listed = ", ".join(facet.columns)
         held = f"SELECT * FROM {self._name('i', facet)}"
-        if not self._is_replaced(facet.entity) and not self._is_looked_up:
+        if not self._is_replaced(facet.entity) and not self.is_looked_up:
             held += f" UNION ALL SELECT * FROM {self._name('s', facet)}"
         # In a merge the stored holder may be the very entity that comes again.
         shared = "min(owner) <> max(owner)" if facet.has_owner else "count(*) > 1"
@@ -91,19 +113,19 @@ class Screening:
         """Look for all the ends that edges need at nodes of one type together."""
         needed = []
         # What was found among stored nodes tells nothing if those go.
-        side: Side = "m" if self._is_looked_up and not self._is_replaced(node) else "i"
+        side: Side = "m" if self.is_looked_up and not self._is_replaced(node) else "i"
         for edge in self._catalog.edges:
             for column, name in zip(_ENDPOINTS, (edge.from_type, edge.to_type), strict=True):
                 if name != node.name:
                     continue
                 if self._has(edge):
                     needed.append(f"SELECT {column} AS endpoint FROM {self._name(side, Facet(edge, (column,)))}")
-                if self._is_replaced(node) and not self._is_replaced(edge):
+                if self._is_replaced(node) and not self._is_replaced(edge) and not self.is_looked_up:
                     needed.append(f"SELECT {column} AS endpoint FROM {self._name('s', Facet(edge, (column,)))}")
         if needed:
             facet = identity_facet(node)
             ids = [f"SELECT id FROM {self._name('i', facet)}"] if self._has(node) else []
-            if not self._is_replaced(node) and not self._is_looked_up:
+            if not self._is_replaced(node) and not self.is_looked_up:
                 ids.append(f"SELECT id FROM {self._name('s', facet)}")
             found = f"ANTI JOIN ({' UNION ALL '.join(ids)}) n ON e.endpoint = n.id" if ids else ""
             yield f"SELECT e.endpoint FROM ({' UNION ALL '.join(needed)}) e {found}"
@@ -111,22 +133,29 @@ class Screening:
     def _crowded_sources(self, edge: EdgeType) -> str:
         """Count the edges of every source; one with too few has at least one record or one replaced edge."""
         low, high = edge.cardinality.low, edge.cardinality.high
-        if self._mode == "merge" and low > 0:
+        if self._mode == "merge" and low > 0 and not self.is_looked_up:
             return "SELECT 1"  # an edge that moves takes from a source that no record names
-        facet = Facet(edge, ("src",))
+        facet = source_facet(edge)
         counted = f"SELECT src, 1 AS edges FROM {self._name('i', facet)}"
-        if self._is_looked_up and not self._is_replaced(edge):
-            # Several parts may have met the same stored edge, and a merge may bring it again.
-            met = counted_facet(edge)
-            known = " UNION ".join(f"SELECT src, owner FROM {self._name(side, met)}" for side in ("i", "m"))
-            counted = f"SELECT src, 1 AS edges FROM ({known})"
-        elif not self._is_replaced(edge):
-            counted += f" UNION ALL SELECT src, 1 FROM {self._name('s', facet)}"
-        elif low > 0:
+        if not self._is_replaced(edge):
+            if self.is_looked_up:
+                counted += f" UNION ALL SELECT src, rows FROM ({self._degrees(edge)})"
+            else:
+                counted += f" UNION ALL SELECT src, 1 FROM {self._name('s', facet)}"
+            if self._mode == "merge" and self.is_looked_up:
+                counted += f" UNION ALL SELECT src, -1 FROM {self._name('r', facet)}"
+        elif low > 0 and not self.is_looked_up:
             # Sources that lose their last edge have no row of their own.
             counted += f" UNION ALL SELECT src, 0 FROM {self._name('s', facet)}"
         outside = f"sum(edges) < {low}" + (f" OR sum(edges) > {high}" if high is not None else "")
         return f"SELECT src FROM ({counted}) GROUP BY src HAVING {outside}"
+
+    def _degrees(self, edge: EdgeType) -> str:
+        """Return a query for the number of stored edges of sources; several parts may have looked up the same one."""
+        return f"SELECT src, max(rows) AS rows FROM {self._name('m', degree_facet(edge))} GROUP BY src"
+
+    def _named_again(self, edge: EdgeType) -> str:
+        return f"SELECT rows FROM ({self._degrees(edge)})"
 
     def _has(self, entity: EntityType) -> bool:
         return entity.table_key in self._incoming

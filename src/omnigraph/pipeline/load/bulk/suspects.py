@@ -38,7 +38,7 @@ def keep_stored(task: StoredTask) -> str:
     """Cut stored rows; return the name of what was kept."""
     found = task.fragments
     keys = pa.Table.from_batches(read_stored_keys(found), stored_schema(found.entity, has_content=False))
-    keep_facets(task.buckets, task.scratch.open(), task.name, "s", [(facet, keys) for facet in task.facets])
+    keep_facets(task.buckets, task.scratch.open(), task.name, [("s", facet, keys) for facet in task.facets])
     return task.name
 
 
@@ -53,10 +53,11 @@ class BucketsTask:
     threads: int
 
 
-def count_suspects(task: BucketsTask, bucket: int) -> int:
-    """Run the statement over one bucket."""
+def count_suspects(task: BucketsTask, bucket: int) -> tuple[int, int]:
+    """Run the statement over one bucket; return how many suspects it has, and edges whose sources are named again."""
     relations = gather(task.scratch.open(), [task.kept], bucket, task.schema_by_relation)
-    return int(worker_engine(task.threads).sql(relations, task.statement)["suspects"][0].as_py())
+    (found,) = worker_engine(task.threads).sql(relations, task.statement).to_pylist()
+    return found["suspects"], found["named_again"]
 
 
 def count_all_suspects(
@@ -67,9 +68,13 @@ def count_all_suspects(
     incoming: Sequence[str],
     stored: Callable[[TableKey], Sequence[StoredFragments]],
     incoming_rows: int,
+    edges_going: int,
     events: Events,
 ) -> int:
-    """Count the suspects of all buckets; `incoming` names what the readers of pieces kept."""
+    """Count the suspects of all buckets; `incoming` names what the readers of pieces kept.
+
+    So are edges that go while no record names their source: `edges_going` is how many there are of which this matters.
+    """
     tasks = [
         StoredTask(
             scratch=load.scratch,
@@ -94,7 +99,7 @@ def count_all_suspects(
     rows = incoming_rows + sum(stored_rows)
     share = -(-rows // load.buckets.count)
     with phase(events, "checking", total=rows, unit="rows") as checking:
-        return sum(
+        found = list(
             engine.map(
                 partial(count_suspects, task),
                 range(load.buckets.count),
@@ -102,6 +107,7 @@ def count_all_suspects(
                 watch=partial(_reach_at_most, checking, rows),
             )
         )
+    return sum(suspects for suspects, _ in found) + edges_going - sum(named_again for _, named_again in found)
 
 
 def _reach_at_most(checking: Phase, rows: int, done: int) -> None:

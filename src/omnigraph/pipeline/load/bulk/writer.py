@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
 
-import pyarrow as pa
-
 from omnigraph.base.events import Events, phase
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.arrow import table_schema
@@ -21,7 +19,7 @@ from omnigraph.graphs.capture import Capture
 from omnigraph.manifest.commits import CommitKind
 from omnigraph.pipeline.load.bulk.checks import LoadCheck
 from omnigraph.pipeline.load.bulk.keys import KeyFile, incoming_schema, read_keys
-from omnigraph.pipeline.load.bulk.lookups import asked_tables
+from omnigraph.pipeline.load.bulk.lookups import asked_tables, left_alone
 from omnigraph.pipeline.load.bulk.pieces import InputPiece, LineNumbers, NumberedPiece
 from omnigraph.pipeline.load.bulk.reading import (
     LoadTask,
@@ -30,7 +28,7 @@ from omnigraph.pipeline.load.bulk.reading import (
     looks_for_meaning,
     read_piece,
 )
-from omnigraph.pipeline.load.bulk.rewriting import addresses_of, rewrite_changed
+from omnigraph.pipeline.load.bulk.rewriting import rewrite_changed
 from omnigraph.pipeline.load.bulk.screening import Screening
 from omnigraph.pipeline.load.bulk.suspects import count_all_suspects
 from omnigraph.pipeline.load.bulk.views import IncomingKeys, Views
@@ -42,6 +40,7 @@ from omnigraph.storage.worker_files import TablePlace
 from omnigraph.writes.chains import prepare_written
 from omnigraph.writes.constraints.keys import StoredFragments, stored_fragments, stored_keys
 from omnigraph.writes.exchange.cutting import Buckets
+from omnigraph.writes.exchange.removing import KeptRemoved, remove_kept
 from omnigraph.writes.prepared import PreparedTable, PreparedWrite, WriteIdentity
 from omnigraph.writes.sidecar import SidecarKind
 
@@ -90,10 +89,16 @@ def placed(kept: PiecesRead) -> LineNumbers:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """The data files that a table gets, and the addresses of the rows that they replace."""
+    """The data files that a table gets, and where it is written down which rows they replace."""
 
     fragments: list[str] = field(default_factory=list)
-    removed: list[pa.Array] = field(default_factory=list)
+    removed: list[KeptRemoved] = field(default_factory=list)
+
+    def add(self, fragments: Iterable[str], removed: KeptRemoved | None) -> None:
+        """Add what one part changes."""
+        self.fragments.extend(fragments)
+        if removed is not None:
+            self.removed.append(removed)
 
 
 @dataclass(kw_only=True)
@@ -156,6 +161,7 @@ class BulkLoadWriter:
         """Check the outcome against one capture and plan its transactions."""
         capture.expect(ir_hash=self.ir_hash, head=self.seen_head if self.is_strict else None)
         load = replace(self.load, places=self._current_places(capture))
+        is_looked_up = self._is_looked_up(load)
         check = LoadCheck(
             engine=self.engine,
             catalog=load.catalog,
@@ -164,15 +170,18 @@ class BulkLoadWriter:
             stored=lambda entity: self._stored(capture, load, entity),
             screen=lambda screening: self._suspects(capture, load, screening),
             spell_place=self.places.spell,
-            is_looked_up=self._is_looked_up(load),
+            is_looked_up=is_looked_up,
+            is_stale=load.looks_up and not is_looked_up,
         )
         findings = OffenceCollector(limit=load.max_errors)
         with phase(self.events, "checking"):
-            counts = check.find(findings)
+            is_right = check.finds_nothing_suspicious()
+            counts = check.row_counts() if is_right else check.find(findings)
         self.rows_loaded = dict(counts)
         if findings:
             raise rejected(self.places.located(findings.result()), files=file_names(self.pieces))
-        is_written = load.mode != "merge" or (check.is_looked_up and self._is_distinct())
+        # Workers wrote what a merge changes by what each of them knew: right if no record of another part matters.
+        is_written = load.mode != "merge" or (is_looked_up and is_right)
         changes = self._written() if is_written else self._merged(load, check.views(counts))
         with phase(self.events, "preparing the commit", total=len(changes), unit="tables") as preparing:
             tables = tuple(self._prepared(capture, load, changes, identity, preparing.advance))
@@ -216,7 +225,7 @@ class BulkLoadWriter:
     def _is_looked_up(self, load: LoadTask) -> bool:
         """Whether workers looked up what must be known of stored rows, met nothing bad, and it is as it was."""
         types = self.load.catalog.type_by_table_key
-        asked = {key for found in self._types() for key in asked_tables(load.catalog, types[found])}
+        asked = {key for found in self._types() for key in asked_tables(load.catalog, types[found], load.mode)}
         return all(table.suspects == 0 for outcome in self.outcomes for table in outcome.tables) and all(
             load.places[key] == self.load.places[key] for key in asked
         )
@@ -225,13 +234,16 @@ class BulkLoadWriter:
         parts = [(outcome.ordinal, table) for outcome in self.outcomes for table in outcome.tables]
         kept = {load.facets_name(ordinal, table.part) for ordinal, table in parts}
         kept |= {load.met_name(ordinal, table.part) for ordinal, table in parts if table.has_met}
-        return count_all_suspects(
+        found = [edges for _, table in parts for edges in table.edges_found if edges.table_key not in self._types()]
+        lost = left_alone(found, lambda key: capture.table(key).count_rows()) if screening.is_looked_up else 0
+        return lost + count_all_suspects(
             self.engine,
             load,
             screening,
             incoming=sorted(kept),
             stored=lambda key: self._fragments(capture, load, load.catalog.type_by_table_key[key], has_content=False),
             incoming_rows=sum(table.rows for outcome in self.outcomes for table in outcome.tables),
+            edges_going=sum(capture.table(edge.table_key).count_rows() for edge in screening.edges_to_name_again),
             events=self.events,
         )
 
@@ -263,6 +275,8 @@ class BulkLoadWriter:
         identity: WriteIdentity,
         advance: Callable[[], None],
     ) -> Iterator[PreparedTable]:
+        kept = {key: change.removed for key, change in changes.items()}
+        removed = remove_kept(self.engine, capture, load.operation_id, kept)
         for key, change in sorted(changes.items()):
             yield prepare_written(
                 capture,
@@ -270,24 +284,16 @@ class BulkLoadWriter:
                 key,
                 change.fragments,
                 replacing=table_schema(load.catalog.type_by_table_key[key]) if load.mode == "overwrite" else None,
-                removed_addresses=pa.concat_arrays([pa.array([], pa.uint64()), *change.removed]),
+                removed=removed.get(key),
             )
             advance()
-
-    def _is_distinct(self) -> bool:
-        """Whether no id occurs twice, so that every record stands for an entity."""
-        return sum(self.rows_loaded.values()) == sum(
-            table.rows for outcome in self.outcomes for table in outcome.tables
-        )
 
     def _written(self) -> dict[TableKey, _Change]:
         """Return what workers wrote for each table while they read."""
         changes: dict[TableKey, _Change] = defaultdict(_Change)
         for table in (table for outcome in self.outcomes for table in outcome.tables):
             if table.fragments:
-                changes[table.table_key].fragments.extend(table.fragments)
-                if table.removed_addresses:
-                    changes[table.table_key].removed.append(addresses_of(table.removed_addresses))
+                changes[table.table_key].add(table.fragments, table.removed)
         return changes
 
     def _merged(self, load: LoadTask, views: Views) -> dict[TableKey, _Change]:
@@ -297,8 +303,7 @@ class BulkLoadWriter:
         with phase(self.events, "merging", total=sum(self.rows_loaded.values()), unit="rows") as merging:
             for part in rewrite_changed(self.engine, views, load, entities, watch=merging.reach):
                 if part.fragments:
-                    changes[part.table_key].fragments.extend(part.fragments)
-                    changes[part.table_key].removed.append(part.addresses())
+                    changes[part.table_key].add(part.fragments, part.removed)
         return changes
 
 

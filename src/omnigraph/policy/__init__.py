@@ -1,0 +1,1 @@
+"""Policies: bundles that grant actions to groups of actors, compiled to Cedar. Knows nothing of storage."""
