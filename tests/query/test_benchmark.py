@@ -48,6 +48,28 @@ def test_every_figure_is_measured_and_all_answers_are_equal():
         assert re.search(wanted, done.stdout), wanted
 
 
+def test_every_figure_with_and_without_an_image_is_measured_and_answers_are_equal():
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks", "query_large", "--small"],
+        cwd=TESTS.parent,
+        env=child_environment(),
+        capture_output=True,
+        encoding="utf-8",
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3_000:]
+    assert "without an image by DuckDB and look-ups" in done.stdout
+    for wanted in (
+        "hop from a key by look-ups",
+        "image of",
+        "aggregate over",
+        "peak of memory",
+        "after a commit of ten",
+    ):
+        assert wanted in done.stdout
+
+
 def test_a_figure_shows_the_way_in_which_ours_does_worse():
     ways = (
         Times(way="in blocks", seconds={"ours": 1.0, "theirs": 4.0}),

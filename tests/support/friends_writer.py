@@ -20,6 +20,7 @@ edge Knows: Person -> Person { since: Date? }
 _PEOPLE = 2_000
 _EDGES = 8_000
 _COMMITS_PER_SECOND = 20
+_OPTIMIZE_EVERY = 60
 ASKED = 50
 """The people who are changed and asked about are the first ones."""
 
@@ -115,6 +116,11 @@ def main() -> None:
             continue
         friends.go_on()
         print(friends.turn, made, flush=True)
+        if friends.turn % _OPTIMIZE_EVERY == 0:
+            # Every commit adds files, and every other one looks through them: whoever commits all day tidies up.
+            tidied = graph.optimize().commit
+            if tidied is not None:
+                print(friends.turn, tidied.graph_commit_id, flush=True)
         time.sleep(max(0.0, begun + friends.turn / _COMMITS_PER_SECOND - time.monotonic()))
 
 

@@ -46,7 +46,8 @@ class Directions:
         if not self._is_usual:
             return None
         with np.errstate(all="ignore"):  # what stands in the place of a null may be anything
-            found: Cosines = self._matrix @ direction.astype(np.float32)
+            # Half the processor's time of BLAS, whose threads wait for each other where others work, too.
+            found: Cosines = np.einsum("ij,j->i", self._matrix, direction.astype(np.float32))
             found *= self._inverse
         found[~self._has_direction] = -np.inf
         return found

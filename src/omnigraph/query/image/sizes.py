@@ -20,7 +20,7 @@ _PIECE_BYTES = 40
 _KEPT = {
     "rows": {"node": (NODE_BUILD_BYTES, 40), "edge": (EDGE_BUILD_BYTES, 8)},
     "column": {"node": (VALUE_BUILD_BYTES, 16), "edge": (VALUE_BUILD_BYTES, 16)},
-    "adjacency": {"edge": (_PACKED_BYTES, 10)},
+    "adjacency": {"edge": (_PACKED_BYTES, 14)},
 }
 """Bytes per row while a structure is built and when it stands, by kind and by whether the rows are nodes or edges."""
 
