@@ -114,3 +114,14 @@ def test_a_small_mutation_imports_no_pipeline_and_no_parser_generator(small_grap
     assert not [name for name in modules if name.startswith(("omnigraph.engine.spark", "omnigraph.language.schema"))]
     assert not [name for name in modules if name.startswith("omnigraph.writes.recovery.") and "entry" not in name]
     assert "numpy._core" not in modules, "numpy was loaded, not only deferred"
+
+
+def test_a_policy_is_explained_without_arrow_and_without_a_graph(tmp_path: Path) -> None:
+    (tmp_path / "empty.yaml").write_text("version: 1\n")
+
+    modules = modules_of(
+        tmp_path, "policy", "explain", "--policy", "empty.yaml", "--actor", "ada", "--action", "read", "--json"
+    )
+
+    assert "cedarpy" in modules
+    assert not modules & {"pyarrow", "lance", "duckdb", "numpy", "omnigraph.graph"}

@@ -4,6 +4,7 @@ import inspect
 import io
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import pytest
@@ -24,6 +25,8 @@ READS = {
 MAINTENANCE = {"optimize", "repair", "cleanup", "recover", "abandon"}
 """Recorded under names of the system, and never asked about."""
 BRANCH_READS = {"list", "diff"}
+PROPERTIES = {"uri", "schema_source", "changes", "branches"}
+"""The verbs of `branches` are below, those of `changes` read."""
 
 
 class Unread:
@@ -107,12 +110,17 @@ def methods_of(cls: type) -> set[str]:
     return {name for name, member in inspect.getmembers_static(cls, inspect.isfunction) if not name.startswith("_")}
 
 
+def is_property(member: object) -> bool:
+    return isinstance(member, property | cached_property)
+
+
 def test_every_method_of_the_handle_is_known_to_read_to_maintain_or_to_write():
     """A new method belongs into one of the sets above; one that takes an actor writes."""
     written = {name for name in WRITES if "." not in name}
     written_by_branches = {name.partition(".")[2] for name in WRITES if name.startswith("branches.")}
 
     assert methods_of(Graph) == READS | MAINTENANCE | written
+    assert {name for name, _ in inspect.getmembers_static(Graph, is_property) if name[0] != "_"} == PROPERTIES
     assert methods_of(omnigraph.Branches) == BRANCH_READS | written_by_branches
     for name in READS | MAINTENANCE:
         assert "actor" not in inspect.signature(getattr(Graph, name)).parameters, name
@@ -268,3 +276,9 @@ def test_a_read_only_handle_refuses_before_anybody_is_asked(untouched):
         omnigraph.open(untouched, read_only=True, policy=recorder).mutate(INSERT)
 
     assert recorder.asked == []
+
+
+@pytest.mark.parametrize("policy", ["keepers.policy.yaml", {"version": 1}])
+def test_what_cannot_answer_is_refused_when_the_graph_is_opened(policy, untouched):
+    with pytest.raises(InvalidTarget, match="PolicyEngine"):
+        omnigraph.open(untouched, policy=policy)

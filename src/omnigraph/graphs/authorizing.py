@@ -3,6 +3,8 @@
 from enum import StrEnum
 from typing import Protocol
 
+from omnigraph.errors import InvalidTarget
+
 
 class PolicyAction(StrEnum):
     """What an actor can be allowed to do, under the name that rules have for it."""
@@ -44,3 +46,14 @@ class Anybody:
         self, action: PolicyAction, *, actor: str | None, branch: str | None = None, target_branch: str | None = None
     ) -> None:
         """Allow it."""
+
+
+def authorizer_of(policy: Authorizer | None) -> Authorizer:
+    """Return who is asked; refuse at once what cannot answer, such as the path of a bundle."""
+    if policy is None:
+        return Anybody()
+    if not callable(getattr(policy, "authorize", None)):
+        raise InvalidTarget(
+            f"policy must be what can authorize, such as PolicyEngine.load_graph(path, graph_id), not {policy!r}."
+        )
+    return policy

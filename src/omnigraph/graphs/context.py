@@ -4,7 +4,7 @@ from dataclasses import field
 
 from omnigraph.base.values import dataclass
 from omnigraph.engine.interface import Engine
-from omnigraph.graphs.authorizing import Anybody, Authorizer
+from omnigraph.graphs.authorizing import Anybody, Authorizer, authorizer_of
 from omnigraph.graphs.whole_tables import WholeTables
 from omnigraph.manifest.addresses import Addresses
 from omnigraph.manifest.log import CommitLog
@@ -43,5 +43,5 @@ class GraphContext:
             addresses=Addresses(manifest, log),
             schemas=schemas,
             engine=engine,
-            authorizer=authorizer or Anybody(),
+            authorizer=authorizer_of(authorizer),
         )
