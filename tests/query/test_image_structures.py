@@ -178,3 +178,14 @@ def test_rows_after_commits_are_those_of_a_new_base(base: list[int], commits: li
 
 def test_the_mixing_of_words_tells_lengths_apart() -> None:
     assert len({hashing.hash_text(b"\0" * length) for length in range(40)}) == 40
+
+
+def test_rows_that_are_numbered_in_the_order_of_a_scan_are_not_searched_for() -> None:
+    rows = TableRows(BaseRows(np.array([5, 3, 9, 1], np.int64)))
+    changed = rows.with_changes([(1, 12)])
+
+    assert rows.ordinals_in_scan(np.array([3, 9], np.int64), 1).tolist() == [1, 2]
+    assert "_by_row_id" not in vars(rows.base)
+    assert rows.ordinals_in_scan(np.array([9, 3], np.int64), 1).tolist() == [2, 1]
+    assert rows.ordinals_in_scan(np.array([1, 7], np.int64), 3).tolist() == [3, MISSING]
+    assert changed.ordinals_in_scan(np.array([3, 12], np.int64), 1).tolist() == [MISSING, 1]

@@ -157,6 +157,19 @@ class TableRows:
                 found[place] = self._by_row_id.get(int(row_ids[place]), MISSING)
         return found
 
+    def ordinals_in_scan(self, row_ids: RowIds, start: int) -> Ordinals:
+        """Return the ordinals of rows of a scan that come behind `start` others.
+
+        Mostly rows are numbered in this order, and then nobody needs the rows sorted by their ids, which take as much
+        memory again.
+        """
+        numbered = self.base.row_ids
+        if not self.changed and numbered is not None:
+            end = start + len(row_ids)
+            if np.array_equal(numbered[start:end], row_ids):
+                return np.arange(start, end, dtype=np.int32)
+        return self.ordinals_of(row_ids)
+
     def with_changes(self, changes: Iterable[tuple[int, int]]) -> "TableRows":
         """Return the rows after a commit: new row ids of ordinals, `MISSING` for those that are gone."""
         changed = {**self.changed}

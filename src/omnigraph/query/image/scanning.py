@@ -88,9 +88,11 @@ def read_edge_rows(table: Table) -> BaseRows:
 
 def read_ends(table: Table, rows: TableRows, from_book: Book, to_book: Book) -> Iterator[Ends]:
     """Read both ends of every edge as ordinals, with the edge, a piece at a time."""
+    start = 0
     for chunk in _chunks(table, ["src", "dst"], rows_max=PIECE_ROWS):
         near, far = ordinals_of_ids(chunk["src"], from_book), ordinals_of_ids(chunk["dst"], to_book)
-        yield near, far, rows.ordinals_of(row_ids_in(chunk))
+        yield near, far, rows.ordinals_in_scan(row_ids_in(chunk), start)
+        start += chunk.num_rows
 
 
 def ordinals_of_ids(ids: pa.ChunkedArray, book: Book) -> Ordinals:

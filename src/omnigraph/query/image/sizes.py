@@ -18,7 +18,7 @@ _PIECE_BYTES = 40
 """What an edge takes beside that while its piece is read; its texts are those of the scan."""
 
 _KEPT = {
-    "rows": {"node": (NODE_BUILD_BYTES, 40), "edge": (EDGE_BUILD_BYTES, 8)},
+    "rows": {"node": (NODE_BUILD_BYTES, 40), "edge": (EDGE_BUILD_BYTES, 24)},
     "column": {"node": (VALUE_BUILD_BYTES, 16), "edge": (VALUE_BUILD_BYTES, 16)},
     "adjacency": {"edge": (_PACKED_BYTES, 14)},
 }
