@@ -23,6 +23,8 @@ _NEVER_ONE = {
     "len(finding.tables)",
     "len(tables)",
     "number",
+    "rows_made",
+    "self._rows_max",
     "up_to - after",
 }
 """Numbers that are spelled only where there are several."""

@@ -99,12 +99,12 @@ def joined(parts: list[Rows]) -> Rows:
 
 def _too_large(product: LargeProduct) -> ResourceLimit:
     others = [f"${name}" for name in product.rows.columns if "#" not in name]
-    size = product.rows.count * len(product.nodes)
+    rows_made = product.rows.count * len(product.nodes)
     variables = " and ".join([", ".join(others) or "every row", f"${product.step.variable}"])
     return ResourceLimit(
-        f"query: nothing narrows down how {variables} go together: that makes {size:,} rows, of which {ROWS_MAX:,} are "
+        f"query: nothing narrows down how {variables} go together: that makes {rows_made:,} rows, of which {ROWS_MAX:,} are "
         "kept at most. Connect them by an edge or a condition, count them instead of listing them, or give a limit.",
         resource="query_rows",
         limit=ROWS_MAX,
-        actual=size,
+        actual=rows_made,
     )
