@@ -102,8 +102,9 @@ def _too_large(product: LargeProduct) -> ResourceLimit:
     rows_made = product.rows.count * len(product.nodes)
     variables = " and ".join([", ".join(others) or "every row", f"${product.step.variable}"])
     return ResourceLimit(
-        f"query: nothing narrows down how {variables} go together: that makes {rows_made:,} rows, of which {ROWS_MAX:,} "
-        "are kept at most. Connect them by an edge or a condition, count them instead of listing them, or give a limit.",
+        f"query: nothing narrows down how {variables} go together: that makes {rows_made:,} rows, of which "
+        f"{ROWS_MAX:,} are kept at most. Connect them by an edge or a condition, count them instead of listing them, "
+        "or give a limit.",
         resource="query_rows",
         limit=ROWS_MAX,
         actual=rows_made,
