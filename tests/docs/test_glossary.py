@@ -5,7 +5,7 @@ from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-WORDS_MAX = 42
+WORDS_MAX = 40
 LANGUAGES_APART = {"LiteralSyntax"}
 """Schemas and queries each have a syntax tree of their own."""
 
