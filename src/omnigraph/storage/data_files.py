@@ -42,7 +42,7 @@ def write_data_files(
     target: TableAddress,
     rows: pa.Table | Iterable[pa.RecordBatch],
     *,
-    rows_max: int = _FRAGMENT_ROWS_MAX,
+    rows_max: int | None = None,
 ) -> list[Any]:
     """Write rows, or a stream of them, as data files below `target`, none of more than `rows_max` rows.
 
@@ -58,7 +58,7 @@ def write_data_files(
             store.uri(target) if existing is None else existing.dataset,
             schema=table.schema if existing is None else None,
             mode="create" if existing is None else "append",
-            max_rows_per_file=rows_max,
+            max_rows_per_file=_FRAGMENT_ROWS_MAX if rows_max is None else rows_max,
             max_bytes_per_file=_FRAGMENT_BYTES_MAX,
             storage_options=store.storage_options,
             enable_stable_row_ids=True,
