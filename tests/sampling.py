@@ -19,7 +19,6 @@ KEEP_EVERY = {
     "tests/spark/test_frames.py::test_a_typed_filter": 8,
     "tests/spark/test_frames.py::test_page_rank": 0,
     "tests/spark/test_frames.py": 2,
-    "tests/spark/test_cluster.py::test_every_verb": 5,
     "tests/spark/test_cluster.py": 0,
     "tests/spark/test_settings.py": 0,
     "tests/spark/test_write.py::test_workers_check": 0,
@@ -43,7 +42,9 @@ KEEP_EVERY = {
     "tests/merge/test_bulk.py": 4,
     "tests/spark/test_guest.py::test_a_session_that_we_start": 0,
     "tests/merge/test_rules.py": 3,
+    "tests/query/test_spark.py::test_answers": 0,
     "tests/query/test_spark.py::test_generated": 0,
+    "tests/guards/test_spark_pushdown.py": 0,
     # A killed process or more per case, and stores that fail at every request in turn.
     "tests/writes/test_crash_store_faults.py": 0,
     "tests/recovery/test_crash_interference.py": 0,
