@@ -92,7 +92,6 @@ def _spellings(command: click.Command, context: click.Context) -> Iterator[str]:
 
 
 _INSTEAD = {
-    "ingest": "Load records with `omnigraph load`.",
     "serve": "Address the storage of a graph with --store <uri>.",
     "server": "Address the storage of a graph with --store <uri>.",
     "graphs": "Address the storage of a graph with --store <uri>.",
@@ -101,7 +100,6 @@ _INSTEAD = {
     "cluster": "Graphs that a cluster has applied can be maintained with --cluster <dir> --graph <id>.",
     "queries": "",
     "alias": "",
-    "blob": "Read blobs from Python.",
     "mcp": "",
 }
 
