@@ -14,6 +14,9 @@ MAINTENANCE = {"--store", "--cluster", "--graph", "--profile"}
 ACCEPTED = {
     "init": {"--store"},
     "load": {*DATA_READ, "--as"},
+    "ingest": {*DATA_READ, "--as"},
+    "blob get": DATA_READ,
+    "blob stat": DATA_READ,
     "export": DATA_READ,
     "snapshot": DATA_READ,
     "spark-sql": {"--store", "--profile"},
@@ -55,7 +58,9 @@ ACCEPTED = {
     "completion": set(),
     "version": set(),
 }
-BULK = {"load", "query", "read", "export", "embed", "branch merge", "optimize", "cleanup", "verify", "spark-sql"}
+BULK = {"load", "ingest", "query", "read", "export", "embed", "branch merge", "optimize", "cleanup", "verify"} | {
+    "spark-sql"
+}
 CLASS_PHRASE = dict.fromkeys(
     (
         "init",
@@ -75,6 +80,9 @@ CLASS_PHRASE = dict.fromkeys(
 ) | dict.fromkeys(
     (
         "load",
+        "ingest",
+        "blob get",
+        "blob stat",
         "query",
         "read",
         "mutate",

@@ -25,7 +25,7 @@ def photos(workplace):
 def test_get_writes_raw_bytes(run, photos, workplace):
     assert run("blob", "get", *VALUE, photos).out == "0123456789"
     assert run("blob", "get", *VALUE, "--store", photos, "--offset", "2", "--length", "3").out == "234"
-    assert run("blob", "get", *VALUE, photos, "--offset", "8", "--length", "30").out == "89"
+    assert run("blob", "get", *VALUE, "--uri", photos, "--offset", "8", "--length", "30").out == "89"
 
     ran = run("blob", "get", *VALUE, photos, "--out", "sea.bin")
 
