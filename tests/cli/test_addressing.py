@@ -39,8 +39,8 @@ REFUSALS: dict[str, tuple[str, tuple[str, ...], int, tuple[str, ...]]] = {
         2,
         (
             (
-                "error: `optimize` is a direct (storage-native) command: --server picks a served graph and does not apply. "
-                "Give it a storage URI, or --cluster <dir> --graph <id>."
+                "error: `optimize` is a direct (storage-native) command: --server picks a served graph and does not "
+                "apply. Give it a storage URI, or --cluster <dir> --graph <id>."
             ),
         ),
     ),
@@ -59,8 +59,8 @@ REFUSALS: dict[str, tuple[str, tuple[str, ...], int, tuple[str, ...]]] = {
         (
             (
                 "error: `cleanup` is a direct (storage-native) command: it needs direct storage access and cannot work "
-                "through the remote server https://graph.example.org/graphs/art. Name the graph by its file:// or s3:// "
-                "URI."
+                "through the remote server https://graph.example.org/graphs/art. Name the graph by its file:// or "
+                "s3:// URI."
             ),
         ),
     ),
