@@ -52,14 +52,27 @@ ACCEPTED = {
     "policy validate": {"--graph"},
     "policy test": {"--graph"},
     "policy explain": {"--graph"},
+    "alias": set(),
+    "login": set(),
+    "logout": set(),
     "profile list": set(),
     "profile show": set(),
     "doctor": set(),
     "completion": set(),
     "version": set(),
 }
-BULK = {"load", "ingest", "query", "read", "export", "embed", "branch merge", "optimize", "cleanup", "verify"} | {
-    "spark-sql"
+BULK = {
+    "load",
+    "ingest",
+    "query",
+    "read",
+    "export",
+    "embed",
+    "branch merge",
+    "optimize",
+    "cleanup",
+    "verify",
+    "spark-sql",
 }
 CLASS_PHRASE = dict.fromkeys(
     (
@@ -117,7 +130,7 @@ PURPOSE = {
     "--profile": "a scope bundle",
 }
 CELLS = list(itertools.product(ACCEPTED, FLAGS))
-REFUSED = [(command, flag) for command, flag in CELLS if flag not in ACCEPTED[command]]
+REFUSED = [(command, flag) for command, flag in CELLS if flag not in ACCEPTED[command] and command != "alias"]
 CONSUMED = [(command, flag) for command, flag in CELLS if flag in ACCEPTED[command]]
 
 

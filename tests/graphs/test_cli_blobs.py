@@ -84,16 +84,3 @@ def test_stat_describes_without_reading(run, photos):
         "kind: managed",
         "size: 10 bytes",
     ]
-
-
-def test_ingest_is_an_older_name_of_load_with_defaults_of_its_own(run, photos):
-    ran = run("ingest", photos, "--data", "photos.jsonl", "--branch", "side", "--json")
-
-    assert ran.code == 0
-    assert ran.err == "warning: `ingest` is deprecated; use `omnigraph load`\n"
-    assert (ran.document["mode"], ran.document["base_branch"], ran.document["branch_created"]) == (
-        "merge",
-        "main",
-        True,
-    )
-    assert "ingest" not in run("--help").out
