@@ -15,6 +15,8 @@ ACCEPTED = {
     "init": {"--store"},
     "load": {*DATA_READ, "--as"},
     "ingest": {*DATA_READ, "--as"},
+    "blob get": DATA_READ,
+    "blob stat": DATA_READ,
     "export": DATA_READ,
     "snapshot": DATA_READ,
     "spark-sql": {"--store", "--profile"},
@@ -92,6 +94,8 @@ CLASS_PHRASE = dict.fromkeys(
     (
         "load",
         "ingest",
+        "blob get",
+        "blob stat",
         "query",
         "read",
         "mutate",
