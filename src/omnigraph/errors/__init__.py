@@ -65,6 +65,7 @@ from omnigraph.errors.missing import (
     SnapshotNotFound,
 )
 from omnigraph.errors.permission import PolicyDenied, PolicyEvaluation, PolicyInvalid
+from omnigraph.errors.remote import Connection, ServerAnswer
 from omnigraph.errors.requests import (
     Addressing,
     ConstraintViolation,
@@ -110,6 +111,7 @@ __all__ = [
     "ClusterManaged",
     "ClusterStateMissing",
     "CommitNotFound",
+    "Connection",
     "ConstraintViolation",
     "CredentialsPermissions",
     "DoctorFailed",
@@ -175,6 +177,7 @@ __all__ = [
     "SchemaContractMissing",
     "SchemaDiverged",
     "SchemaDrift",
+    "ServerAnswer",
     "SnapshotNotFound",
     "SparkJobFailed",
     "StaleView",
