@@ -290,7 +290,7 @@ class Graph:
         """The newest snapshots as of a moment ago, for a process that answers many reads."""
         from omnigraph.query.following import Following
 
-        return Following(self._heads, self._asking)
+        return Following(self._heads, self._asking, lambda text: self._asked_snapshot(text, branch=None, at=None))
 
     def _asked_snapshot(self, address: str | None, *, branch: str | None, at: datetime | str | None) -> "Snapshot":
         """Return the snapshot that a query reads; not held, because it is read at once."""

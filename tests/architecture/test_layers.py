@@ -53,6 +53,8 @@ DOORS = {
     "rich": ("cli/",),
     "cedarpy": ("policy/cedar.py",),
     "prompt_toolkit": ("cli/shell/terminal.py",),
+    "starlette": ("server/",),
+    "uvicorn": ("server/",),
 }
 
 

@@ -4,7 +4,7 @@ A look costs little on a local disk and a round trip on S3, and a server is aske
 this process writes itself is seen at once, because who writes calls `forget`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from omnigraph.base.clock import monotonic_seconds
@@ -28,7 +28,9 @@ class _Seen(NamedTuple):
 class Following:
     """The newest snapshots of one graph's branches as of a moment ago; several threads may share it."""
 
-    def __init__(self, heads: "HeadSnapshots", asking: "Asking") -> None:
+    def __init__(self, heads: "HeadSnapshots", asking: "Asking", at: "Callable[[str], Snapshot]") -> None:
+        self.at = at
+        """Returns the state that an address means, found out now; not held."""
         self._heads = heads
         self._asking = asking
         self._seen: dict[str, _Seen] = {}
@@ -43,7 +45,9 @@ class Following:
         """Return the newest snapshot of a branch, found out now."""
         at, writes = monotonic_seconds(), self._writes
         snapshot = self._heads.newest(branch)
-        if writes == self._writes:  # else somebody wrote meanwhile, and this may be from before
+        if (
+            writes == self._writes and snapshot.branch == branch
+        ):  # else somebody wrote meanwhile, and this may be from before
             if len(self._seen) >= _BRANCHES_MAX:
                 self._seen.clear()
             self._seen[branch] = _Seen(snapshot, at)

@@ -1,1 +1,1 @@
-"""The HTTP server: one process that serves the ready graphs of one cluster. Nothing here is imported before it starts."""
+"""The HTTP server: one process that serves the ready graphs of one cluster. Nothing imports it until it starts."""

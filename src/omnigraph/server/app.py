@@ -11,13 +11,14 @@ from starlette.types import Receive, Scope, Send
 from omnigraph.base import ids
 from omnigraph.base.clock import monotonic_seconds
 from omnigraph.base.logs import logger_of
-from omnigraph.cluster.ids import is_graph_id
+from omnigraph.cluster.resources import is_graph_id
 from omnigraph.errors import Draining, GraphNotFound, InvalidName, OmniError
 from omnigraph.server import logs
 from omnigraph.server.calls import Call, ClientGone
 from omnigraph.server.failures import failure_reply, translate
 from omnigraph.server.replies import Headers, Reply
-from omnigraph.server.routes import Route, mounted_at_root, routes
+from omnigraph.server.route import Route
+from omnigraph.server.routes import ROUTES, at_root
 from omnigraph.server.routing import Router
 from omnigraph.server.service import Service
 
@@ -35,9 +36,7 @@ class Application:
     def __init__(self, service: Service, tracer: "Tracer | None" = None) -> None:
         self.service = service
         self._tracer = tracer
-        rows = routes()
-        if service.default_graph is not None:
-            rows = (*rows, *mounted_at_root(rows))
+        rows = ROUTES if service.default_graph is None else (*ROUTES, *at_root(ROUTES))
         self._router: Router[Route] = Router(rows)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -61,6 +60,11 @@ class Application:
             await reply.send(send, ((b"x-request-id", call.request_id.encode()),))
         finally:
             self._finish(call, reply if "reply" in locals() else None, error_kind, monotonic_seconds() - started)
+
+    def close(self) -> None:
+        """Send what is left to send of traces."""
+        if self._tracer is not None:
+            self._tracer.close()
 
     async def _answer(self, call: Call) -> Reply:
         service = self.service
@@ -132,7 +136,7 @@ class Application:
         parent = call.header(b"traceparent")
         if parent is not None and _TRACEPARENT.fullmatch(parent):
             facts["traceparent"] = parent.decode()
-        service.log.info("request", facts)
+        service.log.note("request", facts)
 
 
 def _marks(route: Route | None) -> Headers:

@@ -8,7 +8,16 @@ import orjson
 from starlette.types import Receive, Scope
 
 from omnigraph.base.clock import monotonic_seconds
-from omnigraph.errors import BadRequest, Internal, ResourceLimit, UnsupportedMediaType
+from omnigraph.errors import (
+    BadRequest,
+    BranchNotFound,
+    CommitNotFound,
+    Internal,
+    InvalidTarget,
+    ResourceLimit,
+    SnapshotNotFound,
+    UnsupportedMediaType,
+)
 from omnigraph.graphs.authorizing import PolicyAction
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.server.members import read_members, read_query_string
@@ -19,16 +28,14 @@ if TYPE_CHECKING:
 
     from omnigraph.graph import Graph
     from omnigraph.graphs.snapshot import Snapshot
-    from omnigraph.server.routes import Route
+    from omnigraph.server.route import Route
 
 ResultT = TypeVar("ResultT")
 SMALL_WRITE_BYTES = 256
 """What a write without data counts as: branches, merges."""
-_STALE_SECONDS = 0.75
-"""Older than that, a look at a head is waited for; younger, it is repeated beside the answer."""
 
 
-class ClientGone(Exception):  # noqa: N818 — what happened
+class ClientGone(Exception):
     """The client went away while its request was being read; nobody is left to answer."""
 
 
@@ -105,14 +112,14 @@ class Call:
         message = await self.next_piece()
         content: bytes = message["body"]
         if not message.get("more_body"):
-            self._count(len(content))
+            self.count(len(content))
             return content
         pieces = [content]
-        self._count(len(content))
+        self.count(len(content))
         while message.get("more_body"):
             message = await self.next_piece()
             pieces.append(message["body"])
-            self._count(len(message["body"]))
+            self.count(len(message["body"]))
         return b"".join(pieces)
 
     async def next_piece(self) -> Any:
@@ -123,7 +130,8 @@ class Call:
         message.setdefault("body", b"")
         return message
 
-    def _count(self, size: int) -> None:
+    def count(self, size: int) -> None:
+        """Count bytes of the body, and refuse those above the limit of the route."""
         self.bytes_in += size
         self.check_size(self.bytes_in)
 
@@ -148,7 +156,9 @@ class Call:
             return
         encoding = self.header(b"content-encoding")
         if encoding is not None and encoding.strip().lower() not in {b"", b"identity"}:
-            raise UnsupportedMediaType("Content-Encoding is not supported; send the body as it is.", expected="identity")
+            raise UnsupportedMediaType(
+                "Content-Encoding is not supported; send the body as it is.", expected="identity"
+            )
         given = self.header(b"content-type")
         kind = (given or b"").split(b";", 1)[0].strip().lower().decode("latin-1")
         is_empty = given is None and declared in {None, b"0"} and self.header(b"transfer-encoding") is None
@@ -200,7 +210,15 @@ class Call:
         if recent is not None:
             return recent
         self.service.metrics.looks += 1
-        return await self.read(lambda: following.look(branch))
+        missing = BranchNotFound(f"Branch '{branch}' was not found.", branch=branch)
+        try:
+            snapshot = await self.read(lambda: following.look(branch))
+        except (CommitNotFound, SnapshotNotFound, InvalidTarget) as error:
+            raise missing from error
+        if snapshot.branch != branch:
+            # The address of a state of some branch, which nobody was asked about.
+            raise missing
+        return snapshot
 
     async def read(self, work: Callable[[], ResultT]) -> ResultT:
         """Run a read in a thread."""

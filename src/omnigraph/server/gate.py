@@ -49,7 +49,7 @@ class Gate:
                 DefaultDeny().authorize(action, actor=actor, branch=branch, target_branch=target)
             except PolicyDenied as denied:
                 message = denied.message
-        self._log.info(
+        self._log.note(
             "policy",
             {
                 "request_id": request_id,

@@ -59,18 +59,14 @@ class ServerLog:
         self._stopping.set()
         self.flush()
 
-    def info(self, message: str, facts: Facts) -> None:
+    def note(self, message: str, facts: Facts) -> None:
         """Log something that happens all the time."""
         if self.level <= logging.INFO:
             self.put(logging.INFO, message, facts)
 
-    def warning(self, message: str, facts: Facts) -> None:
+    def caution(self, message: str, facts: Facts) -> None:
         """Log something that somebody should look at."""
         self.put(logging.WARNING, message, facts)
-
-    def error(self, message: str, facts: Facts) -> None:
-        """Log something that somebody must look at."""
-        self.put(logging.ERROR, message, facts)
 
     def put(self, level: int, message: str, facts: Facts) -> None:
         """Take a line; when nobody reads them for long, lines are lost and counted."""

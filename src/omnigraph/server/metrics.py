@@ -75,7 +75,12 @@ class Metrics:
         yield requests
         for name, about, label, histograms in (
             ("omnigraph_http_request_seconds", "Time to answer a request.", "route", self.times),
-            ("omnigraph_commit_seconds", "Time of a write, from its start to its visibility.", "operation", self.commits),
+            (
+                "omnigraph_commit_seconds",
+                "Time of a write, from its start to its visibility.",
+                "operation",
+                self.commits,
+            ),
         ):
             family = HistogramMetricFamily(name, about, labels=(label,))
             for value, times in sorted(histograms.items()):
@@ -93,7 +98,11 @@ class Metrics:
         for name, about, number in gauges:
             yield GaugeMetricFamily(name, about, number)
         counters: tuple[tuple[str, str, float], ...] = (
-            ("omnigraph_admission_refused", "Writes sent away because their actor had too many.", service.writes.refused),
+            (
+                "omnigraph_admission_refused",
+                "Writes sent away because their actor had too many.",
+                service.writes.refused,
+            ),
             ("omnigraph_export_refused", "Exports sent away because all streams were busy.", service.streams.refused),
             ("omnigraph_head_looks", "Looks at the head of a branch in storage.", self.looks),
             ("omnigraph_queries_from_memory", "Queries answered at once from the image.", self.reads_at_once),
@@ -110,5 +119,5 @@ def exposition(metrics: Metrics) -> bytes:
     from prometheus_client import CollectorRegistry, generate_latest
 
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(metrics)  # type: ignore[arg-type]  # it collects, which is all that is asked of it
+    registry.register(metrics)
     return generate_latest(registry)

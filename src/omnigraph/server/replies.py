@@ -35,7 +35,9 @@ class Reply:
     async def send(self, send: Send, extra: Headers) -> None:
         """Send the answer, with the headers that every answer has."""
         length = b"%d" % len(self.body)
-        headers = [*self.head(extra), (b"content-length", length)] if self.status not in {204, 304} else self.head(extra)
+        headers = (
+            [*self.head(extra), (b"content-length", length)] if self.status not in {204, 304} else self.head(extra)
+        )
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
         await send({"type": "http.response.body", "body": self.body})
         self.sent_bytes = len(self.body)

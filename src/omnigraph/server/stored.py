@@ -7,7 +7,7 @@ from omnigraph.base.values import Json, dataclass
 from omnigraph.catalog.scalars import Scalar
 from omnigraph.language.query import parse_queries
 from omnigraph.query.check import check_query
-from omnigraph.query.choosing import ChosenQuery
+from omnigraph.query.choosing import query_named
 from omnigraph.query.typed import CheckedMutation
 
 if TYPE_CHECKING:
@@ -70,9 +70,8 @@ class StoredQuery:
     def document(self) -> dict[str, Json]:
         """Describe the query for clients."""
         document: dict[str, Json] = {"name": self.name, "tool_name": self.name}
-        for name, text in (("description", self.description), ("instruction", self.instruction)):
-            if text is not None:
-                document[name] = text
+        texts = {"description": self.description, "instruction": self.instruction}
+        document |= {name: text for name, text in texts.items() if text is not None}
         document["mutation"] = self.is_mutation
         document["params"] = [parameter.document() for parameter in self.parameters]
         return document
@@ -83,7 +82,7 @@ def check_stored(texts: Mapping[str, str], catalog: "Catalog") -> dict[str, Stor
     found: dict[str, StoredQuery] = {}
     for name, text in sorted(texts.items()):
         file = parse_queries(text, source=f"stored query {name}")
-        syntax = ChosenQuery.named(file, name).syntax
+        syntax = query_named(file, name)
         checked = check_query(syntax, catalog, source=file.source)
         found[name] = StoredQuery(
             name=name,

@@ -1,4 +1,4 @@
-"""Where engine work runs: bounded pools of threads, so that the event loop stays free and writes cannot starve reads."""
+"""Where engine work runs: bounded pools of threads, so that the event loop stays free and writes starve no reads."""
 
 import asyncio
 import contextvars

@@ -26,16 +26,14 @@ async def create_branch(call: Call) -> Reply:
     name = branch_named(body["name"], name="name")
     base = branch_named(body.get("from"), name="from")
     try:
-        origin = (await call.read(lambda: call.graph.state_at(base))).branch
+        origin = (await call.read(lambda: call.graph.following.at(base))).branch
     except (SnapshotNotFound, CommitNotFound, BranchNotFound):
         call.allow(branch=base, target=name)
         raise
     call.allow(branch=origin, target=name)
     with call.admitted(SMALL_WRITE_BYTES):
         created = await call.write(lambda: call.graph.branches.create(name, source=base, actor=call.actor))
-    return document_reply(
-        created_branch_document(created, uri=call.graph.uri, source=base, actor_id=call.actor)
-    )
+    return document_reply(created_branch_document(created, uri=call.graph.uri, source=base, actor_id=call.actor))
 
 
 async def delete_branch(call: Call) -> Reply:

@@ -91,7 +91,7 @@ async def allowed_snapshot(call: Call, address: str, *, action: PolicyAction = P
     """
     address = branch_named(address, name="snapshot")
     try:
-        snapshot = await call.read(lambda: call.graph.state_at(address))
+        snapshot = await call.read(lambda: call.graph.following.at(address))
     except (SnapshotNotFound, CommitNotFound, BranchNotFound):
         call.allow(branch=MAIN_BRANCH, action=action)
         raise

@@ -2,7 +2,7 @@
 
 import omnigraph
 from omnigraph.graphs.authorizing import PolicyAction
-from omnigraph.manifest.stamp import CURRENT_STAMP
+from omnigraph.manifest.stamp import INTERNAL_SCHEMA_VERSION
 from omnigraph.server.calls import Call
 from omnigraph.server.metrics import exposition
 from omnigraph.server.replies import Reply, document_reply
@@ -12,7 +12,7 @@ async def health(call: Call) -> Reply:
     """Say that the server runs."""
     del call
     return document_reply(
-        {"status": "ok", "version": omnigraph.__version__, "internal_schema_version": CURRENT_STAMP}
+        {"status": "ok", "version": omnigraph.__version__, "internal_schema_version": INTERNAL_SCHEMA_VERSION}
     )
 
 
