@@ -10,7 +10,7 @@ from omnigraph.base.values import Json, dataclass
 from omnigraph.errors import ClusterDiagnostics
 
 
-class Severity(StrEnum):
+class DiagnosticSeverity(StrEnum):
     """Whether a finding makes a command fail."""
 
     ERROR = "error"
@@ -117,7 +117,7 @@ class Diagnostic:
     """One finding; `path` is a key of the config, an address, or a stored file."""
 
     code: str
-    severity: Severity
+    severity: DiagnosticSeverity
     path: str
     message: str
 
@@ -134,11 +134,11 @@ class Diagnostics:
 
     def error(self, code: DiagnosticCode, path: str, message: str) -> None:
         """Add a finding that makes the command fail."""
-        self._found.append(Diagnostic(code=code, severity=Severity.ERROR, path=path, message=message))
+        self._found.append(Diagnostic(code=code, severity=DiagnosticSeverity.ERROR, path=path, message=message))
 
     def warn(self, code: DiagnosticCode, path: str, message: str) -> None:
         """Add a finding that the command goes on with."""
-        self._found.append(Diagnostic(code=code, severity=Severity.WARNING, path=path, message=message))
+        self._found.append(Diagnostic(code=code, severity=DiagnosticSeverity.WARNING, path=path, message=message))
 
     def extend(self, found: Iterable[Diagnostic]) -> None:
         """Add what somebody else found."""
@@ -147,7 +147,7 @@ class Diagnostics:
     @property
     def has_errors(self) -> bool:
         """Whether the command fails."""
-        return any(found.severity is Severity.ERROR for found in self._found)
+        return any(found.severity is DiagnosticSeverity.ERROR for found in self._found)
 
     def all(self) -> tuple[Diagnostic, ...]:
         """Return what was found so far."""
@@ -158,5 +158,5 @@ class Refused(ClusterDiagnostics):
     """A control object cannot be used; it carries the one finding that says why."""
 
     def __init__(self, code: DiagnosticCode, path: str, message: str) -> None:
-        self.diagnostic = Diagnostic(code=code, severity=Severity.ERROR, path=path, message=message)
+        self.diagnostic = Diagnostic(code=code, severity=DiagnosticSeverity.ERROR, path=path, message=message)
         super().__init__(message, diagnostics=[self.diagnostic.document()])

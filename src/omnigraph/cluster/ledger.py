@@ -117,6 +117,8 @@ def storage_root(cluster: str, events: Events = ignore_events) -> str:
     """Return the storage root behind what a person calls the cluster: a plain absolute path or a URI."""
     root = _normal_root(cluster)
     if "://" in cluster:
+        if (problem := unusable_root(cluster)) is not None:
+            raise _diagnostic("storage_root_invalid", cluster, f"cannot be the storage root of a cluster: {problem}")
         return root
     try:
         storage = _declared_storage(Path(root))
@@ -125,9 +127,12 @@ def storage_root(cluster: str, events: Events = ignore_events) -> str:
             raise
         events(Warned(message=f"{problem.message} The ledger beside it is used."))
         return root
-    if storage is None:
-        return root
-    return _normal_root(storage if "://" in storage else str(Path(root, expand_home(storage))))
+    return root if storage is None else declared_root(Path(root), storage)
+
+
+def declared_root(directory: Path, storage: str) -> str:
+    """Return the storage root that `storage:` in the cluster.yaml of a directory means."""
+    return _normal_root(storage if "://" in storage else str(Path(directory, expand_home(storage))))
 
 
 def _normal_root(location: str) -> str:
@@ -150,12 +155,12 @@ def _declared_storage(directory: Path) -> str | None:
     storage = parsed.get("storage")
     if storage is not None and not (isinstance(storage, str) and storage.strip()):
         raise _diagnostic("invalid_storage_root", path, "has a `storage` that is not a path or URI")
-    if storage is not None and (problem := _unusable_root(storage)) is not None:
+    if storage is not None and (problem := unusable_root(storage)) is not None:
         raise _diagnostic("invalid_storage_root", path, f"has a `storage` that cannot be used: {problem}")
     return storage
 
 
-def _unusable_root(storage: str) -> str | None:
+def unusable_root(storage: str) -> str | None:
     """Say why a declared root cannot hold a cluster; None when it can. A path is as good as any."""
     scheme, separator, rest = storage.partition("://")
     if not separator or scheme == "file":

@@ -98,7 +98,7 @@ class ConsumedApproval:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RecoveryRecord:
+class SettledIntent:
     """An interrupted operation that a later command settled."""
 
     kind: str
@@ -118,7 +118,7 @@ class Ledger:
     resources: Mapping[str, AppliedResource] = field(default_factory=dict)
     resource_statuses: Mapping[str, ResourceStatus] = field(default_factory=dict)
     approval_records: Mapping[str, ConsumedApproval] = field(default_factory=dict)
-    recovery_records: Mapping[str, RecoveryRecord] = field(default_factory=dict)
+    recovery_records: Mapping[str, SettledIntent] = field(default_factory=dict)
     observations: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
 
     @property
@@ -347,12 +347,12 @@ class _LedgerReader:
         members = self._members(entry, f"approval {approval}", set(names))
         return ConsumedApproval(**{name: self._text(members, name, f"approval {approval}") for name in names})
 
-    def _recovery(self, entry: object, operation: str) -> RecoveryRecord:
+    def _recovery(self, entry: object, operation: str) -> SettledIntent:
         place = f"recovery {operation}"
         names = ("kind", "graph_id", "outcome", "recovered_at")
         members = self._members(entry, place, {*names, "actor"})
         texts = {name: self._text(members, name, place) for name in names}
-        return RecoveryRecord(**texts, actor=self._optional_text(members, "actor", place))
+        return SettledIntent(**texts, actor=self._optional_text(members, "actor", place))
 
     def _observation(self, entry: object, address: str) -> Mapping[str, Json]:
         """Take whatever was observed; a version that is there under one of its names is there under both."""

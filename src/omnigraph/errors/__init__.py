@@ -68,6 +68,7 @@ from omnigraph.errors.permission import PolicyDenied, PolicyEvaluation, PolicyIn
 from omnigraph.errors.requests import (
     Addressing,
     ConstraintViolation,
+    CredentialsPermissions,
     EngineUnavailable,
     ExternalBlobDenied,
     InvalidName,
@@ -126,6 +127,7 @@ __all__ = [
     "ClusterStateMissing",
     "CommitNotFound",
     "ConstraintViolation",
+    "CredentialsPermissions",
     "DoctorFailed",
     "Draining",
     "DriftNeedsRepair",
