@@ -36,6 +36,7 @@ LAYERS = {
     "verbs": 11,
     "documents": 11,
     "connectors": 12,
+    "server": 12,
     "cli": 13,
 }
 FACADE = {"graph.py", "_graph_data.py", "_graph_upkeep.py", "spark.py", "__init__.py", "__main__.py"}

@@ -56,6 +56,7 @@ ACCEPTED = {
     "profile list": set(),
     "profile show": set(),
     "doctor": set(),
+    "serve": {"--cluster"},
     "completion": set(),
     "version": set(),
 }
@@ -114,7 +115,7 @@ CLASS_PHRASE = dict.fromkeys(
         "branch merge",
     ),
     "data",
-)
+) | {"serve": "cluster control"}
 WRONG_INVOCATION = {"health": 64, "verify": 64}
 """Low exit codes of `health` and `verify` speak of the graph."""
 PURPOSE = {

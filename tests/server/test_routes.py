@@ -94,9 +94,7 @@ def test_branches_live_and_go(app: ServedApp) -> None:
     created = app.ask("POST", "/graphs/art/branches", {"name": "etl/run-1"})
     listed = app.ask("GET", "/graphs/art/branches")
     again = app.ask("POST", "/graphs/art/branches", {"name": "etl/run-1"})
-    written = app.ask(
-        "POST", "/graphs/art/mutate", {"query": INSERT, "params": {"n": "Merged"}, "branch": "etl/run-1"}
-    )
+    written = app.ask("POST", "/graphs/art/mutate", {"query": INSERT, "params": {"n": "Merged"}, "branch": "etl/run-1"})
     merged = app.ask("POST", "/graphs/art/branches/merge", {"source": "etl/run-1"})
     deleted = app.ask("DELETE", "/graphs/art/branches/etl%2Frun-1")
     gone = app.ask("DELETE", "/graphs/art/branches/etl%2Frun-1")

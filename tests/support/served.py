@@ -1,4 +1,4 @@
-"""Clusters to serve, and servers: one in this process for most tests, real ones where sockets and signals are the point."""
+"""Clusters to serve, and servers: in this process for most tests, as processes where sockets and signals count."""
 
 import asyncio
 import io
@@ -231,7 +231,16 @@ def running_server(
     stderr = directory / f"server-{os.getpid()}-{id(environment)}.log"
     with stderr.open("w") as errors:
         process = subprocess.Popen(
-            [sys.executable, "-m", "omnigraph.cli.server_main", "--cluster", cluster, "--bind", "127.0.0.1:0", *arguments],
+            [
+                sys.executable,
+                "-m",
+                "omnigraph.cli.server_main",
+                "--cluster",
+                cluster,
+                "--bind",
+                "127.0.0.1:0",
+                *arguments,
+            ],
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,

@@ -13,7 +13,7 @@ from typing import Final
 from omnigraph.base.events import Events, ignore_events
 from omnigraph.base.values import dataclass
 from omnigraph.cluster.catalog import BlobState, read_blob
-from omnigraph.cluster.diagnostics import Diagnostic, Refused, Severity
+from omnigraph.cluster.diagnostics import Diagnostic, DiagnosticSeverity, Refused
 from omnigraph.cluster.ledger import LEDGER_PATH, storage_root
 from omnigraph.cluster.resources import (
     CLUSTER_SCOPE,
@@ -295,7 +295,7 @@ class _Reading:
 
 
 def _finding(code: str, path: str, message: str) -> Diagnostic:
-    return Diagnostic(code=code, severity=Severity.ERROR, path=path, message=message)
+    return Diagnostic(code=code, severity=DiagnosticSeverity.ERROR, path=path, message=message)
 
 
 def _refused(findings: list[Diagnostic]) -> BootRefused:

@@ -16,10 +16,10 @@ from omnigraph.errors import Draining, GraphNotFound, InvalidName, OmniError
 from omnigraph.server import logs
 from omnigraph.server.calls import Call, ClientGone
 from omnigraph.server.failures import failure_reply, translate
+from omnigraph.server.operation import HttpOperation
+from omnigraph.server.paths import Router
 from omnigraph.server.replies import Headers, Reply
-from omnigraph.server.route import Route
 from omnigraph.server.routes import ROUTES, at_root
-from omnigraph.server.routing import Router
 from omnigraph.server.service import Service
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Application:
         self.service = service
         self._tracer = tracer
         rows = ROUTES if service.default_graph is None else (*ROUTES, *at_root(ROUTES))
-        self._router: Router[Route] = Router(rows)
+        self._router: Router[HttpOperation] = Router(rows)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -101,7 +101,7 @@ class Application:
 
     def _failed(self, call: Call, failure: Exception, error: OmniError) -> Reply:
         if error.http_status is None or error.http_status >= 500:
-            _log.error("%s failed", call.route.operation if call.route else "request", exc_info=failure)
+            _log.error("%s failed", call.route.operation_id if call.route else "request", exc_info=failure)
         served = call.served
         return failure_reply(
             error,
@@ -139,7 +139,7 @@ class Application:
         service.log.note("request", facts)
 
 
-def _marks(route: Route | None) -> Headers:
+def _marks(route: HttpOperation | None) -> Headers:
     """Return the headers that an answer of a deprecated route has."""
     if route is None or route.successor is None:
         return ()

@@ -19,7 +19,7 @@ from omnigraph.cluster.serving import (
 from omnigraph.errors import BootRefused, OmniError, Usage
 from omnigraph.policy.actions import BundleKind
 from omnigraph.server.app import Application
-from omnigraph.server.gate import Gate
+from omnigraph.server.gate import PolicyGate
 from omnigraph.server.logs import ServerLog
 from omnigraph.server.running import listen, run_service
 from omnigraph.server.service import ServedGraph, Service
@@ -120,7 +120,7 @@ def application_of(
         tokens=tokens,
         log=log,
         limits=limits,
-        server_gate=Gate(state, server_policy, log),
+        server_gate=PolicyGate(state, server_policy, log),
         quarantined=quarantined,
         default_graph=default_graph,
     )
@@ -157,7 +157,7 @@ def _open_graphs(
 
     def open_one(graph: ServingGraph) -> ServedGraph | Quarantine:
         try:
-            return _open_graph(graph, Gate(state, policies[graph.graph_id], log), environ)
+            return _open_graph(graph, PolicyGate(state, policies[graph.graph_id], log), environ)
         except OmniError as error:
             return Quarantine(graph_id=graph.graph_id, code=ServingCode.GRAPH_UNAVAILABLE, reason=error.message)
 
@@ -172,7 +172,7 @@ def _open_graphs(
     return found, tuple(quarantined)
 
 
-def _open_graph(serving: ServingGraph, gate: Gate, environ: Mapping[str, str]) -> ServedGraph:
+def _open_graph(serving: ServingGraph, gate: PolicyGate, environ: Mapping[str, str]) -> ServedGraph:
     from omnigraph.graph import open_graph
 
     _refuse_unusable_embedding(serving, environ)
@@ -184,6 +184,6 @@ def _open_graph(serving: ServingGraph, gate: Gate, environ: Mapping[str, str]) -
 def _refuse_unusable_embedding(serving: ServingGraph, environ: Mapping[str, str]) -> None:
     """Keep a graph out whose provider has a key that this process was not given."""
     key = serving.embedding.api_key if serving.embedding is not None else None
-    name = key.removeprefix("${").removesuffix("}") if key is not None else None
-    if name is not None and not environ.get(name, "").strip():
-        raise Usage(f"its embedding provider needs ${name}, which is not set", flag=name)
+    variable = key.removeprefix("${").removesuffix("}") if key is not None else None
+    if variable is not None and not dict(environ).get(variable, "").strip():
+        raise Usage(f"its embedding provider needs ${variable}, which is not set", flag=variable)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from omnigraph.graph import Graph
     from omnigraph.graphs.snapshot import Snapshot
-    from omnigraph.server.route import Route
+    from omnigraph.server.operation import HttpOperation
 
 ResultT = TypeVar("ResultT")
 SMALL_WRITE_BYTES = 256
@@ -62,7 +62,7 @@ class Call:
         self.receive = receive
         self.request_id = request_id
         self.headers: list[tuple[bytes, bytes]] = scope["headers"]
-        self.route: Route | None = None
+        self.route: HttpOperation | None = None
         self.arguments: Mapping[str, str] = {}
         self.actor: str | None = None
         self.served: ServedGraph | None = None
@@ -186,7 +186,7 @@ class Call:
     # The graph
 
     @property
-    def _route(self) -> "Route":
+    def _route(self) -> "HttpOperation":
         if self.route is None:
             raise Internal("a request without a route was asked about it")
         return self.route
@@ -238,7 +238,7 @@ class Call:
                 following.forget()
 
         result = await self.service.workers.write(work_and_forget)
-        self.service.metrics.wrote(self._route.operation or "", monotonic_seconds() - started)
+        self.service.metrics.wrote(self._route.operation_id or "", monotonic_seconds() - started)
         return result
 
 

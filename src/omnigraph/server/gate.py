@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from omnigraph.policy.engine import PolicyEngine
 
 
-class Gate:
+class PolicyGate:
     """Decides for one graph, or for the server itself, and logs what it decided."""
 
     def __init__(self, state: RuntimeState, policy: "PolicyEngine | None", log: ServerLog) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import omnigraph
 from omnigraph.server.members import Member
 from omnigraph.server.models import SCHEMAS, TEXT, Schema, ref
-from omnigraph.server.route import NDJSON, Route
+from omnigraph.server.operation import NDJSON, HttpOperation
 from omnigraph.server.routes import ROUTES
 
 CONDITION_HEADER = "Omnigraph-If-Graph-Commit"
@@ -22,7 +22,7 @@ def openapi_document(*, is_open: bool = False) -> dict[str, Any]:
     """Describe every route; a server without tokens asks for none."""
     paths: dict[str, Any] = {}
     for route in ROUTES:
-        if route.operation is not None:
+        if route.operation_id is not None:
             paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, is_open=is_open)
     components: dict[str, Any] = {"schemas": SCHEMAS}
     document: dict[str, Any] = {
@@ -37,8 +37,8 @@ def openapi_document(*, is_open: bool = False) -> dict[str, Any]:
     return document
 
 
-def _operation(route: Route, *, is_open: bool) -> dict[str, Any]:
-    operation: dict[str, Any] = {"operationId": route.operation, "summary": route.about}
+def _operation(route: HttpOperation, *, is_open: bool) -> dict[str, Any]:
+    operation: dict[str, Any] = {"operationId": route.operation_id, "summary": route.about}
     parameters = [*_path_parameters(route), *(_parameter(member) for member in route.parameters)]
     if route.is_conditional:
         parameters.append({"name": CONDITION_HEADER, "in": "header", "required": True, "schema": TEXT})
@@ -58,7 +58,7 @@ def _operation(route: Route, *, is_open: bool) -> dict[str, Any]:
     return operation
 
 
-def _path_parameters(route: Route) -> list[dict[str, Any]]:
+def _path_parameters(route: HttpOperation) -> list[dict[str, Any]]:
     names = [segment[1:-1] for segment in route.path.split("/") if segment.startswith("{")]
     return [{"name": name, "in": "path", "required": True, "schema": TEXT} for name in names]
 
@@ -73,7 +73,7 @@ def _parameter(member: Member) -> dict[str, Any]:
     }
 
 
-def _body(route: Route) -> Schema:
+def _body(route: HttpOperation) -> Schema:
     members = {member.name: {**_schema(member), "description": member.about} for member in route.members}
     schema: Schema = {"type": "object", "properties": members}
     required = [member.name for member in route.members if member.is_required]
@@ -88,7 +88,7 @@ def _schema(member: Member) -> Schema:
     return {**member.kind.value, "enum": list(member.choices)} if member.choices else dict(member.kind.value)
 
 
-def _responses(route: Route) -> dict[str, Any]:
+def _responses(route: HttpOperation) -> dict[str, Any]:
     schema: Schema = ref(route.answer) if route.answer is not None else TEXT
     content = {} if route.method == "HEAD" else {"content": {route.answer_type: {"schema": schema}}}
     responses: dict[str, Any] = {"200": {"description": route.about, **content}}
@@ -96,7 +96,7 @@ def _responses(route: Route) -> dict[str, Any]:
         responses["206"] = {"description": "The range that was asked for.", **content}
         responses["302"] = {"description": "The bytes are elsewhere."}
         responses["304"] = {"description": "Nothing changed."}
-    if route.operation == "ready":
+    if route.operation_id == "ready":
         responses["503"] = {"description": "The server is shutting down.", "content": content["content"]}
     if not route.is_public:
         failure = {"description": "Why it failed."} | ({} if route.method == "HEAD" else {"content": _ERROR})

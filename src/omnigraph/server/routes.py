@@ -19,7 +19,7 @@ from omnigraph.server.handlers import (
     writing,
 )
 from omnigraph.server.members import Kind, Member
-from omnigraph.server.route import GRAPH, JSON, NDJSON, Route
+from omnigraph.server.operation import GRAPH, JSON, NDJSON, HttpOperation
 from omnigraph.server.settings import LOAD_BODY_BYTES_MAX
 
 _BRANCH = Member(name="branch", about="The branch; `main` if it is left out.")
@@ -60,58 +60,58 @@ _INVOKE_BODY = (
 _LOAD_BODY = (_BRANCH, _FROM, _MODE, _DATA)
 
 _ABOUT_SERVER = (
-    Route(
+    HttpOperation(
         method="GET",
         path="/healthz",
-        operation="health",
+        operation_id="health",
         about="Whether the server runs.",
         handler=registry.health,
         is_public=True,
         is_about_graph=False,
         answer="Health",
     ),
-    Route(
+    HttpOperation(
         method="GET",
         path="/readyz",
-        operation="ready",
+        operation_id="ready",
         about="Whether the server takes requests.",
         handler=registry.ready,
         is_public=True,
         is_about_graph=False,
         answer="Ready",
     ),
-    Route(
+    HttpOperation(
         method="GET",
         path="/openapi.json",
-        operation=None,
+        operation_id=None,
         about="This description.",
         handler=registry.openapi,
         is_public=True,
         is_about_graph=False,
     ),
-    Route(
+    HttpOperation(
         method="GET",
         path="/metrics",
-        operation="metrics",
+        operation_id="metrics",
         about="The server's numbers, as Prometheus reads them.",
         handler=registry.metrics,
         is_about_graph=False,
         answer_type="text/plain",
     ),
-    Route(
+    HttpOperation(
         method="GET",
         path="/graphs",
-        operation="listGraphs",
+        operation_id="listGraphs",
         about="The graphs that are ready.",
         handler=registry.list_graphs,
         action=PolicyAction.GRAPH_LIST,
         is_about_graph=False,
         answer="Graphs",
     ),
-    Route(
+    HttpOperation(
         method="GET",
         path=f"{GRAPH}/healthz",
-        operation="graphHealth",
+        operation_id="graphHealth",
         about="Whether the server runs and the graph is ready.",
         handler=registry.health,
         answer="Health",
@@ -119,10 +119,10 @@ _ABOUT_SERVER = (
 )
 
 _READS = (
-    Route(
+    HttpOperation(
         method="POST",
         path=f"{GRAPH}/query",
-        operation="query",
+        operation_id="query",
         about="Run a read of the query language.",
         handler=reading.query,
         action=PolicyAction.READ,
@@ -130,10 +130,10 @@ _READS = (
         media_type=JSON,
         answer="QueryResult",
     ),
-    Route(
+    HttpOperation(
         method="POST",
         path=f"{GRAPH}/read",
-        operation="read",
+        operation_id="read",
         about="Run a read, for older clients.",
         handler=reading.read,
         action=PolicyAction.READ,
@@ -142,48 +142,48 @@ _READS = (
         answer="ReadResult",
         successor="query",
     ),
-    Route(
+    HttpOperation(
         method="GET",
         path=f"{GRAPH}/snapshot",
-        operation="getSnapshot",
+        operation_id="getSnapshot",
         about="The tables of the newest state of a branch.",
         handler=history.get_snapshot,
         action=PolicyAction.READ,
         parameters=(_BRANCH,),
         answer="Snapshot",
     ),
-    Route(
+    HttpOperation(
         method="GET",
         path=f"{GRAPH}/schema",
-        operation="getSchema",
+        operation_id="getSchema",
         about="The schema as it was written.",
         handler=history.get_schema,
         action=PolicyAction.READ,
         answer="Schema",
     ),
-    Route(
+    HttpOperation(
         method="GET",
         path=f"{GRAPH}/commits",
-        operation="listCommits",
+        operation_id="listCommits",
         about="The commits of a branch, newest first.",
         handler=history.list_commits,
         action=PolicyAction.READ,
         parameters=(_BRANCH, _LIMIT),
         answer="Commits",
     ),
-    Route(
+    HttpOperation(
         method="GET",
         path=f"{GRAPH}/commits/{{commit_id}}",
-        operation="getCommit",
+        operation_id="getCommit",
         about="One commit.",
         handler=history.get_commit,
         action=PolicyAction.READ,
         answer="Commit",
     ),
-    Route(
+    HttpOperation(
         method="GET",
         path=f"{GRAPH}/blob",
-        operation="getBlob",
+        operation_id="getBlob",
         about="The bytes of a blob, or a range of them.",
         handler=blobs.get_blob,
         action=PolicyAction.READ,
@@ -191,10 +191,10 @@ _READS = (
         answer_type="application/octet-stream",
         is_discreet=True,
     ),
-    Route(
+    HttpOperation(
         method="HEAD",
         path=f"{GRAPH}/blob",
-        operation="headBlob",
+        operation_id="headBlob",
         about="How long a blob is.",
         handler=blobs.head_blob,
         action=PolicyAction.READ,
@@ -202,10 +202,10 @@ _READS = (
         answer_type="application/octet-stream",
         is_discreet=True,
     ),
-    Route(
+    HttpOperation(
         method="GET",
         path=f"{GRAPH}/runs",
-        operation="listRuns",
+        operation_id="listRuns",
         about="Always empty: writes are visible as a whole or not at all.",
         handler=history.list_runs,
         action=PolicyAction.READ,
@@ -215,19 +215,19 @@ _READS = (
 )
 
 _STORED = (
-    Route(
+    HttpOperation(
         method="GET",
         path=f"{GRAPH}/queries",
-        operation="listQueries",
+        operation_id="listQueries",
         about="The stored queries with their parameters.",
         handler=stored_queries.list_queries,
         action=PolicyAction.READ,
         answer="StoredQueries",
     ),
-    Route(
+    HttpOperation(
         method="POST",
         path=f"{GRAPH}/queries/{{name}}",
-        operation="invokeQuery",
+        operation_id="invokeQuery",
         about="Run a stored query.",
         handler=stored_queries.invoke,
         action=PolicyAction.INVOKE_QUERY,
@@ -237,10 +237,10 @@ _STORED = (
         has_optional_body=True,
         answer="InvokeResult",
     ),
-    Route(
+    HttpOperation(
         method="POST",
         path=f"{GRAPH}/queries/{{name}}/if-graph-commit",
-        operation="invokeQueryIfGraphCommit",
+        operation_id="invokeQueryIfGraphCommit",
         about="Run a stored mutation, if a commit still is the head of the branch.",
         handler=stored_queries.invoke_if_commit,
         action=PolicyAction.INVOKE_QUERY,
@@ -254,10 +254,10 @@ _STORED = (
 )
 
 _WRITES = (
-    Route(
+    HttpOperation(
         method="POST",
         path=f"{GRAPH}/mutate",
-        operation="mutate",
+        operation_id="mutate",
         about="Run a mutation as one commit.",
         handler=writing.mutate,
         action=PolicyAction.CHANGE,
@@ -266,10 +266,10 @@ _WRITES = (
         media_type=JSON,
         answer="MutationResult",
     ),
-    Route(
+    HttpOperation(
         method="POST",
         path=f"{GRAPH}/mutate/if-graph-commit",
-        operation="mutateIfGraphCommit",
+        operation_id="mutateIfGraphCommit",
         about="Run a mutation, if a commit still is the head of the branch.",
         handler=writing.mutate_if_commit,
         action=PolicyAction.CHANGE,
@@ -279,10 +279,10 @@ _WRITES = (
         answer="MutationResult",
         is_conditional=True,
     ),
-    Route(
+    HttpOperation(
         method="POST",
         path=f"{GRAPH}/change",
-        operation="change",
+        operation_id="change",
         about="Run a mutation, for older clients.",
         handler=writing.mutate,
         action=PolicyAction.CHANGE,
@@ -292,10 +292,10 @@ _WRITES = (
         answer="MutationResult",
         successor="mutate",
     ),
-    Route(
+    HttpOperation(
         method="POST",
         path=f"{GRAPH}/load",
-        operation="load",
+        operation_id="load",
         about="Load records as one commit.",
         handler=loading.load,
         action=PolicyAction.CHANGE,
@@ -305,10 +305,10 @@ _WRITES = (
         body_bytes_max=LOAD_BODY_BYTES_MAX,
         answer="LoadResult",
     ),
-    Route(
+    HttpOperation(
         method="POST",
         path=f"{GRAPH}/load/ndjson",
-        operation="loadNdjson",
+        operation_id="loadNdjson",
         about="Load records, sent as lines, as one commit.",
         handler=loading.load_lines,
         action=PolicyAction.CHANGE,
@@ -318,10 +318,10 @@ _WRITES = (
         body_bytes_max=LOAD_BODY_BYTES_MAX,
         answer="LoadResult",
     ),
-    Route(
+    HttpOperation(
         method="POST",
         path=f"{GRAPH}/ingest",
-        operation="ingest",
+        operation_id="ingest",
         about="Load records, for older clients: a missing branch is made from main.",
         handler=loading.ingest,
         action=PolicyAction.CHANGE,
@@ -332,10 +332,10 @@ _WRITES = (
         answer="LoadResult",
         successor="load",
     ),
-    Route(
+    HttpOperation(
         method="POST",
         path=f"{GRAPH}/schema/apply",
-        operation="applySchema",
+        operation_id="applySchema",
         about="Refused: the schemas of a cluster are applied to the cluster.",
         handler=history.apply_schema,
         action=PolicyAction.SCHEMA_APPLY,
@@ -349,19 +349,19 @@ _WRITES = (
 )
 
 _BRANCHES = (
-    Route(
+    HttpOperation(
         method="GET",
         path=f"{GRAPH}/branches",
-        operation="listBranches",
+        operation_id="listBranches",
         about="The branches by name.",
         handler=branching.list_branches,
         action=PolicyAction.READ,
         answer="Branches",
     ),
-    Route(
+    HttpOperation(
         method="POST",
         path=f"{GRAPH}/branches",
-        operation="createBranch",
+        operation_id="createBranch",
         about="Create a branch.",
         handler=branching.create_branch,
         action=PolicyAction.BRANCH_CREATE,
@@ -373,20 +373,20 @@ _BRANCHES = (
         media_type=JSON,
         answer="CreatedBranch",
     ),
-    Route(
+    HttpOperation(
         method="DELETE",
         path=f"{GRAPH}/branches/{{branch}}",
-        operation="deleteBranch",
+        operation_id="deleteBranch",
         about="Delete a branch.",
         handler=branching.delete_branch,
         action=PolicyAction.BRANCH_DELETE,
         is_admitted=True,
         answer="DeletedBranch",
     ),
-    Route(
+    HttpOperation(
         method="POST",
         path=f"{GRAPH}/branches/merge",
-        operation="mergeBranches",
+        operation_id="mergeBranches",
         about="Merge a branch into another one as one commit.",
         handler=branching.merge_branches,
         action=PolicyAction.BRANCH_MERGE,
@@ -402,10 +402,10 @@ _BRANCHES = (
 )
 
 _STREAMS = (
-    Route(
+    HttpOperation(
         method="POST",
         path=f"{GRAPH}/export",
-        operation="export",
+        operation_id="export",
         about="All records of one state of a branch.",
         handler=exporting.export,
         action=PolicyAction.EXPORT,
@@ -419,10 +419,10 @@ _STREAMS = (
         has_optional_body=True,
         answer_type=NDJSON,
     ),
-    Route(
+    HttpOperation(
         method="POST",
         path=f"{GRAPH}/changes/baseline",
-        operation="captureChangeBaseline",
+        operation_id="captureChangeBaseline",
         about="All records of one state of a branch and, as the last line, the cursor that follows it.",
         handler=exporting.baseline,
         action=PolicyAction.EXPORT,
@@ -432,10 +432,10 @@ _STREAMS = (
         answer_type=NDJSON,
         is_discreet=True,
     ),
-    Route(
+    HttpOperation(
         method="GET",
         path=f"{GRAPH}/commits/{{commit_id}}/changes",
-        operation="getCommitChanges",
+        operation_id="getCommitChanges",
         about="What a commit changed, entity by entity.",
         handler=changes.commit_changes,
         action=PolicyAction.READ,
@@ -444,10 +444,10 @@ _STREAMS = (
         answer="CommitChanges",
         is_discreet=True,
     ),
-    Route(
+    HttpOperation(
         method="GET",
         path=f"{GRAPH}/changes",
-        operation="pollChanges",
+        operation_id="pollChanges",
         about="What changed on a branch behind a cursor, commit by commit.",
         handler=changes.poll,
         action=PolicyAction.READ,
@@ -465,10 +465,10 @@ _STREAMS = (
     ),
 )
 
-ROUTES: tuple[Route, ...] = (*_ABOUT_SERVER, *_READS, *_STORED, *_WRITES, *_BRANCHES, *_STREAMS)
+ROUTES: tuple[HttpOperation, ...] = (*_ABOUT_SERVER, *_READS, *_STORED, *_WRITES, *_BRANCHES, *_STREAMS)
 
 
-def at_root(routes: tuple[Route, ...]) -> tuple[Route, ...]:
+def at_root(routes: tuple[HttpOperation, ...]) -> tuple[HttpOperation, ...]:
     """Return the routes of a graph without the graph in their paths, for clients whose base cannot change."""
     taken = {(route.method, route.path) for route in routes}
     mounted = (route.at_root() for route in routes if route.is_about_graph)

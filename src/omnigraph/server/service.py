@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from omnigraph.base.values import dataclass
 from omnigraph.server.admission import StreamSlots, WriteAdmission
-from omnigraph.server.gate import Gate
+from omnigraph.server.gate import PolicyGate
 from omnigraph.server.logs import ServerLog
 from omnigraph.server.metrics import Metrics
 from omnigraph.server.settings import Limits
@@ -25,7 +25,7 @@ class ServedGraph:
 
     graph_id: str
     graph: "Graph"
-    gate: Gate
+    gate: PolicyGate
     queries: Mapping[str, StoredQuery] = field(default_factory=dict)
 
 
@@ -40,7 +40,7 @@ class Service:
         tokens: TokenTable,
         log: ServerLog,
         limits: Limits,
-        server_gate: Gate,
+        server_gate: PolicyGate,
         quarantined: int = 0,
         default_graph: str | None = None,
     ) -> None:

@@ -33,9 +33,10 @@ class Limits:
     def from_environ(cls, environ: Mapping[str, str], *, cores: int, warn: Warn) -> "Limits":
         """Read the numeric variables; a value that is no positive number is told of and left out."""
         standard = cls(read_threads=max(8, 2 * cores))
+        texts = {name: value.strip() for name, value in environ.items()}
 
         def number(name: str, default: int) -> int:
-            text = environ.get(name, "").strip()
+            text = texts.get(name, "")
             if not text:
                 return default
             if not (text.isascii() and text.isdigit() and int(text) > 0):

@@ -50,7 +50,8 @@ def load_tokens(environ: Mapping[str, str]) -> TokenTable:
         return _table(_pairs(_aws_secret(secret), source=AWS_SECRET), source="AWS Secrets Manager")
     pairs: list[tuple[str, str]] = []
     sources = []
-    path, text, single = (environ.get(name, "").strip() for name in (TOKENS_FILE, TOKENS_JSON, ONE_TOKEN))
+    path, text = environ.get(TOKENS_FILE, "").strip(), environ.get(TOKENS_JSON, "").strip()
+    single = environ.get(ONE_TOKEN, "").strip()
     if path:
         pairs += _pairs(_file(path), source=TOKENS_FILE)
         sources.append("token file")

@@ -10,8 +10,6 @@ from omnigraph.server.replies import Reply
 if TYPE_CHECKING:
     Handler = Callable[[Call], Awaitable[Reply]]
 
-_WANTED = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
-
 
 class Tracer:
     """Makes a span of every request, as a child of the one that the client names."""
@@ -41,7 +39,7 @@ class Tracer:
         route = call.route
         parent = self._extract({"traceparent": (call.header(b"traceparent") or b"").decode("latin-1")})
         with self._tracer.start_as_current_span(
-            route.operation or route.path if route is not None else "request", context=parent
+            route.operation_id or route.path if route is not None else "request", context=parent
         ) as span:
             if route is not None:
                 span.set_attribute("http.route", route.path)
@@ -60,4 +58,5 @@ class Tracer:
 
 def tracer_of(environ: Mapping[str, str]) -> Tracer | None:
     """Return a tracer if the environment names a place for traces."""
-    return Tracer(environ) if any(environ.get(name, "").strip() for name in _WANTED) else None
+    wanted = environ.get("OTEL_EXPORTER_OTLP_ENDPOINT") or environ.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+    return Tracer(environ) if wanted else None

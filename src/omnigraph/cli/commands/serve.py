@@ -11,7 +11,7 @@ _FORMATS = ("text", "json")
 _LEVELS = ("debug", "info", "warning", "error")
 
 
-@command("serve", examples=("omnigraph serve --help",))
+@command("serve", examples=("omnigraph serve --cluster museum --bind 127.0.0.1:8080",))
 @click.option("--bind", metavar="HOST:PORT", help="Where to listen; default 127.0.0.1:8080. Port 0 takes any.")
 @click.option("--unauthenticated", is_flag=True, help="Serve openly, without tokens: for local development.")
 @click.option("--require-all-graphs", is_flag=True, help="Do not start unless every graph of the cluster is ready.")
@@ -45,21 +45,25 @@ def serve(
 
     environ = invocation.environ
 
-    def said(given: str | None, variable: str) -> str | None:
-        return given if given is not None else environ.get(variable, "").strip() or None
+    def said(given: str | None, text: str) -> str | None:
+        return given if given is not None else text.strip() or None
 
-    cluster = said(invocation.flags.cluster, "OMNIGRAPH_CLUSTER")
+    cluster = said(invocation.flags.cluster, environ.get("OMNIGRAPH_CLUSTER", ""))
     if cluster is None:
         raise errors.Usage("A server needs a cluster: --cluster DIR|URI, or $OMNIGRAPH_CLUSTER.", flag="--cluster")
     request = ServeRequest(
         cluster=cluster,
-        bind=Bind.parse(said(bind, "OMNIGRAPH_BIND") or DEFAULT_BIND),
+        bind=Bind.parse(said(bind, environ.get("OMNIGRAPH_BIND", "")) or DEFAULT_BIND),
         unauthenticated=unauthenticated or is_true(environ.get("OMNIGRAPH_UNAUTHENTICATED", "")),
         require_all_graphs=require_all_graphs or is_true(environ.get("OMNIGRAPH_REQUIRE_ALL_GRAPHS", "")),
-        default_graph=said(default_graph, "OMNIGRAPH_DEFAULT_GRAPH"),
+        default_graph=said(default_graph, environ.get("OMNIGRAPH_DEFAULT_GRAPH", "")),
         shutdown_timeout=_seconds(shutdown_timeout, environ.get("OMNIGRAPH_SHUTDOWN_TIMEOUT_SECS", "")),
-        log_format=_word(said(log_format, "OMNIGRAPH_LOG_FORMAT"), _FORMATS, "text", "OMNIGRAPH_LOG_FORMAT"),
-        log_level=_word(said(log_level, "OMNIGRAPH_LOG_LEVEL"), _LEVELS, "info", "OMNIGRAPH_LOG_LEVEL"),
+        log_format=_word(
+            said(log_format, environ.get("OMNIGRAPH_LOG_FORMAT", "")), _FORMATS, "text", "OMNIGRAPH_LOG_FORMAT"
+        ),
+        log_level=_word(
+            said(log_level, environ.get("OMNIGRAPH_LOG_LEVEL", "")), _LEVELS, "info", "OMNIGRAPH_LOG_LEVEL"
+        ),
     )
     try:
         from omnigraph.server.boot import serve as run_server

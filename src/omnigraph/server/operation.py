@@ -19,12 +19,12 @@ NDJSON = "application/x-ndjson"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Route:
+class HttpOperation:
     """One row: a method and a path, and everything that depends on them."""
 
     method: str
     path: str
-    operation: str | None
+    operation_id: str | None
     """What generated clients call it; None for what the OpenAPI document does not show."""
     about: str
     """What it does, in a sentence."""
@@ -62,6 +62,6 @@ class Route:
         """What the limit of its body is called."""
         return "load_request_bytes" if self.body_bytes_max == LOAD_BODY_BYTES_MAX else "request_body_bytes"
 
-    def at_root(self) -> "Route":
+    def at_root(self) -> "HttpOperation":
         """Return the same route without the graph in its path, for the default graph."""
         return replace(self, path=self.path.removeprefix(GRAPH))
