@@ -50,15 +50,6 @@ class UnsupportedMediaType(RequestError):
     http_status = 415
 
 
-class RangeNotSatisfiable(RequestError):
-    """A range of bytes lies outside of a blob."""
-
-    kind = "range_not_satisfiable"
-    http_status = 416
-    retry = Retry.AFTER_CHANGE
-    member = "blob_range"
-
-
 class BlobPreconditionFailed(StateConflict):
     """A blob is not the one that `If-Match` names."""
 

@@ -2,16 +2,16 @@
 
 import re
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import NamedTuple
 
 from omnigraph.errors import BlobPreconditionFailed, InvalidTarget, RangeNotSatisfiable
-from omnigraph.graphs.blobs import BlobSelector, FoundBlob, find
+from omnigraph.graphs.blobs import BLOB_PIECE_BYTES, Blob
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.server.calls import Call, branch_named
 from omnigraph.server.handlers.reading import allowed_snapshot
 from omnigraph.server.replies import Headers, HeadReply, Reply, StreamReply
 
-CHUNK_BYTES = 4_194_304
 _OCTETS = b"application/octet-stream"
 _RANGE = re.compile(r"bytes\s*=\s*([0-9]{0,18})\s*-\s*([0-9]{0,18})")
 
@@ -24,12 +24,12 @@ class _Span(NamedTuple):
 async def get_blob(call: Call) -> Reply:
     """Send a blob, or the part of it that a range asks for."""
     found = await _found(call)
-    if found.blob.uri is not None:
-        return _elsewhere(found.blob.uri)
+    if found.uri is not None:
+        return _elsewhere(found.uri)
     unchanged = _conditions(call, found)
     if unchanged is not None:
         return unchanged
-    size = found.blob.size
+    size = _size(found)
     asked = _requested(call, found)
     span = asked or _Span(0, size)
     headers = [*_headers(found), (b"content-length", b"%d" % (span.end - span.start))]
@@ -42,20 +42,17 @@ async def get_blob(call: Call) -> Reply:
 async def head_blob(call: Call) -> Reply:
     """Say how long a blob is, without reading any of it."""
     found = await _found(call)
-    if found.blob.uri is not None:
-        return _elsewhere(found.blob.uri)
+    if found.uri is not None:
+        return _elsewhere(found.uri)
     unchanged = _conditions(call, found)
     if unchanged is not None:
         return unchanged
-    headers = (*_headers(found), (b"content-length", b"%d" % found.blob.size))
+    headers = (*_headers(found), (b"content-length", b"%d" % _size(found)))
     return HeadReply(media_type=_OCTETS, headers=headers)
 
 
-async def _found(call: Call) -> FoundBlob:
+async def _found(call: Call) -> Blob:
     given = call.parameters()
-    selector = BlobSelector(
-        entity_kind=given["entity"], type_name=given["type"], id=given["id"], property=given["property"]
-    )
     branch, address = given.get("branch"), given.get("snapshot")
     if address is not None:
         if branch is not None:
@@ -65,7 +62,12 @@ async def _found(call: Call) -> FoundBlob:
         branch = branch_named(branch, default=MAIN_BRANCH)
         call.allow(branch=branch)
         snapshot = await call.head(branch)
-    return await call.read(lambda: find(snapshot, selector))
+    table_key = f"{given['entity']}:{given['type']}"
+    return await call.read(lambda: snapshot.blob(table_key, given["id"], given["property"]))
+
+
+def _size(found: Blob) -> int:
+    return found.size or 0
 
 
 def _elsewhere(uri: str) -> Reply:
@@ -78,7 +80,7 @@ def _elsewhere(uri: str) -> Reply:
     )
 
 
-def _headers(found: FoundBlob) -> Headers:
+def _headers(found: Blob) -> Headers:
     return (
         (b"accept-ranges", b"bytes"),
         (b"etag", _tag(found)),
@@ -86,11 +88,11 @@ def _headers(found: FoundBlob) -> Headers:
     )
 
 
-def _tag(found: FoundBlob) -> bytes:
-    return f'"{found.tag}"'.encode()
+def _tag(found: Blob) -> bytes:
+    return f'"{found.etag}"'.encode()
 
 
-def _conditions(call: Call, found: FoundBlob) -> Reply | None:
+def _conditions(call: Call, found: Blob) -> Reply | None:
     """Check `If-Match`, then `If-None-Match`; return the answer that says that nothing changed, if so."""
     tag = _tag(found)
     match = call.header(b"if-match")
@@ -108,7 +110,7 @@ def _tags(header: bytes) -> list[bytes]:
     return [each.strip() for each in header.split(b",")]
 
 
-def _requested(call: Call, found: FoundBlob) -> _Span | None:
+def _requested(call: Call, found: Blob) -> _Span | None:
     """Return the one range of bytes that is asked for; None for none, and for what is no such range."""
     header = call.header(b"range")
     condition = call.header(b"if-range")
@@ -117,7 +119,7 @@ def _requested(call: Call, found: FoundBlob) -> _Span | None:
     matched = _RANGE.fullmatch(header.decode("latin-1").strip())
     if matched is None or not (matched[1] or matched[2]):
         return None
-    size = found.blob.size
+    size = _size(found)
     if matched[1]:
         start = int(matched[1])
         end = min(int(matched[2]) + 1 if matched[2] else size, size)
@@ -132,8 +134,8 @@ def _requested(call: Call, found: FoundBlob) -> _Span | None:
     return _Span(start, end)
 
 
-async def _bytes(call: Call, found: FoundBlob, span: _Span) -> AsyncIterator[bytes]:
-    """Read a chunk when the one before is on its way, so that a slow client costs no memory."""
-    for start in range(span.start, span.end, CHUNK_BYTES):
-        end = min(start + CHUNK_BYTES, span.end)
-        yield await call.read(lambda start=start, end=end: found.blob.read(start, end))  # type: ignore[misc]
+async def _bytes(call: Call, found: Blob, span: _Span) -> AsyncIterator[bytes]:
+    """Read a piece when the one before is on its way, so that a slow client costs no memory."""
+    for start in range(span.start, span.end, BLOB_PIECE_BYTES):
+        read = partial(found.read, offset=start, length=min(BLOB_PIECE_BYTES, span.end - start))
+        yield await call.read(read)
