@@ -165,6 +165,8 @@ def test_a_flag_outside_the_matrix_is_refused_before_the_config_is_read(command,
         assert ("--cluster <dir> --graph <id>" in ran.err) is ("--cluster" in ACCEPTED[command])
     elif phrase == "local":
         assert "does not address a graph" in ran.err
+    elif phrase == "cluster control":
+        assert ran.err.endswith("Use --cluster <dir|uri>.\n")
     else:
         assert ran.err.endswith("does not apply.\n")
 
