@@ -17,7 +17,14 @@ if TYPE_CHECKING:
     from omnigraph.changes.entities import EntityChange
     from omnigraph.changes.feed import FeedPage
     from omnigraph.changes.paging import ChangePage, PageLimits
-    from omnigraph.client.values import ServedGraph, ServedMerge, ServedSchema, ServedSnapshot, StoredQuery
+    from omnigraph.client.values import (
+        ServedBranch,
+        ServedGraph,
+        ServedMerge,
+        ServedSchema,
+        ServedSnapshot,
+        StoredQuery,
+    )
     from omnigraph.graphs.result import Result
     from omnigraph.manifest.commits import Commit
     from omnigraph.pipeline.load.request import LoadMode
@@ -156,7 +163,14 @@ class RemoteGraph:
         """
         return self._loaded(data, mode=mode, branch=branch, from_branch=from_branch)
 
-    def ingest(self, data: "str | Path | BinaryIO", *, mode: "LoadMode", branch: str, from_branch: str) -> "LoadResult":
+    def ingest(
+        self,
+        data: "str | Path | BinaryIO",
+        *,
+        mode: "LoadMode" = "merge",
+        branch: str = MAIN_BRANCH,
+        from_branch: str | None = None,
+    ) -> "LoadResult":
         """Load over the route of older clients."""
         return self._loaded(data, mode=mode, branch=branch, from_branch=from_branch, is_ingest=True)
 
@@ -261,8 +275,8 @@ class RemoteBranches:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def create(self, name: str, *, source: str = MAIN_BRANCH) -> str:
-        """Create a branch from a branch, a commit id or `branch@N`; return its name."""
+    def create(self, name: str, *, source: str = MAIN_BRANCH) -> "ServedBranch":
+        """Create a branch from a branch, a commit id or `branch@N`."""
         return self._transport.send(writes.create_branch(name, source))
 
     def list(self) -> list[str]:
@@ -273,9 +287,9 @@ class RemoteBranches:
         """Merge a branch into another one as one commit, or raise `MergeConflicts` and change nothing."""
         return self._transport.send(writes.merge(source, into, delete_branch=delete_branch))
 
-    def delete(self, name: str) -> None:
+    def delete(self, name: str) -> "ServedBranch":
         """Delete a branch."""
-        self._transport.send(writes.delete_branch(name))
+        return self._transport.send(writes.delete_branch(name))
 
 
 class RemoteChanges:

@@ -14,7 +14,7 @@ import httpx
 import omnigraph
 from omnigraph.client import failures
 from omnigraph.client.exchange import Answer, Exchange
-from omnigraph.errors import OmniError, Usage
+from omnigraph.errors import MissingError, OmniError, Usage
 
 ResultT = TypeVar("ResultT")
 CONNECT_SECONDS: Final = 10.0
@@ -82,6 +82,18 @@ def _read(exchange: Exchange[ResultT], answer: Answer, url: str) -> ResultT:
 
 
 @contextmanager
+def _hinting(address: _Address, *, of_server: bool) -> Iterator[None]:
+    """Add to a path that is not there that no graph was picked, if so."""
+    try:
+        yield
+    except MissingError as error:
+        if address.graph is None and not of_server:
+            error.message += " No graph was selected: pick one with --graph <id>, or with `graph=` in Python."
+            error.args = (error.message,)
+        raise
+
+
+@contextmanager
 def _telling(exchange: Exchange[Any], url: str) -> Iterator[None]:
     """Turn what HTTP raises into one sentence about the server."""
     try:
@@ -136,7 +148,8 @@ class Transport:
         url = f"{self.address.server if of_server else self.address.base}{exchange.path}"
         with _telling(exchange, url):
             response = self._http.request(url=url, **_request(exchange))
-        _checked(response.status_code, response.headers, response.content, exchange, url)
+        with _hinting(self.address, of_server=of_server):
+            _checked(response.status_code, response.headers, response.content, exchange, url)
         answer = Answer(status=response.status_code, headers=response.headers, content=response.content)
         return _read(exchange, answer, url)
 
@@ -173,7 +186,8 @@ class AsyncTransport:
         url = f"{self.address.server if of_server else self.address.base}{exchange.path}"
         with _telling(exchange, url):
             response = await self._http.request(url=url, **_request(exchange))
-        _checked(response.status_code, response.headers, response.content, exchange, url)
+        with _hinting(self.address, of_server=of_server):
+            _checked(response.status_code, response.headers, response.content, exchange, url)
         answer = Answer(status=response.status_code, headers=response.headers, content=response.content)
         return _read(exchange, answer, url)
 

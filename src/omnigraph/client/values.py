@@ -47,6 +47,14 @@ class ServedSnapshot(Shown):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ServedBranch(Shown):
+    """A branch that a server created or deleted, and for whom."""
+
+    name: str
+    actor_id: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ServedMerge(CommitResult):
     """What a merge did that a server ran; it does not count what changed."""
 
@@ -59,6 +67,18 @@ class ServedMerge(CommitResult):
     """Whether the source is gone; None when nobody asked for that, or the server knows nothing of it."""
     branch_delete_error: str | None = None
 
+    def document(self) -> Json:
+        """Describe the merge as the server does."""
+        optional = {"branch_deleted": self.branch_deleted, "branch_delete_error": self.branch_delete_error}
+        return {
+            "source": self.source,
+            "target": self.target,
+            "outcome": self.outcome,
+            "actor_id": self.actor_id,
+            "commit": _commit_document(self.commit),
+            **{name: value for name, value in optional.items() if value is not None},
+        }
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ServedSchema(CommitResult):
@@ -69,6 +89,20 @@ class ServedSchema(CommitResult):
     graph_version: int
     steps: tuple[Json, ...]
     commit: Commit | None
+
+    def document(self, *, uri: str) -> Json:
+        """Describe the change as one that was made here; `uri` is the address as it was given."""
+        from omnigraph.documents.commits import graph_version_members
+
+        return {
+            "uri": uri,
+            "supported": True,
+            "applied": self.applied,
+            "step_count": len(self.steps),
+            **graph_version_members(self.graph_version),
+            "steps": list(self.steps),
+            "commit": _commit_document(self.commit),
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,6 +196,11 @@ def load_of(document: Document, *, uri: str) -> Any:
         engine_reason="the server decides where its work runs",
         commit=_commit_or_none(document),
     )
+
+
+def branch_of(document: Document) -> ServedBranch:
+    """Read which branch was created or deleted."""
+    return ServedBranch(name=document["name"], actor_id=document.get("actor_id"))
 
 
 def merge_of(document: Document) -> ServedMerge:
@@ -297,3 +336,9 @@ def _image(document: Document | None) -> Any:
 def _commit_or_none(document: Document) -> Commit | None:
     commit: Document | None = document.get("commit")
     return None if commit is None else commit_of(commit)
+
+
+def _commit_document(commit: Commit | None) -> Json:
+    from omnigraph.documents.commits import commit_document
+
+    return None if commit is None else commit_document(commit)

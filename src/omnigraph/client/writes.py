@@ -1,6 +1,5 @@
 """What writes ask a server for; all of them may have landed although their answer was lost."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from omnigraph.client import values
@@ -79,26 +78,26 @@ def too_large(size: int) -> ResourceLimit:
     )
 
 
-def create_branch(name: str, source: str) -> Exchange[str]:
+def create_branch(name: str, source: str) -> Exchange[values.ServedBranch]:
     """Create a branch."""
     return Exchange(
         method="POST",
         path="/branches",
         content=body(**{"name": name, "from": source}),
         media_type=JSON,
-        read=lambda answer: str(answer.document()["name"]),
+        read=lambda answer: values.branch_of(answer.document()),
         is_write=True,
     )
 
 
-def delete_branch(name: str) -> Exchange[None]:
+def delete_branch(name: str) -> Exchange[values.ServedBranch]:
     """Delete a branch."""
     if not name.strip():
         raise InvalidTarget("The name of a branch is empty.")
     return Exchange(
         method="DELETE",
         path=f"/branches/{segment(name.strip())}",
-        read=lambda answer: _gone(answer.document()),
+        read=lambda answer: values.branch_of(answer.document()),
         is_write=True,
     )
 
@@ -125,11 +124,6 @@ def apply_schema(schema: str, *, allow_data_loss: bool) -> Exchange[values.Serve
         read=lambda answer: values.schema_change_of(answer.document()),
         is_write=True,
     )
-
-
-def _gone(document: Mapping[str, Any]) -> None:
-    if "name" not in document:
-        raise KeyError("name")
 
 
 def _text(records: bytes) -> str:

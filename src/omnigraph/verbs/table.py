@@ -253,6 +253,11 @@ VERBS = (
     Verb(words="alias", command_class=CommandClass.LOCAL),
     Verb(words="login", command_class=CommandClass.LOCAL),
     Verb(words="logout", command_class=CommandClass.LOCAL),
+    Verb(
+        words="graphs list",
+        command_class=CommandClass.SERVED,
+        accepts=frozenset({AddressFlag.SERVER, AddressFlag.PROFILE}),
+    ),
     Verb(words="profile list", command_class=CommandClass.LOCAL),
     Verb(words="profile show", command_class=CommandClass.LOCAL),
     Verb(words="serve", command_class=CommandClass.CONTROL, accepts=frozenset({AddressFlag.CLUSTER})),
@@ -267,6 +272,7 @@ GROUP_SUMMARIES = {
     "changes": "Follow what changes in a graph.",
     "commit": "Look at the history of a graph.",
     "policy": "Say who may do what, and check it before it counts.",
+    "graphs": "Look at the graphs of a server.",
     "profile": "Look at the named scopes of the operator config.",
     "schema": "Look at the schema of a graph, and change it.",
 }
