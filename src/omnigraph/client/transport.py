@@ -8,6 +8,7 @@ import json
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final, TypeVar
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -31,8 +32,18 @@ class _Address:
     def __init__(self, url: str, graph: str | None) -> None:
         from omnigraph.client.exchange import segment
 
-        if not url.lower().startswith(("http://", "https://")):
-            raise Usage(f"A server is addressed by http:// or https://, not by {failures.without_secrets(url)!r}.")
+        try:
+            parts = urlsplit(url)
+            is_fit = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port or 1) > 0
+        except ValueError:
+            is_fit = False
+        if not is_fit:
+            raise Usage("A server is addressed by http:// or https:// and a host, which this address is not.")
+        if "@" in parts.netloc or parts.query or parts.fragment:
+            raise Usage(
+                f"The address of a server holds no user, password, query or fragment: {failures.without_secrets(url)} "
+                "is all of it. Whoever asks is told by a token."
+            )
         self.server = url.rstrip("/")
         self.graph = graph
         self.base = self.server if graph is None else f"{self.server}/graphs/{segment(graph)}"
