@@ -38,8 +38,10 @@ AUTO_CLEANUP_PREFIX: Final = "lance.auto_cleanup."
 """While keys with this prefix are stored, Lance deletes old versions inside any commit, pinned ones included."""
 
 _HANDLES_MAX = 256
-_METADATA_CACHE_BYTES = 256 << 20
-"""A quarter of what Lance would take: enough for the files of every table in use."""
+_HANDLES_PER_TABLE_MAX = 16
+"""A handle holds the list of all fragments: whoever writes or follows a table keeps its newest states, not all."""
+_METADATA_CACHE_BYTES = 128 << 20
+"""An eighth of what Lance would take: enough for the files of tables in use, and what whoever follows commits fills."""
 _SORT_BYTES_MAX = 256 * 2**20
 _CHUNK_BYTES = 64 * 2**20
 _LOOKUP_BY_FILTER_MAX = 2_000
@@ -464,6 +466,9 @@ class TableStore:
         """Keep a state open for later readers."""
         with self._lock:
             self._handles[table.address, table.version] = table
+            of_table = [key for key in self._handles if key[0] == table.address]
+            for key in of_table[:-_HANDLES_PER_TABLE_MAX]:
+                del self._handles[key]
             while len(self._handles) > _HANDLES_MAX:
                 self._handles.popitem(last=False)
         return table
