@@ -22,7 +22,8 @@ from omnigraph.base.values import dataclass
 from omnigraph.errors import OmniError
 from omnigraph.storage.access import ANY_OPERATION, TableAccess
 from omnigraph.storage.checksums import read_back
-from omnigraph.storage.file_references import FileKind, FileReference, data_path
+from omnigraph.storage.data_paths import data_path
+from omnigraph.storage.file_references import FileKind, FileReference
 from omnigraph.storage.lance_errors import LanceFailure, classify, lance_failures, storage_error
 from omnigraph.storage.layout import has_blobs
 from omnigraph.storage.row_comparison import changed_columns

@@ -82,11 +82,6 @@ def manifest_path(address: TableAddress, version: int) -> str:
     return f"{address.path}/_versions/{version_file(version)}"
 
 
-def data_path(file: Any) -> str:
-    """Return the name of a data file as a fragment has it: asked by its property, Lance makes a new class each time."""
-    return str(vars(file).get("_path") or file.path)
-
-
 def written_files(target: TableAddress, fragments: Iterable[Any]) -> tuple[FileReference, ...]:
     """Return the data files of fragments that were written below `target` and that nothing refers to yet."""
     return tuple(

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.base.values import dataclass
-from omnigraph.storage.file_references import data_path
+from omnigraph.storage.data_paths import data_path
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.lineage import Stretch
 from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID, Table, TableAddress, TableStore
