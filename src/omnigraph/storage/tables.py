@@ -39,6 +39,7 @@ AUTO_CLEANUP_PREFIX: Final = "lance.auto_cleanup."
 
 _METADATA_CACHE_BYTES = 128 << 20
 """An eighth of what Lance would take: enough for the files of tables in use, and what whoever follows commits fills."""
+_THRIFTY: Final = {"io_buffer_size": 16 << 20, "batch_readahead": 2, "fragment_readahead": 1}
 _SORT_BYTES_MAX = 256 * 2**20
 _CHUNK_BYTES = 64 * 2**20
 _LOOKUP_BY_FILTER_MAX = 2_000
@@ -192,12 +193,13 @@ class Table:
         fragment_ids: Sequence[int] | None = None,
         row_ids: pa.Array | None = None,
         insists_on_index: bool = False,
+        is_thrifty: bool = False,
     ) -> pa.RecordBatchReader:
         """Stream rows, of all fragments or of some, all or those with some row ids, `limit` of them behind `offset`.
 
         `where` is a filter as `filters.py` spells it, or an Arrow expression.
         An index is derived state: where one cannot be read, the rows are looked through without it, unless the caller
-        wants to know what the index says.
+        wants to know what the index says. Left alone, Lance reads ahead as much as it can; `is_thrifty` bounds that.
         """
         with self._reading():
             fragments = [self._dataset.get_fragment(number) for number in fragment_ids or ()]
@@ -211,6 +213,7 @@ class Table:
             "fragments": fragments if fragment_ids is not None else None,
             "blob_handling": "all_binary",
             "row_addr_allowlist": None if row_ids is None else _serialized(row_ids),
+            **(_THRIFTY if is_thrifty else {}),
         }
         reader = self._reader(options)
         may_use_index = where is not None and not insists_on_index
