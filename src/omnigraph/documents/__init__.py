@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from omnigraph.documents.linting import Linted, lint_document
     from omnigraph.documents.maintenance import (
         cleanup_document,
+        maintain_document,
+        maintain_journal_document,
         optimize_document,
         optimize_runs_document,
         repair_document,
@@ -84,6 +86,8 @@ _HOMES = {
     "linting": ("Linted", "lint_document"),
     "maintenance": (
         "cleanup_document",
+        "maintain_document",
+        "maintain_journal_document",
         "optimize_document",
         "optimize_runs_document",
         "repair_document",
@@ -133,6 +137,8 @@ __all__ = [
     "init_document",
     "lint_document",
     "load_document",
+    "maintain_document",
+    "maintain_journal_document",
     "merge_document",
     "mutation_document",
     "one_commit_document",
