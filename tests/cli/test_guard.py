@@ -44,6 +44,7 @@ ACCEPTED = {
     "cleanup": MAINTENANCE,
     "branch merge": {*DATA_READ, "--as"},
     "optimize": MAINTENANCE,
+    "maintain": MAINTENANCE,
     "recover": MAINTENANCE,
     "embed": {*MAINTENANCE, "--as"},
     "policy validate": {"--graph"},
@@ -55,13 +56,26 @@ ACCEPTED = {
     "completion": set(),
     "version": set(),
 }
-BULK = {"load", "query", "read", "export", "embed", "branch merge", "optimize", "cleanup", "verify", "spark-sql"}
+BULK = {
+    "load",
+    "query",
+    "read",
+    "export",
+    "embed",
+    "branch merge",
+    "optimize",
+    "cleanup",
+    "verify",
+    "maintain",
+    "spark-sql",
+}
 CLASS_PHRASE = dict.fromkeys(
     (
         "init",
         "lint",
         "check",
         "optimize",
+        "maintain",
         "repair",
         "health",
         "verify",

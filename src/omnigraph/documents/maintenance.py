@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from omnigraph.base import clock
 from omnigraph.base.values import Json
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
@@ -78,7 +79,12 @@ def maintain_journal_document(entries: "Sequence[JournalEntry]") -> Json:
     """Describe earlier runs, newest first, each as it was printed."""
     return {
         "runs": [
-            {**entry.document, "run_id": entry.run_id, "host": entry.host, "ended_at_us": entry.ended_at_us}
+            {
+                **entry.document,
+                "run_id": entry.run_id,
+                "host": entry.host,
+                "ended_at": clock.timestamp_from_us(entry.ended_at_us),
+            }
             for entry in reversed(entries)
         ]
     }

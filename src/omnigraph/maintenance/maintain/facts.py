@@ -6,7 +6,7 @@ of versions, waits for the full look that every graph gets once a day.
 
 import hashlib
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from omnigraph.base.endings import is_failure
 from omnigraph.base.values import dataclass
@@ -100,14 +100,21 @@ def remembered_from(documents: Iterable[object]) -> dict[str, Remembered]:
     """Read from a journal line, as somebody left it, which graphs were in order."""
     found = {}
     for document in documents:
-        if not isinstance(document, dict):
+        if not isinstance(document, dict) or document.get("in_order") is not True:
             continue
-        name, state, settings = (document.get(key) for key in ("graph", "state", "settings"))
-        looked_at_us = document.get("looked_at_us")
-        texts = isinstance(name, str) and isinstance(state, str) and isinstance(settings, str)
-        if texts and isinstance(looked_at_us, int) and document.get("in_order") is True:
-            found[str(name)] = Remembered(state=str(state), settings=str(settings), looked_at_us=looked_at_us)
+        texts = [document.get(key) for key in ("graph", "state", "settings", "looked_at")]
+        name, state, settings, looked_at = (text if isinstance(text, str) else "" for text in texts)
+        moment = _read_moment(looked_at)
+        if name and state and moment is not None:
+            found[name] = Remembered(state=state, settings=settings, looked_at_us=moment)
     return found
+
+
+def _read_moment(text: str) -> int | None:
+    try:
+        return round(datetime.fromisoformat(text).timestamp() * 1_000_000)
+    except ValueError:
+        return None
 
 
 def _head(context: GraphContext, address: TableAddress) -> str | None:

@@ -174,7 +174,7 @@ def as_document(report: MaintainReport) -> dict[str, Any]:
     return {
         "about": report.about,
         "dry_run": report.dry_run,
-        "started_at": clock.timestamp_from_us(report.started_at_us),
+        "started_at": report.started_at_us,
         "duration_ms": report.duration_ms,
         "stopped": report.is_stopped,
         "run_id": report.run_id,
@@ -193,7 +193,7 @@ def _graph_document(report: GraphReport) -> dict[str, Any]:
         "needs_person": [_finding_document(finding) for finding in plan.for_people],
         "notes": [_finding_document(finding) for finding in plan.notes],
         "in_order": report.is_in_order,
-        "looked_at_us": plan.look.looked_at_us,
+        "looked_at": clock.timestamp_from_us(plan.look.looked_at_us),
         "state": plan.look.state,
         "settings": settings_digest(plan.graph.settings),
     }

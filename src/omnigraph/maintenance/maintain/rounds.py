@@ -22,7 +22,7 @@ from omnigraph.maintenance.maintain.facts import GraphLook, Remembered, look_at,
 from omnigraph.maintenance.maintain.plan import Due, GraphPlan, plan_graph
 from omnigraph.maintenance.maintain.report import GraphReport, MaintainReport, StepReport, StepStatus, as_document
 from omnigraph.maintenance.maintain.request import MaintainedGraph, MaintainRequest
-from omnigraph.maintenance.maintain.run import Allowance, Now, maintain_graph
+from omnigraph.maintenance.maintain.run import GraphBudget, Now, maintain_graph
 from omnigraph.storage.objects import ControlStore
 
 GRAPH_JOURNAL = "__maintain/"
@@ -109,7 +109,9 @@ def run_maintain(
         is_stopped=stopping.is_asked(),
         graphs=tuple(reports.get(plan.graph.name, GraphReport(plan=plan)) for plan in plans),
     )
-    return report if request.dry_run else replace(report, run_id=_record(journal, report, events))
+    # A journal in a graph that is not there would be the first thing of it.
+    is_nowhere = journal.prefix == GRAPH_JOURNAL and any(plan.due is Due.UNREADABLE for plan in plans)
+    return report if request.dry_run or is_nowhere else replace(report, run_id=_record(journal, report, events))
 
 
 def _look_at_all(
@@ -153,7 +155,7 @@ def _work_on(
         if reason is not None:
             report = GraphReport(plan=plan, steps=_left(plan, reason))
         else:
-            allowance = Allowance(ends_at_us=budget.ends_at_us, bytes=budget.bytes_left, engine=engine)
+            allowance = GraphBudget(ends_at_us=budget.ends_at_us, bytes=budget.bytes_left, engine=engine)
             told = _naming(plan.graph.name, events)
             told(Noted(message=plan.reason))
             report = maintain_graph(contexts[plan.graph.name], plan, allowance, events=told, now_us=now_us)

@@ -35,7 +35,7 @@ Now = Callable[[], int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Allowance:
+class GraphBudget:
     """What one graph may use of what is left of a run; None is no limit."""
 
     ends_at_us: int | None = None
@@ -44,7 +44,7 @@ class Allowance:
 
 
 def maintain_graph(
-    context: GraphContext, plan: GraphPlan, allowance: Allowance, *, events: Events, now_us: Now = clock.now_us
+    context: GraphContext, plan: GraphPlan, allowance: GraphBudget, *, events: Events, now_us: Now = clock.now_us
 ) -> GraphReport:
     """Carry out what is due on one graph; nothing that goes wrong here leaves it but as a report.
 
@@ -71,7 +71,7 @@ class _Run:
         self,
         context: GraphContext,
         plan: GraphPlan,
-        allowance: Allowance,
+        allowance: GraphBudget,
         lock: HeldLock,
         events: Events,
         now_us: Now,
