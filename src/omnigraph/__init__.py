@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from omnigraph.evolution.run import AppliedSchema
     from omnigraph.graph import Graph, init
     from omnigraph.graph import open_graph as open  # noqa: A004 — the verb users look for
+    from omnigraph.graphs.blobs import Blob, BlobSelector
     from omnigraph.graphs.result import Result
     from omnigraph.graphs.snapshot import Snapshot
     from omnigraph.graphs.sql import SqlResult
@@ -129,6 +130,7 @@ _NAMES_BY_HOME = {
     "omnigraph.query.algorithms.algorithms": ("Algorithms", "PathNode"),
     "omnigraph.query.lint": ("LintReport",),
     "omnigraph.query.plan.explain": ("Explanation",),
+    "omnigraph.graphs.blobs": ("Blob", "BlobSelector"),
     "omnigraph.graphs.result": ("Result",),
     "omnigraph.query.mutate.run": ("MutationResult",),
     "omnigraph.graphs.snapshot": ("Snapshot",),
@@ -148,6 +150,8 @@ __all__ = [
     "Algorithms",
     "AppliedSchema",
     "BaselineResult",
+    "Blob",
+    "BlobSelector",
     "BranchDiff",
     "BranchSummary",
     "Branches",

@@ -102,8 +102,7 @@ def _refuse_cluster_managed(uri: str, *, remedy: str) -> None:
     root = cluster_root_for_graph_uri(uri)
     if root is not None:
         raise ClusterManaged(
-            f"{uri} belongs to the cluster at {root}: {remedy} and apply it there. `cluster apply` is not part of this "
-            "version, so that is for the program that manages the cluster. Nothing was changed.",
+            f"{uri} belongs to the cluster at {root}: {remedy} and run `cluster apply`. Nothing was changed.",
             uri=uri,
             root=root,
         )
@@ -452,6 +451,7 @@ class Graph:
     load_table = _graph_data.load_table
     load_dataframe = _graph_data.load_dataframe
     load_dataframes = _graph_data.load_dataframes
+    blob = _graph_data.blob
     export = _graph_data.export
     embed = _graph_data.embed
     baseline = _graph_data.baseline

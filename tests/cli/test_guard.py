@@ -14,6 +14,9 @@ MAINTENANCE = {"--store", "--cluster", "--graph", "--profile"}
 ACCEPTED = {
     "init": {"--store"},
     "load": {*DATA_READ, "--as"},
+    "ingest": {*DATA_READ, "--as"},
+    "blob get": DATA_READ,
+    "blob stat": DATA_READ,
     "export": DATA_READ,
     "snapshot": DATA_READ,
     "spark-sql": {"--store", "--profile"},
@@ -50,6 +53,9 @@ ACCEPTED = {
     "policy validate": {"--graph"},
     "policy test": {"--graph"},
     "policy explain": {"--graph"},
+    "alias": set(),
+    "login": set(),
+    "logout": set(),
     "profile list": set(),
     "profile show": set(),
     "doctor": set(),
@@ -58,6 +64,7 @@ ACCEPTED = {
 }
 BULK = {
     "load",
+    "ingest",
     "query",
     "read",
     "export",
@@ -89,6 +96,9 @@ CLASS_PHRASE = dict.fromkeys(
 ) | dict.fromkeys(
     (
         "load",
+        "ingest",
+        "blob get",
+        "blob stat",
         "query",
         "read",
         "mutate",
@@ -123,7 +133,7 @@ PURPOSE = {
     "--profile": "a scope bundle",
 }
 CELLS = list(itertools.product(ACCEPTED, FLAGS))
-REFUSED = [(command, flag) for command, flag in CELLS if flag not in ACCEPTED[command]]
+REFUSED = [(command, flag) for command, flag in CELLS if flag not in ACCEPTED[command] and command != "alias"]
 CONSUMED = [(command, flag) for command, flag in CELLS if flag in ACCEPTED[command]]
 
 
