@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.base.plain_text import read_yaml
+from omnigraph.cluster.config import read_config
+from omnigraph.cluster.diagnostics import Diagnostics
 from omnigraph.cluster.maintenance_settings import MaintenanceSettings, parse_maintenance
 from omnigraph.engine.choice import EngineName
 from omnigraph.maintenance.cleanup.policy import CleanupPolicy
@@ -111,6 +113,26 @@ def test_what_is_wrong_for_all_graphs_is_told_once():
     _, problems = read("max_time: soon\ngraphs: { artworks: {}, scratch: { engine: ray } }")
 
     assert set(problems) == {"maintenance.max_time", "maintenance.graphs.scratch.engine"}
+
+
+def test_the_whole_config_is_read_with_it_and_problems_have_their_code(tmp_path):
+    graphs = "graphs: { artworks: { schema: art.pg } }"
+    tmp_path.joinpath("art.pg").write_text("node Artist { name: String @key }\n", encoding="utf-8")
+    config = tmp_path / "cluster.yaml"
+    found = Diagnostics()
+    config.write_text(f"version: 1\n{graphs}\nmaintenance: {{ max_time: 5, graphs: {{ art: {{}} }} }}\n", "utf-8")
+
+    read_config(str(tmp_path), found)
+    config.write_text(f"version: 1\n{graphs}\nmaintenance: {{ max_time: 5m }}\n", "utf-8")
+    right = Diagnostics()
+    declared = read_config(str(tmp_path), right)
+
+    assert [(finding.code, finding.path) for finding in found.all()] == [
+        ("invalid_maintenance_settings", "maintenance.max_time"),
+        ("invalid_maintenance_settings", "maintenance.graphs.art"),
+    ]
+    assert declared is not None
+    assert right.all() == ()
 
 
 yaml_values = st.recursive(

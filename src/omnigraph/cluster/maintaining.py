@@ -15,14 +15,17 @@ from omnigraph.base.events import Events, ignore_events
 from omnigraph.base.home import expand_home
 from omnigraph.base.plain_text import printable, read_yaml
 from omnigraph.base.values import dataclass
+from omnigraph.cluster.declared import CONFIG_NAME
+from omnigraph.cluster.diagnostics import DiagnosticCode, Diagnostics, Refused
 from omnigraph.cluster.ledger import read_applied_graphs
-from omnigraph.cluster.maintenance_settings import PROBLEM_CODE, SECTION, MaintenanceSettings, parse_maintenance
+from omnigraph.cluster.maintenance_settings import SECTION, MaintenanceSettings, parse_maintenance
+from omnigraph.cluster.site import ClusterSite
 from omnigraph.maintenance.cleanup.policy import CleanupPolicy
 from omnigraph.maintenance.maintain.request import MaintainedGraph
 from omnigraph.maintenance.maintain.rounds import CLUSTER_JOURNAL, GRAPH_JOURNAL, Journal
 from omnigraph.maintenance.maintain.settings import CleanupSettings, GraphSettings
+from omnigraph.storage.store import GraphStore
 
-CONTROL_DIRECTORY = "__cluster"
 SettingsSource = str | Path | Mapping[str, object]
 """A YAML file with the section `maintenance`, or that section itself."""
 
@@ -57,18 +60,17 @@ def upkeep_of_cluster(
     uris = {graph_id: applied.storage_uri(graph_id) for graph_id in chosen}
     read = _settings_of(settings if settings is not None else _declared(cluster), applied.graph_ids)
     graphs = (MaintainedGraph(name=name, uri=uri, settings=read.of(name)) for name, uri in uris.items())
-    journal = _journal_at(f"{applied.root.rstrip('/')}/{CONTROL_DIRECTORY}", CLUSTER_JOURNAL, environ)
+    journal = Journal(objects=ClusterSite.open(applied.root, environ).objects, prefix=CLUSTER_JOURNAL)
     return Upkeep(about=cluster, root=applied.root, graphs=tuple(graphs), journal=journal)
 
 
-def upkeep_of_graph(
-    uri: str, *, settings: SettingsSource | None = None, environ: Mapping[str, str] = os.environ
-) -> Upkeep:
+def upkeep_of_graph(uri: str, *, settings: SettingsSource | None = None) -> Upkeep:
     """Take one graph, by its storage; its name is that of the storage."""
     name = graph_name(uri)
     read = _settings_of(settings if settings is not None else {}, (name,))
     graph = MaintainedGraph(name=name, uri=uri, settings=read.of(name))
-    return Upkeep(about=uri, root=uri, graphs=(graph,), journal=_journal_at(uri, GRAPH_JOURNAL, environ))
+    journal = Journal(objects=GraphStore.open(uri).objects, prefix=GRAPH_JOURNAL)
+    return Upkeep(about=uri, root=uri, graphs=(graph,), journal=journal)
 
 
 def graph_name(uri: str) -> str:
@@ -79,7 +81,7 @@ def graph_name(uri: str) -> str:
 
 def _declared(cluster: str) -> SettingsSource:
     """Return where a cluster says how it is maintained: beside its other files, if it has files at all."""
-    path = Path(expand_home(cluster), "cluster.yaml")
+    path = Path(expand_home(cluster), CONFIG_NAME)
     return {} if "://" in cluster or not path.exists() else path
 
 
@@ -94,14 +96,14 @@ def _settings_of(source: SettingsSource, graph_ids: Collection[str]) -> Maintena
     settings, problems = parse_maintenance(section, known)
     if not problems:
         return settings
+    found = Diagnostics()
+    for problem in problems:
+        found.error(DiagnosticCode.INVALID_MAINTENANCE_SETTINGS, problem.path, problem.message)
     first, more = problems[0], len(problems) - 1
     also = f" ({more} more: see the diagnostics)" if more else ""
     raise errors.ClusterDiagnostics(
         f"{where}: `{first.path}` {first.message.rstrip('.')}{also}. Nothing was maintained.",
-        diagnostics=[
-            {"code": PROBLEM_CODE, "severity": "error", "path": problem.path, "message": problem.message}
-            for problem in problems
-        ],
+        diagnostics=[finding.document() for finding in found.all()],
     )
 
 
@@ -115,21 +117,11 @@ def _section_of(path: Path) -> tuple[object, set[str]]:
             f"{path} cannot be read ({reason}), so nobody knows what it says about maintenance. Nothing was "
             "maintained; correct it, or name another file with --settings."
         )
-        finding = {"code": "invalid_cluster_yaml", "severity": "error", "path": str(path), "message": message}
-        raise errors.ClusterDiagnostics(message, diagnostics=[finding]) from error
+        raise Refused(DiagnosticCode.INVALID_CLUSTER_YAML, str(path), message) from error
     if not isinstance(parsed, dict):
         return None if parsed is None else parsed, set()
     declared = parsed.get("graphs")
     return parsed.get(SECTION), {str(name) for name in declared} if isinstance(declared, dict) else set()
-
-
-def _journal_at(location: str, prefix: str, environ: Mapping[str, str]) -> Journal:
-    from omnigraph.storage.objects import open_objects
-    from omnigraph.storage.settings import StoreSettings
-    from omnigraph.storage.uris import GraphRoot
-
-    root = GraphRoot.parse(location)
-    return Journal(objects=open_objects(root, StoreSettings.resolve(root, None, environ)), prefix=prefix)
 
 
 def _keeping(settings: GraphSettings, policy: CleanupPolicy) -> GraphSettings:

@@ -19,8 +19,6 @@ from omnigraph.maintenance.cleanup.policy import CleanupPolicy
 from omnigraph.maintenance.maintain.quiet_hours import QuietHours, read_spans
 from omnigraph.maintenance.maintain.settings import CleanupSettings, GraphSettings, OptimizeSettings
 
-PROBLEM_CODE = "invalid_maintenance_settings"
-"""What `cluster validate` calls each problem."""
 SECTION = "maintenance"
 
 _OPTIMIZE_KEYS = ("fragments", "deleted_ratio", "coverage", "internal_fragments", "branches")
