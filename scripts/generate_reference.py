@@ -95,6 +95,7 @@ EXIT_MEANINGS = {
     7: "an interrupted write must be settled first",
     8: "not possible right now: the branch is busy, or the store failed in passing",
     9: "done, but the result could not be printed: stdout is full or closed; stderr names the commit",
+    10: "`maintain` has done what it could, and something needs a person",
     130: "interrupted",
     141: "stdout was closed, and nothing was changed",
 }
@@ -172,7 +173,10 @@ def _command_blocks(row: Verb, command: OmniCommand, parent: click.Context) -> l
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
     blocks = [f"## `{PROGRAM} {row.words}`", _one_sentence_per_line(command.help or "")]
     if row.alias:
-        blocks.append(f"`{PROGRAM} {row.group} {row.alias}` is the same command.")
+        older = " ".join(filter(None, (PROGRAM, row.group, row.alias)))
+        blocks.append(
+            f"`{older}` is the same command{', under a name that is deprecated' if row.group is None else ''}."
+        )
     blocks.append(f"```text\n{usage}\n```")
     own = [parameter for parameter in command.params if not isinstance(parameter, GlobalOption)]
     own.sort(key=lambda parameter: isinstance(parameter, click.Option))

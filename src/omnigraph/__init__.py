@@ -18,6 +18,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from omnigraph import errors as errors
     from omnigraph._graph_data import embed_files
+    from omnigraph._graph_upkeep import maintain_cluster
     from omnigraph.base.events import (
         Advanced,
         EngineChosen,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from omnigraph.evolution.run import AppliedSchema
     from omnigraph.graph import Graph, init
     from omnigraph.graph import open_graph as open  # noqa: A004 — the verb users look for
+    from omnigraph.graphs.blobs import Blob, BlobSelector
     from omnigraph.graphs.result import Result
     from omnigraph.graphs.snapshot import Snapshot
     from omnigraph.graphs.sql import SqlResult
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
     from omnigraph.maintenance.cleanup.policy import CleanupPolicy
     from omnigraph.maintenance.cleanup.report import CleanupReport
     from omnigraph.maintenance.health.judging import HealthReport
+    from omnigraph.maintenance.maintain.report import MaintainReport
     from omnigraph.maintenance.optimize.report import OptimizeResult
     from omnigraph.maintenance.repair.run import RepairReport
     from omnigraph.maintenance.verify.report import Problem, VerifyReport
@@ -105,10 +108,12 @@ _NAMES_BY_HOME = {
     "omnigraph.evolution.plan": ("SchemaPlan",),
     "omnigraph.evolution.run": ("AppliedSchema",),
     "omnigraph._graph_data": ("embed_files",),
+    "omnigraph._graph_upkeep": ("maintain_cluster",),
     "omnigraph.graph": ("Graph", "init"),
     "omnigraph.maintenance.cleanup.policy": ("CleanupPolicy",),
     "omnigraph.maintenance.cleanup.report": ("CleanupReport",),
     "omnigraph.maintenance.health.judging": ("HealthReport",),
+    "omnigraph.maintenance.maintain.report": ("MaintainReport",),
     "omnigraph.maintenance.optimize.report": ("OptimizeResult",),
     "omnigraph.maintenance.repair.run": ("RepairReport",),
     "omnigraph.maintenance.verify.report": ("Problem", "VerifyReport"),
@@ -125,6 +130,7 @@ _NAMES_BY_HOME = {
     "omnigraph.query.algorithms.algorithms": ("Algorithms", "PathNode"),
     "omnigraph.query.lint": ("LintReport",),
     "omnigraph.query.plan.explain": ("Explanation",),
+    "omnigraph.graphs.blobs": ("Blob", "BlobSelector"),
     "omnigraph.graphs.result": ("Result",),
     "omnigraph.query.mutate.run": ("MutationResult",),
     "omnigraph.graphs.snapshot": ("Snapshot",),
@@ -144,6 +150,8 @@ __all__ = [
     "Algorithms",
     "AppliedSchema",
     "BaselineResult",
+    "Blob",
+    "BlobSelector",
     "BranchDiff",
     "BranchSummary",
     "Branches",
@@ -172,6 +180,7 @@ __all__ = [
     "HealthReport",
     "LintReport",
     "LoadResult",
+    "MaintainReport",
     "MergeResult",
     "MutationResult",
     "Noted",
@@ -203,6 +212,7 @@ __all__ = [
     "embed_files",
     "errors",
     "init",
+    "maintain_cluster",
     "open",
 ]
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from omnigraph.manifest.commits import Commit
     from omnigraph.query.algorithms.algorithms import Algorithms
     from omnigraph.query.asking import Asking
+    from omnigraph.query.following import Following
     from omnigraph.query.lint import LintReport
     from omnigraph.query.mutate.run import MutationResult
     from omnigraph.query.plan.explain import Explanation
@@ -103,8 +104,7 @@ def _refuse_cluster_managed(uri: str, *, remedy: str) -> None:
     root = cluster_root_for_graph_uri(uri)
     if root is not None:
         raise ClusterManaged(
-            f"{uri} belongs to the cluster at {root}: {remedy} and apply it there. `cluster apply` is not part of this "
-            "version, so that is for the program that manages the cluster. Nothing was changed.",
+            f"{uri} belongs to the cluster at {root}: {remedy} and run `cluster apply`. Nothing was changed.",
             uri=uri,
             root=root,
         )
@@ -286,6 +286,13 @@ class Graph:
 
         return Prepared(self._asking, lambda: self._asked_snapshot(None, branch=branch, at=None), text, name)
 
+    @cached_property
+    def following(self) -> "Following":
+        """The newest snapshots as of a moment ago, for a process that answers many reads."""
+        from omnigraph.query.following import Following
+
+        return Following(self._heads, self._asking, lambda text: self._asked_snapshot(text, branch=None, at=None))
+
     def _asked_snapshot(self, address: str | None, *, branch: str | None, at: datetime | str | None) -> "Snapshot":
         """Return the snapshot that a query reads; not held, because it is read at once."""
         if address is None and at is None and (branch is None or isinstance(branch, str)):
@@ -453,6 +460,7 @@ class Graph:
     load_table = _graph_data.load_table
     load_dataframe = _graph_data.load_dataframe
     load_dataframes = _graph_data.load_dataframes
+    blob = _graph_data.blob
     export = _graph_data.export
     embed = _graph_data.embed
     baseline = _graph_data.baseline
@@ -465,6 +473,7 @@ class Graph:
     health = _graph_upkeep.health
     verify = _graph_upkeep.verify
     cleanup = _graph_upkeep.cleanup
+    maintain = _graph_upkeep.maintain
     recover = _graph_upkeep.recover
     abandon = _graph_upkeep.abandon
     pending_operations = _graph_upkeep.pending_operations

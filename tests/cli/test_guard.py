@@ -14,6 +14,9 @@ MAINTENANCE = {"--store", "--cluster", "--graph", "--profile"}
 ACCEPTED = {
     "init": {"--store"},
     "load": {*DATA_READ, "--as"},
+    "ingest": {*DATA_READ, "--as"},
+    "blob get": DATA_READ,
+    "blob stat": DATA_READ,
     "export": DATA_READ,
     "snapshot": DATA_READ,
     "spark-sql": {"--store", "--profile"},
@@ -44,59 +47,85 @@ ACCEPTED = {
     "cleanup": MAINTENANCE,
     "branch merge": {*DATA_READ, "--as"},
     "optimize": MAINTENANCE,
+    "maintain": MAINTENANCE,
     "recover": MAINTENANCE,
     "embed": {*MAINTENANCE, "--as"},
     "policy validate": {"--graph"},
     "policy test": {"--graph"},
     "policy explain": {"--graph"},
+    "alias": set(),
+    "login": set(),
+    "logout": set(),
     "profile list": set(),
     "profile show": set(),
     "doctor": set(),
+    "serve": {"--cluster"},
     "completion": set(),
     "version": set(),
 }
-BULK = {"load", "query", "read", "export", "embed", "branch merge", "optimize", "cleanup", "verify", "spark-sql"}
-CLASS_PHRASE = dict.fromkeys(
-    (
-        "init",
-        "lint",
-        "check",
-        "optimize",
-        "repair",
-        "health",
-        "verify",
-        "cleanup",
-        "recover",
-        "embed",
-        "schema plan",
-        "spark-sql",
-    ),
-    "direct (storage-native)",
-) | dict.fromkeys(
-    (
-        "load",
-        "query",
-        "read",
-        "mutate",
-        "change",
-        "shell",
-        "export",
-        "snapshot",
-        "commit list",
-        "commit show",
-        "commit changes",
-        "changes poll",
-        "changes baseline",
-        "schema show",
-        "schema get",
-        "schema apply",
-        "branch create",
-        "branch list",
-        "branch diff",
-        "branch delete",
-        "branch merge",
-    ),
-    "data",
+BULK = {
+    "load",
+    "ingest",
+    "query",
+    "read",
+    "export",
+    "embed",
+    "branch merge",
+    "optimize",
+    "cleanup",
+    "verify",
+    "maintain",
+    "spark-sql",
+}
+CLASS_PHRASE = (
+    dict.fromkeys(
+        (
+            "init",
+            "lint",
+            "check",
+            "optimize",
+            "maintain",
+            "repair",
+            "health",
+            "verify",
+            "cleanup",
+            "recover",
+            "embed",
+            "schema plan",
+            "spark-sql",
+        ),
+        "direct (storage-native)",
+    )
+    | dict.fromkeys(
+        (
+            "load",
+            "ingest",
+            "blob get",
+            "blob stat",
+            "query",
+            "read",
+            "mutate",
+            "change",
+            "shell",
+            "export",
+            "snapshot",
+            "commit list",
+            "commit show",
+            "commit changes",
+            "changes poll",
+            "changes baseline",
+            "schema show",
+            "schema get",
+            "schema apply",
+            "branch create",
+            "branch list",
+            "branch diff",
+            "branch delete",
+            "branch merge",
+        ),
+        "data",
+    )
+    | {"serve": "cluster control"}
 )
 WRONG_INVOCATION = {"health": 64, "verify": 64}
 """Low exit codes of `health` and `verify` speak of the graph."""
@@ -109,7 +138,7 @@ PURPOSE = {
     "--profile": "a scope bundle",
 }
 CELLS = list(itertools.product(ACCEPTED, FLAGS))
-REFUSED = [(command, flag) for command, flag in CELLS if flag not in ACCEPTED[command]]
+REFUSED = [(command, flag) for command, flag in CELLS if flag not in ACCEPTED[command] and command != "alias"]
 CONSUMED = [(command, flag) for command, flag in CELLS if flag in ACCEPTED[command]]
 
 
@@ -139,6 +168,8 @@ def test_a_flag_outside_the_matrix_is_refused_before_the_config_is_read(command,
         assert ("--cluster <dir> --graph <id>" in ran.err) is ("--cluster" in ACCEPTED[command])
     elif phrase == "local":
         assert "does not address a graph" in ran.err
+    elif phrase == "cluster control":
+        assert ran.err.endswith("Use --cluster <dir|uri>.\n")
     else:
         assert ran.err.endswith("does not apply.\n")
 

@@ -18,14 +18,14 @@ RECORDS = b'{"type": "Artist", "data": {"name": "Zoe"}}\n'
 INSERT = 'query q() { insert Artist { name: "Mia" } }'
 
 READS = {
-    *("snapshot", "snapshot_at", "diff", "query", "algorithms", "explain", "prepare", "sql"),
+    *("snapshot", "snapshot_at", "diff", "query", "algorithms", "explain", "prepare", "sql", "blob"),
     *("commits", "commit", "plan_schema", "lint", "export", "baseline", "frames", "register_views"),
     *("health", "verify", "pending_operations", "recoveries"),
 }
 MAINTENANCE = {"optimize", "repair", "cleanup", "recover", "abandon"}
 """Recorded under names of the system, and never asked about."""
 BRANCH_READS = {"list", "diff"}
-PROPERTIES = {"uri", "schema_source", "changes", "branches"}
+PROPERTIES = {"uri", "schema_source", "changes", "branches", "following"}
 """The verbs of `branches` are below, those of `changes` read."""
 
 

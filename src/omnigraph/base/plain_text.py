@@ -68,6 +68,10 @@ def _shown(text: str) -> str:
     return repr(text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}…")
 
 
+class DuplicateKey(ValueError):
+    """A key stands twice in one mapping; the message names the line of the second."""
+
+
 def read_yaml(text: str, *, is_strict: bool = False) -> object:
     """Return what a YAML text says; raise ValueError with the reason in one line, whatever stopped the parser.
 
@@ -85,7 +89,7 @@ def read_yaml(text: str, *, is_strict: bool = False) -> object:
                     raise ValueError(f"line {line} merges keys in with <<; write them out")
                 key = self.construct_object(key_node, deep=True)
                 if key in keys:
-                    raise ValueError(f"duplicate key {str(key)!r} in line {line}")
+                    raise DuplicateKey(f"duplicate key {str(key)!r} in line {line}")
                 keys.add(key)
             return super().construct_mapping(node, deep=deep)
 
@@ -93,6 +97,8 @@ def read_yaml(text: str, *, is_strict: bool = False) -> object:
         return yaml.load(text, Loader)  # noqa: S506 — a safe loader
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
+    except DuplicateKey:
+        raise
     except (yaml.YAMLError, ValueError, TypeError, AttributeError) as error:
         # The parser's own text spans lines; a date that is none, or a key that cannot be one, is no YAMLError to it.
         raise ValueError(" ".join(str(error).split())) from error

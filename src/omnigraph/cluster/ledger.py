@@ -20,11 +20,6 @@ from omnigraph.base.values import dataclass
 LEDGER_PATH = "__cluster/state.json"
 LEDGER_VERSION = 1
 
-APPLY_ELSEWHERE = (
-    "`cluster apply` is not part of this version, so that is for the program that manages the cluster. A graph can "
-    "always be addressed by its storage, with --store <uri>."
-)
-"""What to do where a cluster should be changed: this version only reads what was applied."""
 _GRAPH_PREFIX = "graph."
 _GRAPH_SUFFIX = ".omni"
 _GRAPHS_DIRECTORY = "/graphs/"
@@ -44,11 +39,16 @@ class AppliedGraphs:
             raise errors.GraphNotApplied(
                 f"graph `{graph_id}` is not applied in cluster `{self.cluster}`. "
                 f"Applied: [{', '.join(self.graph_ids)}]. "
-                f"Check the spelling, or add it to cluster.yaml and apply it: {APPLY_ELSEWHERE}",
+                "Check the spelling, or add it to cluster.yaml and run `cluster apply`.",
                 graph_id=graph_id,
                 applied=list(self.graph_ids),
             )
-        return f"{self.root}{_GRAPHS_DIRECTORY}{graph_id}{_GRAPH_SUFFIX}"
+        return graph_root_uri(self.root, graph_id)
+
+
+def graph_root_uri(root: str, graph_id: str) -> str:
+    """Return where a graph of the cluster with this storage root is; always derived, never configured."""
+    return f"{root.rstrip('/')}{_GRAPHS_DIRECTORY}{graph_id}{_GRAPH_SUFFIX}"
 
 
 def resolve_graph_storage_uri(
@@ -87,12 +87,12 @@ def read_applied_graphs(
     cluster: str, *, events: Events = ignore_events, environ: Mapping[str, str] = os.environ
 ) -> AppliedGraphs:
     """Read which graphs are applied in a cluster, in one read besides `cluster.yaml`."""
-    root = _storage_root(cluster, events)
+    root = storage_root(cluster, events)
     content = _read_ledger(root, environ)
     if content is None:
         raise errors.ClusterStateMissing(
             f"cluster `{cluster}` has no applied state: {root}/{LEDGER_PATH} does not exist. "
-            f"Import and apply it: {APPLY_ELSEWHERE}",
+            "Run `cluster import`, then `cluster apply`.",
             cluster=cluster,
         )
     return AppliedGraphs(cluster=cluster, root=root, graph_ids=_parse_graph_ids(content, cluster))
@@ -113,10 +113,12 @@ def _absolute(path: str) -> str:
     return os.path.abspath(expand_home(path))  # noqa: PTH100  # pathlib has no lexical form
 
 
-def _storage_root(cluster: str, events: Events) -> str:
+def storage_root(cluster: str, events: Events = ignore_events) -> str:
     """Return the storage root behind what a person calls the cluster: a plain absolute path or a URI."""
     root = _normal_root(cluster)
     if "://" in cluster:
+        if (problem := unusable_root(cluster)) is not None:
+            raise _diagnostic("storage_root_invalid", cluster, f"cannot be the storage root of a cluster: {problem}")
         return root
     try:
         storage = _declared_storage(Path(root))
@@ -125,9 +127,12 @@ def _storage_root(cluster: str, events: Events) -> str:
             raise
         events(Warned(message=f"{problem.message} The ledger beside it is used."))
         return root
-    if storage is None:
-        return root
-    return _normal_root(storage if "://" in storage else str(Path(root, expand_home(storage))))
+    return root if storage is None else declared_root(Path(root), storage)
+
+
+def declared_root(directory: Path, storage: str) -> str:
+    """Return the storage root that `storage:` in the cluster.yaml of a directory means."""
+    return _normal_root(storage if "://" in storage else str(Path(directory, expand_home(storage))))
 
 
 def _normal_root(location: str) -> str:
@@ -150,12 +155,12 @@ def _declared_storage(directory: Path) -> str | None:
     storage = parsed.get("storage")
     if storage is not None and not (isinstance(storage, str) and storage.strip()):
         raise _diagnostic("invalid_storage_root", path, "has a `storage` that is not a path or URI")
-    if storage is not None and (problem := _unusable_root(storage)) is not None:
+    if storage is not None and (problem := unusable_root(storage)) is not None:
         raise _diagnostic("invalid_storage_root", path, f"has a `storage` that cannot be used: {problem}")
     return storage
 
 
-def _unusable_root(storage: str) -> str | None:
+def unusable_root(storage: str) -> str | None:
     """Say why a declared root cannot hold a cluster; None when it can. A path is as good as any."""
     scheme, separator, rest = storage.partition("://")
     if not separator or scheme == "file":
@@ -179,10 +184,7 @@ def _read_ledger(root: str, environ: Mapping[str, str]) -> bytes | None:
     try:
         stored = open_objects(location, StoreSettings.resolve(location, None, environ)).read(name)
     except errors.StorageError as error:
-        problem = (
-            f"of {root} cannot be read: {error.message} Restore it, or have the program that manages the "
-            "cluster import it anew (`cluster import` is not part of this version)"
-        )
+        problem = f"of {root} cannot be read: {error.message} Restore it, or remove it and run `cluster import`"
         raise _diagnostic("state_read_error", LEDGER_PATH, problem) from error
     return stored.content if stored else None
 

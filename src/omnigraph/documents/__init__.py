@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from omnigraph.documents.answers import Answer, explanation_document, query_document
+    from omnigraph.documents.blobs import ShownBlob, blob_document
     from omnigraph.documents.branches import (
         branches_document,
         conflicts_document,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
         diff_counts_document,
         diff_document,
         feed_document,
+        feed_page_document,
     )
     from omnigraph.documents.commits import ShownCommits, commit_document, commits_document, one_commit_document
     from omnigraph.documents.data import (
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
     from omnigraph.documents.linting import Linted, lint_document
     from omnigraph.documents.maintenance import (
         cleanup_document,
+        maintain_document,
+        maintain_journal_document,
         optimize_document,
         optimize_runs_document,
         repair_document,
@@ -56,6 +60,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "answers": ("Answer", "explanation_document", "query_document"),
+    "blobs": ("ShownBlob", "blob_document"),
     "branches": (
         "branches_document",
         "conflicts_document",
@@ -69,6 +74,7 @@ _HOMES = {
         "diff_counts_document",
         "diff_document",
         "feed_document",
+        "feed_page_document",
     ),
     "commits": ("ShownCommits", "commit_document", "commits_document", "one_commit_document"),
     "data": (
@@ -84,6 +90,8 @@ _HOMES = {
     "linting": ("Linted", "lint_document"),
     "maintenance": (
         "cleanup_document",
+        "maintain_document",
+        "maintain_journal_document",
         "optimize_document",
         "optimize_runs_document",
         "repair_document",
@@ -108,10 +116,12 @@ __all__ = [
     "Linted",
     "LookedAtBundle",
     "Recoveries",
+    "ShownBlob",
     "ShownCommits",
     "answers_document",
     "applied_schema_document",
     "baseline_document",
+    "blob_document",
     "branches_document",
     "bundles_document",
     "changes_document",
@@ -129,10 +139,13 @@ __all__ = [
     "explanation_document",
     "export_document",
     "feed_document",
+    "feed_page_document",
     "health_document",
     "init_document",
     "lint_document",
     "load_document",
+    "maintain_document",
+    "maintain_journal_document",
     "merge_document",
     "mutation_document",
     "one_commit_document",

@@ -106,6 +106,7 @@ VERBS = (
         words="load",
         command_class=CommandClass.ANY,
         accepts=_WRITE,
+        alias="ingest",
         is_bulk=True,
         request="pipeline.load.request.LoadRequest",
         document="load_document",
@@ -135,6 +136,8 @@ VERBS = (
         request="pipeline.export.request.ExportRequest",
         document="export_document",
     ),
+    Verb(words="blob get", command_class=CommandClass.ANY, accepts=_READ, document="blob_document"),
+    Verb(words="blob stat", command_class=CommandClass.ANY, accepts=_READ, document="blob_document"),
     Verb(words="snapshot", command_class=CommandClass.ANY, accepts=_READ, document="snapshot_document"),
     Verb(
         words="spark-sql",
@@ -235,6 +238,14 @@ VERBS = (
         request="maintenance.verify.run.VerifyRequest",
         document="verify_document",
     ),
+    Verb(
+        words="maintain",
+        command_class=CommandClass.DIRECT,
+        accepts=_MAINTENANCE,
+        is_bulk=True,
+        request="maintenance.maintain.request.MaintainRequest",
+        document="maintain_document",
+    ),
     Verb(words="recover", command_class=CommandClass.DIRECT, accepts=_MAINTENANCE, document="sweep_document"),
     Verb(
         words="embed",
@@ -247,14 +258,19 @@ VERBS = (
     Verb(words="policy validate", command_class=CommandClass.LOCAL, accepts=_POLICY, document="bundles_document"),
     Verb(words="policy test", command_class=CommandClass.LOCAL, accepts=_POLICY, document="policy_tests_document"),
     Verb(words="policy explain", command_class=CommandClass.LOCAL, accepts=_POLICY, document="decision_document"),
+    Verb(words="alias", command_class=CommandClass.LOCAL),
+    Verb(words="login", command_class=CommandClass.LOCAL),
+    Verb(words="logout", command_class=CommandClass.LOCAL),
     Verb(words="profile list", command_class=CommandClass.LOCAL),
     Verb(words="profile show", command_class=CommandClass.LOCAL),
+    Verb(words="serve", command_class=CommandClass.CONTROL, accepts=frozenset({AddressFlag.CLUSTER})),
     Verb(words="doctor", command_class=CommandClass.LOCAL),
     Verb(words="completion", command_class=CommandClass.LOCAL),
     Verb(words="version", command_class=CommandClass.LOCAL),
 )
 
 GROUP_SUMMARIES = {
+    "blob": "Look at the bytes of one Blob value.",
     "branch": "Work on a copy of the whole graph that costs nothing.",
     "changes": "Follow what changes in a graph.",
     "commit": "Look at the history of a graph.",

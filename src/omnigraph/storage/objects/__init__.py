@@ -11,10 +11,20 @@ from omnigraph.storage.objects.contract import (
     Token,
 )
 from omnigraph.storage.objects.local import LocalObjects
+from omnigraph.storage.objects.probe import ConditionsIgnored
 from omnigraph.storage.settings import StoreSettings
 from omnigraph.storage.uris import GraphRoot, StoreKind
 
-__all__ = ["ControlStore", "ObjectChanged", "ObjectExists", "ObjectFacts", "StoredObject", "Token", "open_objects"]
+__all__ = [
+    "ConditionsIgnored",
+    "ControlStore",
+    "ObjectChanged",
+    "ObjectExists",
+    "ObjectFacts",
+    "StoredObject",
+    "Token",
+    "open_objects",
+]
 
 
 def open_objects(root: GraphRoot, settings: StoreSettings) -> ControlStore:

@@ -11,6 +11,12 @@ from omnigraph.errors import StorageError
 from omnigraph.storage.objects.contract import ControlStore, ObjectChanged, ObjectExists, Token
 
 _PROBES = "__locks/probes"
+
+
+class ConditionsIgnored(StorageError):
+    """The store takes conditional writes for plain ones, so that of two writers both would win."""
+
+
 _proven: set[str] = set()
 _proven_lock = Lock()
 
@@ -53,9 +59,9 @@ def _expect_stale_replace_refused(objects: ControlStore, path: str, stale: Token
     raise _unconditional(objects, "overwrote an object that had changed since it was read")
 
 
-def _unconditional(objects: ControlStore, what: str) -> StorageError:
+def _unconditional(objects: ControlStore, what: str) -> ConditionsIgnored:
     uri = objects.root.uri
-    return StorageError(
+    return ConditionsIgnored(
         f"The store of {uri} {what}: without conditional puts two writers could both win, so the graph can be read "
         "here but not written. Use a store that honours If-None-Match and If-Match.",
         storage_kind="configuration",
