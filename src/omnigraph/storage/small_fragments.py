@@ -6,9 +6,9 @@ was read; what was deleted since is found out by whoever opens it.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, Protocol
 
 import pyarrow as pa
 
@@ -55,8 +55,40 @@ class KnownValues:
 _known = KnownValues()
 
 
-def small_fragments(dataset: Any) -> dict[int, tuple[str, bool]]:
-    """Return the small fragments of a state: the name of each one's file, and whether rows of it are deleted."""
+class ReadSome(Protocol):
+    """Reads a column of some fragments."""
+
+    def __call__(self, columns: Sequence[str], *, with_row_addresses: bool, fragment_ids: Sequence[int]) -> pa.Table:
+        """Return the rows."""
+        ...
+
+
+def fragments_to_ask(dataset: Any, column: str, wanted: pa.Array, read: ReadSome) -> list[int] | None:
+    """Return the fragments of a state that may hold one of the values; None where all should be asked."""
+    small = _small_fragments(dataset)
+    if not small:
+        return None
+    known = _known.find((small_one.path, column) for small_one in small.values())
+    unknown = [number for number, held in small.items() if not held.is_thinned and (held.path, column) not in known]
+    if unknown:
+        new = _held(small, column, read([column], with_row_addresses=True, fragment_ids=unknown))
+        _known.keep(new)
+        known |= new
+    sought = frozenset(wanted.to_pylist())
+    everywhere = [fragment.fragment_id for fragment in dataset.get_fragments()]
+    asked = [number for number in everywhere if _may_hold(small.get(number), column, known, sought)]
+    return asked or everywhere[:1]  # An empty list would mean all of them.
+
+
+class _Small(NamedTuple):
+    """A small fragment."""
+
+    path: str
+    is_thinned: bool
+    """Whether rows of it are deleted: then not all of its file is read, and nothing is learned of it."""
+
+
+def _small_fragments(dataset: Any) -> dict[int, _Small]:
     fragments = dataset.get_fragments()
     if len(fragments) < FRAGMENTS_MIN:
         return {}
@@ -64,33 +96,20 @@ def small_fragments(dataset: Any) -> dict[int, tuple[str, bool]]:
     for fragment in fragments:
         described = fragment.metadata
         if described.physical_rows <= ROWS_MAX and len(described.files) == 1 and not described.overlays:
-            found[fragment.fragment_id] = (data_path(described.files[0]), described.deletion_file is not None)
+            found[fragment.fragment_id] = _Small(data_path(described.files[0]), described.deletion_file is not None)
     return found if len(found) >= FRAGMENTS_MIN else {}
 
 
-def unknown_fragments(small: Mapping[int, tuple[str, bool]], column: str) -> list[int]:
-    """Return those of which nothing is known yet, and of which no row is deleted: only then is all of a file read."""
-    known = _known.find((path, column) for path, _ in small.values())
-    return [number for number, (path, is_thinned) in small.items() if not is_thinned and (path, column) not in known]
-
-
-def learn(small: Mapping[int, tuple[str, bool]], column: str, rows: pa.Table, addresses: pa.Array) -> None:
-    """Remember what fragments hold, of which `rows` are all."""
+def _held(small: Mapping[int, _Small], column: str, rows: pa.Table) -> dict[Column, frozenset[str]]:
+    """Return what fragments hold, of which `rows` are all."""
     held: dict[int, set[str]] = {}
-    for value, address in zip(rows[column].to_pylist(), addresses.to_pylist(), strict=True):
+    for value, address in zip(rows[column].to_pylist(), rows["_rowaddr"].to_pylist(), strict=True):
         held.setdefault(address >> 32, set()).add(value)
-    _known.keep({(small[number][0], column): frozenset(values) for number, values in held.items()})
+    return {(small[number].path, column): frozenset(values) for number, values in held.items()}
 
 
-def without_needless(
-    fragment_ids: Iterable[int], small: Mapping[int, tuple[str, bool]], column: str, wanted: frozenset[str]
-) -> list[int]:
-    """Leave out the fragments that are known to hold none of the values."""
-    known = _known.find((path, column) for path, _ in small.values())
-    return [
-        number
-        for number in fragment_ids
-        if number not in small
-        or (values := known.get((small[number][0], column))) is None
-        or not values.isdisjoint(wanted)
-    ]
+def _may_hold(
+    small: _Small | None, column: str, known: Mapping[Column, frozenset[str]], sought: frozenset[str]
+) -> bool:
+    values = known.get((small.path, column)) if small is not None else None
+    return values is None or not values.isdisjoint(sought)

@@ -24,7 +24,7 @@ from omnigraph.storage.known_heads import KnownHeads, identity
 from omnigraph.storage.lance_errors import LanceFailure, classify, lance_failures, storage_error, translated
 from omnigraph.storage.objects import ControlStore
 from omnigraph.storage.open_states import OpenStates
-from omnigraph.storage.small_fragments import learn, small_fragments, unknown_fragments, without_needless
+from omnigraph.storage.small_fragments import fragments_to_ask
 from omnigraph.storage.uris import GraphRoot
 
 TableVersion = NewType("TableVersion", int)
@@ -291,25 +291,12 @@ class Table:
         if len(wanted) <= _LOOKUP_BY_FILTER_MAX:
             where = filters.in_values(column, wanted) if len(wanted) else "false"
             if fragment_ids is None and pa.types.is_string(wanted.type):
-                fragment_ids = self._fragments_to_ask(column, wanted)
+                fragment_ids = fragments_to_ask(self._dataset, column, wanted, self.read)
             return self.read(
                 columns, where=where, with_row_ids=True, with_row_addresses=True, fragment_ids=fragment_ids
             )
         matches = self._matching_row_ids(column, wanted, fragment_ids)
         return self.take(matches, columns)
-
-    def _fragments_to_ask(self, column: str, wanted: pa.Array) -> list[int] | None:
-        """Return the fragments that may hold one of the values; None where all should be asked."""
-        small = small_fragments(self._dataset)
-        if not small:
-            return None
-        unknown = unknown_fragments(small, column)
-        if unknown:
-            rows = self.read([column], with_row_addresses=True, fragment_ids=unknown)
-            learn(small, column, rows, rows[ROW_ADDRESS])
-        everywhere = [fragment.fragment_id for fragment in self._dataset.get_fragments()]
-        # An empty list would mean all of them.
-        return without_needless(everywhere, small, column, frozenset(wanted.to_pylist())) or everywhere[:1]
 
     def _matching_row_ids(self, column: str, wanted: pa.Array, fragment_ids: Sequence[int] | None) -> pa.Array:
         wanted = _one_zero(wanted)
