@@ -172,7 +172,10 @@ def _command_blocks(row: Verb, command: OmniCommand, parent: click.Context) -> l
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
     blocks = [f"## `{PROGRAM} {row.words}`", _one_sentence_per_line(command.help or "")]
     if row.alias:
-        blocks.append(f"`{PROGRAM} {row.group} {row.alias}` is the same command.")
+        older = " ".join(filter(None, (PROGRAM, row.group, row.alias)))
+        blocks.append(
+            f"`{older}` is the same command{', under a name that is deprecated' if row.group is None else ''}."
+        )
     blocks.append(f"```text\n{usage}\n```")
     own = [parameter for parameter in command.params if not isinstance(parameter, GlobalOption)]
     own.sort(key=lambda parameter: isinstance(parameter, click.Option))

@@ -10,11 +10,15 @@ from omnigraph.cli.app import build_app
 from omnigraph.cli.help_pages import FIRST_STEPS
 from omnigraph.verbs.table import VERBS
 
+NEED_A_SERVER = {"alias"}
+
 
 def all_examples() -> list[str]:
     app = build_app()
     examples = []
     for row in VERBS:
+        if row.words in NEED_A_SERVER:
+            continue
         group = app.get_command(None, row.group) if row.group else app
         examples.extend(group.get_command(None, row.name).examples)
     return examples

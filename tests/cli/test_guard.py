@@ -14,6 +14,7 @@ MAINTENANCE = {"--store", "--cluster", "--graph", "--profile"}
 ACCEPTED = {
     "init": {"--store"},
     "load": {*DATA_READ, "--as"},
+    "ingest": {*DATA_READ, "--as"},
     "export": DATA_READ,
     "snapshot": DATA_READ,
     "spark-sql": {"--store", "--profile"},
@@ -49,13 +50,28 @@ ACCEPTED = {
     "policy validate": {"--graph"},
     "policy test": {"--graph"},
     "policy explain": {"--graph"},
+    "alias": set(),
+    "login": set(),
+    "logout": set(),
     "profile list": set(),
     "profile show": set(),
     "doctor": set(),
     "completion": set(),
     "version": set(),
 }
-BULK = {"load", "query", "read", "export", "embed", "branch merge", "optimize", "cleanup", "verify", "spark-sql"}
+BULK = {
+    "load",
+    "ingest",
+    "query",
+    "read",
+    "export",
+    "embed",
+    "branch merge",
+    "optimize",
+    "cleanup",
+    "verify",
+    "spark-sql",
+}
 CLASS_PHRASE = dict.fromkeys(
     (
         "init",
@@ -75,6 +91,7 @@ CLASS_PHRASE = dict.fromkeys(
 ) | dict.fromkeys(
     (
         "load",
+        "ingest",
         "query",
         "read",
         "mutate",
@@ -109,7 +126,7 @@ PURPOSE = {
     "--profile": "a scope bundle",
 }
 CELLS = list(itertools.product(ACCEPTED, FLAGS))
-REFUSED = [(command, flag) for command, flag in CELLS if flag not in ACCEPTED[command]]
+REFUSED = [(command, flag) for command, flag in CELLS if flag not in ACCEPTED[command] and command != "alias"]
 CONSUMED = [(command, flag) for command, flag in CELLS if flag in ACCEPTED[command]]
 
 

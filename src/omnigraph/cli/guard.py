@@ -19,6 +19,9 @@ _SPELLINGS = (
 )
 
 
+# An alias names its own address, so every flag that would is named at once, in the order of the contract.
+_ALIAS_ORDER = ("--server", "--graph", "--store", "--cluster", "--profile", "--as")
+
 # What to give instead, by class and by whether the command takes a cluster.
 _REMEDIES = {
     (CommandClass.SERVED, False): "Use --server <name|url> or --profile <name>.",
@@ -31,7 +34,9 @@ _REMEDIES = {
 
 
 def refuse_foreign_flags(command: RunningCommand, flags: GlobalFlags) -> None:
-    """Raise for the first flag given that this command cannot consume."""
+    """Raise for the first flag given that this command cannot consume; of an alias, for all of them."""
+    if command.verb.words == "alias":
+        _refuse_addresses_of_alias(command, flags)
     for spelling, field, flag in _SPELLINGS:
         if getattr(flags, field) is not None and flag not in command.verb.accepts:
             raise does_not_apply(command, flag, spelling)
@@ -51,3 +56,16 @@ def does_not_apply(command: RunningCommand, flag: AddressFlag, spelling: str) ->
     if remedy := _REMEDIES.get((command.verb.command_class, takes_cluster)):
         sentences.append(remedy)
     return command.addressing_error(" ".join(sentences), flag=spelling)
+
+
+def _refuse_addresses_of_alias(command: RunningCommand, flags: GlobalFlags) -> None:
+    given = [spelling for spelling, field, _ in _SPELLINGS if getattr(flags, field) is not None]
+    if given:
+        known = [spelling for spelling in _ALIAS_ORDER if spelling in given]
+        named = ", ".join(known + [spelling for spelling in given if spelling not in known])
+        phrase = CLASS_PHRASES[command.verb.command_class]
+        raise command.addressing_error(
+            f"`{command.typed}` is a {phrase} command: an address on the line does not apply ({named}). The binding "
+            "under `aliases.<name>` in the operator config owns it.",
+            flag=given[0],
+        )

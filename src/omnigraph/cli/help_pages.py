@@ -29,7 +29,7 @@ def write_command_help(
     own = [parameter for parameter in command.params if not isinstance(parameter, GlobalOption | click.Argument)]
     _write_options("Options", own, context, formatter)
     for section in (Section.ADDRESS, Section.ENGINE):
-        applicable = [option for option in GLOBAL_OPTIONS if option.section is section and _applies(option, row)]
+        applicable = [option for option in GLOBAL_OPTIONS if option.section is section and option.applies_to(row)]
         _write_options(section.value, applicable, context, formatter)
     formatter.write_paragraph()
     formatter.write_text("Flags for every command, such as --quiet and --debug: omnigraph --help.")
@@ -63,12 +63,6 @@ def write_root_help(group: click.Group, context: click.Context, formatter: click
 def _legend(kind: CommandClass) -> str:
     names = ", ".join(row.words for row in VERBS if row.command_class is kind)
     return f"{CLASS_MEANINGS[kind]}: {names or 'none in this version'}"
-
-
-def _applies(option: GlobalOption, row: Verb) -> bool:
-    if option.section is Section.ENGINE:
-        return row.is_bulk
-    return option.address in row.accepts
 
 
 def _write_options(

@@ -1,7 +1,7 @@
 """One person's configuration: `config.yaml` in `~/.omnigraph` or `$OMNIGRAPH_HOME`.
 
 Reading is strict about shape and forgiving about keys: a key nobody knows becomes a warning, a value of the wrong
-kind an error. Names are looked up only when a command uses them (`scope.py`).
+kind an error. Names are looked up only when a command uses them (`scope.py`, `aliases.py`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -77,6 +77,19 @@ class SparkSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Alias:
+    """A stored read with its address; what it lacks is said when it is used (`aliases.py`)."""
+
+    name: str
+    server: str | None = None
+    graph: str | None = None
+    query: str | None = None
+    args: tuple[str, ...] = ()
+    params: Mapping[str, object] = field(default_factory=dict)
+    format: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorSettings:
     """The whole file; `warnings` are about keys that were ignored."""
 
@@ -87,6 +100,7 @@ class OperatorSettings:
     profiles: Mapping[str, Profile] = field(default_factory=dict)
     defaults: Defaults = field(default_factory=Defaults)
     spark: SparkSettings = field(default_factory=SparkSettings)
+    aliases: Mapping[str, Alias] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
 
@@ -134,6 +148,7 @@ class _ConfigReader:
             profiles=self._profiles(root),
             defaults=self._defaults(self._section(root, "defaults")),
             spark=self._spark(self._section(root, "spark")),
+            aliases={name: self._alias(name, entry) for name, entry in self._section(root, "aliases").items()},
             warnings=tuple(map(self._unknown_key_warning, _unknown_keys(root, _KNOWN_KEYS))),
         )
 
@@ -177,6 +192,24 @@ class _ConfigReader:
         if spark.master and spark.remote:
             raise _broken(self._path, "has both spark.master and spark.remote; keep one")
         return spark
+
+    def _alias(self, name: str, entry: object) -> Alias:
+        path = f"aliases.{name}"
+        keys = self._mapping(entry, path)
+        args = keys.get("args") or []
+        if not isinstance(args, list) or not all(isinstance(arg, str) and arg.strip() for arg in args):
+            raise _broken(self._path, f"has a `{path}.args` that is not a list of names")
+        if len(set(args)) < len(args):
+            raise _broken(self._path, f"names a parameter twice in `{path}.args`")
+        return Alias(
+            name=name,
+            server=self._text(keys, f"{path}.server"),
+            graph=self._text(keys, f"{path}.graph"),
+            query=self._text(keys, f"{path}.query"),
+            args=tuple(self._plain(arg.strip(), f"`{path}.args`") for arg in args),
+            params=self._section(keys, "params", f"{path}.params"),
+            format=self._choice(keys, f"{path}.format", OUTPUT_FORMATS),
+        )
 
     def _spark_value(self, name: str, value: object) -> str:
         if isinstance(value, bool):

@@ -17,7 +17,7 @@ from omnigraph import errors
 from omnigraph.base.units import parse_bytes, parse_duration
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.operator_config import ENGINES
-from omnigraph.verbs.table import AddressFlag
+from omnigraph.verbs.table import AddressFlag, Verb
 
 CallbackT = TypeVar("CallbackT", bound=Callable[..., None])
 
@@ -55,6 +55,12 @@ class GlobalOption(click.Option):
         super().__init__(spellings, expose_value=False, is_eager=True, **{"callback": _remember, **attributes})
         self.section = section
         self.address = address
+
+    def applies_to(self, row: Verb) -> bool:
+        """Whether a command of this row can do something with the flag."""
+        if self.section is Section.ENGINE:
+            return row.is_bulk
+        return self.address is None or self.address in row.accepts
 
 
 def _print_version(context: click.Context, parameter: click.Parameter, value: bool) -> None:

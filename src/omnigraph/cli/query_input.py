@@ -69,7 +69,7 @@ def read_query(invocation: Invocation, flags: QueryFlags, *, verb: "Verb") -> Qu
     from omnigraph.query.choosing import choose_query, written_values
 
     chosen = choose_query(text, name=name, verb=verb, source=source)
-    params = _object(flags)
+    params = read_params(flags["params"], flags["params_file"])
     for name, value in written_values(chosen.syntax, _pairs(flags["pairs"])).items():
         if name in params:
             raise errors.Usage(f"The parameter {name} is given twice.", flag="--param")
@@ -112,8 +112,8 @@ def _refuse_stored(invocation: Invocation, verb: "Verb", name: str) -> NoReturn:
     )
 
 
-def _object(flags: QueryFlags) -> dict[str, Any]:
-    inline, path = flags["params"], flags["params_file"]
+def read_params(inline: str | None, path: str | None) -> dict[str, Any]:
+    """Return the parameters that `--params` or `--params-file` give as one JSON object; none without either."""
     if inline is not None and path is not None:
         raise errors.Usage("--params and --params-file both give parameters; give one of them.", flag="--params-file")
     if inline is None and path is None:

@@ -45,9 +45,13 @@ def resolve_storage(invocation: Invocation, *, otherwise: str = "") -> StorageTa
     graph = _selected_graph(invocation)
     binding = find_binding(invocation)
     if binding is None:
+        scoped = "--server <name|url>"
+        if AddressFlag.SERVER not in command.verb.accepts:
+            scoped = "--cluster <dir> --graph <id>" if AddressFlag.CLUSTER in command.verb.accepts else ""
+        others = " or ".join(filter(None, (scoped, "--profile <name>")))
         raise command.addressing_error(
             f"`{command.typed}`: no graph addressed. Give its address as the last argument or with --store <uri>, "
-            f"give --server <name|url> or --profile <name>, or put a default into '{config.path}'.{otherwise}"
+            f"give {others}, or put a default into '{config.path}'.{otherwise}"
         )
     _refuse_unfit(command, binding)
     if invocation.flags.cluster_graph and binding.kind is not ScopeKind.CLUSTER:
@@ -115,9 +119,10 @@ def _refuse_unfit(command: RunningCommand, binding: Binding) -> None:
     """Refuse a binding of a kind that the command's class cannot work with."""
     match command.verb.command_class, binding.kind:
         case CommandClass.DIRECT, ScopeKind.SERVER:
+            clustered = ", or --cluster <dir> --graph <id>" if AddressFlag.CLUSTER in command.verb.accepts else ""
             message = (
                 f"`{command.typed}` needs direct storage access; the scope from {binding.source} is a server. "
-                "Use --store <uri>, or --cluster <dir> --graph <id>."
+                f"Use --store <uri>{clustered}."
             )
         case CommandClass.DIRECT, ScopeKind.CLUSTER if AddressFlag.CLUSTER not in command.verb.accepts:
             message = f"`{command.typed}` does not work on a cluster scope ({binding.source}). Use --store <uri>."

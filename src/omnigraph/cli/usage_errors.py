@@ -9,13 +9,16 @@ import click
 
 from omnigraph import errors
 from omnigraph.base.nearest import nearest
-from omnigraph.verbs.table import VERBS
+from omnigraph.cli.params import GlobalOption
+from omnigraph.verbs.table import VERBS, AddressFlag, Verb
 
 _HELP = "help"
-# Flags that earlier programs of this name had, with what replaced them.
-_REMOVED_FLAGS = {
-    "--config": "use --store <uri> or --server <name|url>, or the operator config in ~/.omnigraph/config.yaml",
+_ADDRESSES = {
+    AddressFlag.STORE: "--store <uri>",
+    AddressFlag.SERVER: "--server <name|url>",
+    AddressFlag.CLUSTER: "--cluster <dir|uri>",
 }
+"""How each kind of address is given, to those who look for one."""
 
 
 def as_usage(failure: click.UsageError) -> errors.Usage:
@@ -54,8 +57,8 @@ def _unknown_word(word: str, context: click.Context | None) -> str:
 
 
 def _instead_of_flag(flag: str, context: click.Context | None) -> str:
-    if flag in _REMOVED_FLAGS:
-        return f"; {_REMOVED_FLAGS[flag]}"
+    if (replacement := _replacement(flag, getattr(context and context.command, "row", None))) is not None:
+        return f"; {replacement}"
     own, behind = _flags(context), _flags_of_commands(context)
     # Without the dashes, which all flags share and which say nothing about likeness.
     by_word = {spelling.lstrip("-"): spelling for spelling in (*behind, *own)}
@@ -66,6 +69,17 @@ def _instead_of_flag(flag: str, context: click.Context | None) -> str:
         return f"; the nearest one is {meant}"
     near = "; it" if meant == flag else f"; the nearest one is {meant}, which"
     return f"{near} belongs to a command and stands behind its words"
+
+
+def _replacement(flag: str, row: Verb | None) -> str | None:
+    """Say what replaced a flag that earlier programs of this name had; None for any other flag."""
+    if flag == "--alias" and row is not None and row.words in {"query", "mutate"}:
+        return "run a stored query under a short name with `omnigraph alias <name>`"
+    if flag != "--config":
+        return None
+    ways = [spelling for address, spelling in _ADDRESSES.items() if row is not None and address in row.accepts]
+    use = f"use {' or '.join(ways)}; " if ways else ""
+    return f"{use}settings come from the operator config, ~/.omnigraph/config.yaml"
 
 
 def _flags(context: click.Context | None) -> list[str]:
@@ -86,21 +100,21 @@ def _flags_of_commands(context: click.Context | None) -> list[str]:
 
 
 def _spellings(command: click.Command, context: click.Context) -> Iterator[str]:
+    """Yield the flags that a command takes: a global one that does not apply to it is nobody's advice."""
+    row = getattr(command, "row", None)
     for option in command.get_params(context):
-        if isinstance(option, click.Option) and not option.hidden:
+        if not isinstance(option, click.Option) or option.hidden:
+            continue
+        if row is None or not isinstance(option, GlobalOption) or option.applies_to(row):
             yield from (*option.opts, *option.secondary_opts)
 
 
 _INSTEAD = {
-    "ingest": "Load records with `omnigraph load`.",
     "serve": "Address the storage of a graph with --store <uri>.",
     "server": "Address the storage of a graph with --store <uri>.",
     "graphs": "Address the storage of a graph with --store <uri>.",
-    "login": "Storage credentials come from the environment.",
-    "logout": "Storage credentials come from the environment.",
     "cluster": "Graphs that a cluster has applied can be maintained with --cluster <dir> --graph <id>.",
     "queries": "",
-    "alias": "",
     "blob": "Read blobs from Python.",
     "mcp": "",
 }

@@ -17,7 +17,7 @@ def check_words(words: Sequence[str], environ: Mapping[str, str]) -> None:
         if flag in _DATA_FLAGS and is_unicode(word):
             continue
         what = f"The argument after {flag}" if flag else "The argument"
-        plain_text(word, what=what, refusal=_usage(flag), bytes_max=1 << 20)
+        plain_text(word, what=what, refusal=_usage(flag), bytes_max=1 << 20, is_shown=flag != "--token")
     for name, value in environ.items():
         if name.startswith(_VARIABLES):
             # The value may be a secret, and stays out of the message.

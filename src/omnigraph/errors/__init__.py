@@ -68,6 +68,7 @@ from omnigraph.errors.permission import PolicyDenied, PolicyEvaluation, PolicyIn
 from omnigraph.errors.requests import (
     Addressing,
     ConstraintViolation,
+    CredentialsPermissions,
     EngineUnavailable,
     ExternalBlobDenied,
     InvalidName,
@@ -109,6 +110,7 @@ __all__ = [
     "ClusterStateMissing",
     "CommitNotFound",
     "ConstraintViolation",
+    "CredentialsPermissions",
     "DoctorFailed",
     "DriftNeedsRepair",
     "Effect",

@@ -31,6 +31,12 @@ class OperatorConfig(RequestError):
     exit_code = 2
 
 
+class CredentialsPermissions(RequestError):
+    """The file of tokens is open to others than its owner; names the path and its mode."""
+
+    kind = "credentials_permissions"
+
+
 class NotConfirmed(RequestError):
     """A destructive command on a non-local target lacks consent; nothing was done."""
 

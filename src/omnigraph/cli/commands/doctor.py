@@ -11,8 +11,9 @@ from omnigraph.base.units import spell_bytes
 from omnigraph.base.values import Json, dataclass
 from omnigraph.cli import machine
 from omnigraph.cli.command import command
+from omnigraph.cli.credentials import credentials_path, is_exposed
 from omnigraph.cli.invocation import Invocation
-from omnigraph.cli.operator_config import operator_home, read_operator_config
+from omnigraph.cli.operator_config import read_operator_config
 from omnigraph.cli.output import Text
 from omnigraph.cli.params import json_option
 from omnigraph.engine.choice import OWN_SESSION_MIN_BYTES, SPARK_MIN_BYTES, Work, spark_min_bytes
@@ -132,12 +133,12 @@ def _operator_config(environ: Mapping[str, str]) -> Examination:
 
 
 def _credentials(environ: Mapping[str, str]) -> Examination:
-    path = operator_home(environ) / "credentials"
+    path = credentials_path(environ)
     if not path.exists():
         return Examination(name="credentials", found=f"none at {path}")
     mode = stat.S_IMODE(path.stat().st_mode)
     found = f"{path}, mode {mode:04o}"
-    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+    if is_exposed(mode):
         return Examination(name="credentials", found=found, status=MachineStatus.ERROR, fix=f"chmod 600 {path}")
     return Examination(name="credentials", found=found)
 

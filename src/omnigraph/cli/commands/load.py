@@ -61,10 +61,14 @@ def load(
     that `export --format parquet` wrote needs no --type. Any invalid record fails the whole load and leaves the graph
     as it was.
     """
+    typed = invocation.command.typed
+    if typed == "ingest":
+        invocation.notices.warn("`ingest` is deprecated; use `omnigraph load`")
+        mode, from_branch = mode or "merge", from_branch or "main"
     if data is None:
-        raise errors.Usage("`load` needs --data PATH: a file, a directory, or - for stdin.", flag="--data")
+        raise errors.Usage(f"`{typed}` needs --data PATH: a file, a directory, or - for stdin.", flag="--data")
     if mode is None:
-        raise errors.Usage(f"`load` needs --mode: {MODE_MEANINGS}.", flag="--mode")
+        raise errors.Usage(f"`{typed}` needs --mode: {MODE_MEANINGS}.", flag="--mode")
     columns = parse_map(pairs)
     target = resolve_storage(invocation)
     actor = invocation.actor()
