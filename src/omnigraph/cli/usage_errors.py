@@ -113,7 +113,6 @@ _INSTEAD = {
     "serve": "Address the storage of a graph with --store <uri>.",
     "server": "Address the storage of a graph with --store <uri>.",
     "graphs": "Address the storage of a graph with --store <uri>.",
-    "cluster": "Graphs that a cluster has applied can be maintained with --cluster <dir> --graph <id>.",
     "queries": "",
     "blob": "Read blobs from Python.",
     "mcp": "",

@@ -16,8 +16,7 @@ from omnigraph.language.query import parse_queries
 from omnigraph.language.query.spelling import spell_parameter_type
 from omnigraph.language.query.syntax import MutationSyntax, QueryFileSyntax, QuerySyntax
 from omnigraph.manifest.commits import MAIN_BRANCH
-
-_NO_PARAMETERS = "mutation declares no params; hardcoded mutations are easy to miss"
+from omnigraph.query.lint import NO_PARAMETERS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +93,7 @@ def check_stored_queries(
         if problem is not None:
             breakages.append((name, problem))
         elif isinstance(query.syntax.body, MutationSyntax) and not query.syntax.parameters:
-            warnings.append((name, _NO_PARAMETERS))
+            warnings.append((name, NO_PARAMETERS))
     return CheckedQueries(breakages=tuple(breakages), warnings=tuple(warnings))
 
 

@@ -50,6 +50,7 @@ from omnigraph.errors.maintenance import (
     MaintenanceLocked,
     OptimizePartial,
     PolicyTestsFailed,
+    QueriesInvalid,
     RepairRefused,
 )
 from omnigraph.errors.missing import (
@@ -156,6 +157,7 @@ __all__ = [
     "PolicyTestsFailed",
     "PreconditionFailed",
     "PublishContended",
+    "QueriesInvalid",
     "QueryExecution",
     "QueryFailed",
     "QueryNotFound",
