@@ -50,6 +50,14 @@ ACCEPTED = {
     "policy validate": {"--graph"},
     "policy test": {"--graph"},
     "policy explain": {"--graph"},
+    "cluster validate": set(),
+    "cluster plan": set(),
+    "cluster apply": {"--as"},
+    "cluster approve": {"--as"},
+    "cluster status": set(),
+    "cluster refresh": set(),
+    "cluster import": set(),
+    "cluster force-unlock": set(),
     "alias": set(),
     "login": set(),
     "logout": set(),
@@ -72,48 +80,52 @@ BULK = {
     "verify",
     "spark-sql",
 }
-CLASS_PHRASE = dict.fromkeys(
-    (
-        "init",
-        "lint",
-        "check",
-        "optimize",
-        "repair",
-        "health",
-        "verify",
-        "cleanup",
-        "recover",
-        "embed",
-        "schema plan",
-        "spark-sql",
-    ),
-    "direct (storage-native)",
-) | dict.fromkeys(
-    (
-        "load",
-        "ingest",
-        "query",
-        "read",
-        "mutate",
-        "change",
-        "shell",
-        "export",
-        "snapshot",
-        "commit list",
-        "commit show",
-        "commit changes",
-        "changes poll",
-        "changes baseline",
-        "schema show",
-        "schema get",
-        "schema apply",
-        "branch create",
-        "branch list",
-        "branch diff",
-        "branch delete",
-        "branch merge",
-    ),
-    "data",
+CLASS_PHRASE = (
+    dict.fromkeys(
+        (
+            "init",
+            "lint",
+            "check",
+            "optimize",
+            "repair",
+            "health",
+            "verify",
+            "cleanup",
+            "recover",
+            "embed",
+            "schema plan",
+            "spark-sql",
+        ),
+        "direct (storage-native)",
+    )
+    | dict.fromkeys(
+        (
+            "load",
+            "ingest",
+            "query",
+            "read",
+            "mutate",
+            "change",
+            "shell",
+            "export",
+            "snapshot",
+            "commit list",
+            "commit show",
+            "commit changes",
+            "changes poll",
+            "changes baseline",
+            "schema show",
+            "schema get",
+            "schema apply",
+            "branch create",
+            "branch list",
+            "branch diff",
+            "branch delete",
+            "branch merge",
+        ),
+        "data",
+    )
+    | dict.fromkeys((words for words in ACCEPTED if words.startswith("cluster ")), "cluster control")
 )
 WRONG_INVOCATION = {"health": 64, "verify": 64}
 """Low exit codes of `health` and `verify` speak of the graph."""
@@ -156,6 +168,8 @@ def test_a_flag_outside_the_matrix_is_refused_before_the_config_is_read(command,
         assert ("--cluster <dir> --graph <id>" in ran.err) is ("--cluster" in ACCEPTED[command])
     elif phrase == "local":
         assert "does not address a graph" in ran.err
+    elif phrase == "cluster control":
+        assert "--config <dir>" in ran.err
     else:
         assert ran.err.endswith("does not apply.\n")
 

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
+from omnigraph.base.values import Json
 from omnigraph.cluster.changes import ChangeOperation, ChangeReason, Disposition, ResourceChange
 from omnigraph.cluster.resources import graph_address, graph_of
 from omnigraph.cluster.state import AppliedResource, Ledger, ResourceStatus, StatusWord, composite_digest
@@ -28,7 +29,14 @@ def advanced(
     for change in changes:
         _enter(resources, change, desired)
     statuses = _statuses(ledger.resource_statuses, resources, changes, pending)
-    return recomposed(replace(ledger, resources=resources, resource_statuses=statuses))
+    born = {change.resource for change in changes if change.is_settled and change.operation is ChangeOperation.CREATE}
+    seen = {address: found for address, found in ledger.observations.items() if not _is_buried(found, address, born)}
+    return recomposed(replace(ledger, resources=resources, resource_statuses=statuses, observations=seen))
+
+
+def _is_buried(seen: Mapping[str, Json], address: str, born: Collection[str]) -> bool:
+    """Tell the tombstone of a graph that has been made anew."""
+    return address in born and seen.get("kind") == "tombstone"
 
 
 def recomposed(ledger: Ledger) -> Ledger:

@@ -61,25 +61,20 @@ def apply_cluster(
             config_dir=directory, diagnostics=found.all(), actor=request.actor, desired=None, resource_statuses={}
         )
     session = ClusterSession(desired.declared.header, found, operation="apply", environ=environ)
-    run: _Run | None = None
+    run = _Run(session, desired, request.actor, events)
     if found.has_errors:
         session.look()
     else:
-        with session.holding():
-            ledger = session.read_ledger(is_required=True)
-            assert ledger is not None  # or the read has raised
-            ledger.refuse_wrong_composites()
-            run = _Run(session, desired, ledger, request.actor, events)
-            run.run()
+        session.run_locked(run.run)
     return AppliedCluster(
         config_dir=directory,
         diagnostics=found.all(),
         observations=session.observations,
         actor=request.actor,
         desired=desired,
-        changes=run.changes if run else (),
-        converged=run.converged if run else False,
-        state_written=run.state_written if run else False,
+        changes=run.changes,
+        converged=run.converged,
+        state_written=run.state_written,
         resource_statuses=session.stored.ledger.resource_statuses if session.stored else {},
     )
 
@@ -87,14 +82,11 @@ def apply_cluster(
 class _Run:
     """One apply under the lock; `changes` are what the plan says, corrected by what happened."""
 
-    def __init__(
-        self, session: ClusterSession, desired: DesiredCluster, ledger: Ledger, actor: str | None, events: Events
-    ) -> None:
+    def __init__(self, session: ClusterSession, desired: DesiredCluster, actor: str | None, events: Events) -> None:
         self._session = session
         self._found = session.found
         self._desired = desired
-        self._before = ledger
-        self._ledger = ledger
+        self._before = self._ledger = Ledger()
         self._events = events
         self._mover = GraphMover(session=session, desired=desired, actor=actor, events=events, remember=self._remember)
         self._actor = actor
@@ -111,6 +103,8 @@ class _Run:
         self.converged = False
 
     def run(self) -> None:
+        self._before = self._session.required_ledger()
+        self._before.refuse_wrong_composites()
         swept = sweep_session(self._session, self._before, self._desired)
         planned = make_plan(self._session.site, swept.ledger, self._desired, pending=swept.pending, found=self._found)
         self._ledger = swept.ledger
@@ -227,7 +221,8 @@ class _Run:
                 reason = f"{change.resource} cannot be changed by an apply, and was left as it is."
                 self._found.warn(DiagnosticCode.APPLY_UNSUPPORTED_CHANGE, change.resource, reason)
             elif change.disposition is Disposition.BLOCKED and change.reason is not None:
-                reason = f"{change.resource} waits: {_WAITS[change.reason]}"
+                waits = _WAITS[change.reason].format(graph=graph_of(change.resource))
+                reason = f"{change.resource} was left as it is: {waits}"
                 self._found.warn(DiagnosticCode.APPLY_DEPENDENCY_BLOCKED, change.resource, reason)
         ledger = advanced(self._ledger, self.changes, self._desired.entries, pending=swept.pending)
         is_whole = all(change.is_settled for change in self.changes) and not swept.pending
@@ -310,7 +305,7 @@ _MOVES: Mapping[type, _MoveFacts] = {
 }
 
 _WAITS: Mapping[ChangeReason, str] = {
-    ChangeReason.APPROVAL_REQUIRED: "a person has to approve it with `omnigraph cluster approve`.",
+    ChangeReason.APPROVAL_REQUIRED: "a person has to approve it with `omnigraph cluster approve graph.{graph}`.",
     ChangeReason.CLUSTER_RECOVERY_PENDING: "an interrupted operation on its graph is not settled.",
     ChangeReason.DEPENDENCY_NOT_APPLIED: "something that it depends on was not applied.",
     ChangeReason.APPLY_UNSUPPORTED_KIND: "an apply does not change resources of this kind.",

@@ -51,14 +51,13 @@ def plan_cluster(config_dir: str, *, environ: Mapping[str, str] = os.environ) ->
     if desired is None:
         return ClusterPlan(config_dir=directory, diagnostics=found.all(), desired=None, blast_radius={})
     session = ClusterSession(desired.declared.header, found, operation="plan", environ=environ)
-    planned, ledger = Planned(changes=(), gated={}, approvals={}), Ledger()
+    planned: Planned | None = None
     if found.has_errors:
         session.look()
     else:
-        with session.holding():
-            ledger = session.read_ledger(is_required=False) or Ledger()
-            ledger.refuse_wrong_composites()
-            planned = _planned(session, ledger, desired)
+        planned = session.run_locked(lambda: _planned(session, desired))
+    planned = planned or Planned(changes=(), gated={}, approvals={})
+    ledger = session.stored.ledger if session.stored else Ledger()
     return ClusterPlan(
         config_dir=directory,
         diagnostics=found.all(),
@@ -70,7 +69,9 @@ def plan_cluster(config_dir: str, *, environ: Mapping[str, str] = os.environ) ->
     )
 
 
-def _planned(session: ClusterSession, ledger: Ledger, desired: DesiredCluster) -> Planned:
+def _planned(session: ClusterSession, desired: DesiredCluster) -> Planned:
+    ledger = session.read_ledger() or Ledger()
+    ledger.refuse_wrong_composites()
     intents = read_intents(session.site, session.found)
     warn_of_pending(intents, session.found)
     planned = make_plan(session.site, ledger, desired, pending=_graphs(intents), found=session.found)
@@ -91,11 +92,8 @@ def approve_change(request: ApproveRequest, *, environ: Mapping[str, str] = os.e
     if found.has_errors:
         session.look()
     else:
-        with session.holding():
-            ledger = session.read_ledger(is_required=True) or Ledger()
-            approval = _approval(session, ledger, desired, request)
-            write_approval(session.site, approval)
-    if approval is None or found.has_errors:
+        approval = session.run_locked(lambda: _approved(session, desired, request))
+    if approval is None:
         return RecordedApproval(config_dir=directory, diagnostics=found.all(), observations=session.observations)
     return RecordedApproval(
         config_dir=directory,
@@ -108,7 +106,8 @@ def approve_change(request: ApproveRequest, *, environ: Mapping[str, str] = os.e
     )
 
 
-def _approval(session: ClusterSession, ledger: Ledger, desired: DesiredCluster, request: ApproveRequest) -> Approval:
+def _approved(session: ClusterSession, desired: DesiredCluster, request: ApproveRequest) -> Approval:
+    ledger = session.required_ledger()
     # What is stale now is what this approval replaces, so nobody needs to hear of it.
     planned = make_plan(session.site, ledger, desired, pending=(), found=Diagnostics())
     gated = planned.gated.get(request.resource)
@@ -120,7 +119,7 @@ def _approval(session: ClusterSession, ledger: Ledger, desired: DesiredCluster, 
             f"No change of {request.resource} needs an approval; {waiting} does. An approval is for deleting a graph "
             "that the ledger has and cluster.yaml no longer declares.",
         )
-    return Approval(
+    approval = Approval(
         approval_id=ids.new_ulid(),
         resource=gated.resource,
         operation=gated.operation,
@@ -131,6 +130,8 @@ def _approval(session: ClusterSession, ledger: Ledger, desired: DesiredCluster, 
         approved_by=request.actor,
         created_at=now_text(),
     )
+    write_approval(session.site, approval)
+    return approval
 
 
 def cluster_status(config_dir: str, *, environ: Mapping[str, str] = os.environ) -> ClusterStatus:
@@ -161,7 +162,7 @@ def cluster_status(config_dir: str, *, environ: Mapping[str, str] = os.environ) 
 
 
 def _shown_ledger(session: ClusterSession) -> Ledger:
-    ledger = session.read_ledger(is_required=False)
+    ledger = session.read_ledger()
     if ledger is None:
         session.found.warn(
             DiagnosticCode.STATE_MISSING,

@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Final
 
 from omnigraph.base import clock, ids
@@ -43,8 +44,12 @@ class ClusterLock:
 
     @property
     def age_seconds(self) -> int | None:
-        """How long ago it was taken, by this machine's clock; None if the id says nothing about that."""
-        return max(0, (clock.now_ms() - ids.ulid_ms(self.lock_id)) // 1000) if ids.is_ulid(self.lock_id) else None
+        """How long ago it was taken, by this machine's clock; None if it does not say."""
+        try:
+            taken = datetime.fromisoformat(self.created_at).timestamp()
+        except ValueError:
+            return None
+        return max(0, clock.now_ms() // 1000 - int(taken))
 
 
 class LockHeld(Refused):
@@ -52,7 +57,7 @@ class LockHeld(Refused):
 
     def __init__(self, lock: ClusterLock | None) -> None:
         self.lock = lock
-        who = f"{lock.lock_id}, `cluster {lock.operation}` of process {lock.pid}" if lock else "which cannot be read"
+        who = f"{lock.lock_id}, {lock.operation} of process {lock.pid}" if lock else "by whom cannot be read"
         remedy = lock.lock_id if lock else "<id>"
         super().__init__(
             DiagnosticCode.STATE_LOCK_HELD,

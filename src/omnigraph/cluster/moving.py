@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 
-from omnigraph.base import faults, ids
+from omnigraph.base import faults, ids, waits
 from omnigraph.base.events import Events
 from omnigraph.base.values import Json, dataclass
 from omnigraph.branches.gates import hold_branches
@@ -85,10 +85,16 @@ class GraphMover:
         """Remove a graph with everything in it, alone among its writers; return the id of the operation."""
         intent = replace(self._intent(IntentKind.GRAPH_DELETE, graph_id), approval_id=approval_id)
         context = open_context(intent.graph_uri)
+        self._arm(intent)
+        # Before the locks: on an object store those of a process that dies live on for a while, and the next apply
+        # would have to wait for them.
+        faults.reach("cluster_apply.before_graph_delete")
         with ExitStack() as held:
-            self._keep_writers_out(context, held)
-            self._arm(intent)
-            faults.reach("cluster_apply.before_graph_delete")
+            try:
+                self._keep_writers_out(context, held)
+            except OmniError:
+                retire_intents(self.session.site, [intent], self.session.found)
+                raise
             erase_root(context.store)
         # Giving the locks back may have left their files.
         erase_root(context.store)
@@ -101,7 +107,7 @@ class GraphMover:
             context.manifest.load(MAIN_BRANCH)
         except (GraphNotFound, OmniError):
             return  # what an interrupted deletion left has no writers any more
-        held.enter_context(sole_maintainer(context, "cluster apply"))
+        held.enter_context(sole_maintainer(context, "cluster apply", wait_seconds=waits.GATE_SECONDS))
         held.enter_context(hold_branches(context, branches, operation="cluster apply", events=self.events))
 
     def _live(self, graph_id: str) -> LiveGraph:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 from omnigraph.base.values import Json
 from omnigraph.cluster.advance import recomposed
@@ -43,8 +44,7 @@ def _observe(config_dir: str, operation: str, environ: Mapping[str, str]) -> Obs
         if found.has_errors:
             session.look()
         else:
-            with session.holding():
-                _compare(session, desired)
+            session.run_locked(partial(_compare, session, desired))
     ledger = session.stored.ledger if session and session.stored else Ledger()
     return ObservedCluster(
         config_dir=directory,
@@ -59,7 +59,7 @@ def _observe(config_dir: str, operation: str, environ: Mapping[str, str]) -> Obs
 
 def _compare(session: ClusterSession, desired: DesiredCluster) -> None:
     is_import = session.operation == "import"
-    ledger = session.read_ledger(is_required=not is_import)
+    ledger = session.read_ledger() if is_import else session.required_ledger()
     if is_import and ledger is not None:
         raise Refused(
             DiagnosticCode.STATE_ALREADY_EXISTS,

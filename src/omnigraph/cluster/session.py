@@ -1,9 +1,10 @@
 """One run of a command on a cluster: what it found, its lock, and the ledger as it last knew it."""
 
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
+from typing import TypeVar
 
 from omnigraph.base import clock
 from omnigraph.cluster.declared import ClusterHeader
@@ -13,6 +14,8 @@ from omnigraph.cluster.lock import LOCK_NAME, ClusterLock, LockHeld, hold_lock, 
 from omnigraph.cluster.results import StateObservations
 from omnigraph.cluster.site import ClusterSite, StoredLedger
 from omnigraph.cluster.state import Ledger, state_cas
+
+WorkT = TypeVar("WorkT")
 
 
 class ClusterSession:
@@ -29,11 +32,10 @@ class ClusterSession:
         self._standing: ClusterLock | None = None
         self._own: ClusterLock | None = None
 
-    @contextmanager
-    def holding(self) -> Iterator[bool]:
-        """Hold the cluster's lock, unless the config does without; tells whether the command may go on.
+    def run_locked(self, work: Callable[[], WorkT]) -> WorkT | None:
+        """Do the work of a command while holding the cluster's lock, unless the config does without.
 
-        Whatever stops the command inside is noted as a finding, and the lock is given back first.
+        Whatever refuses to go on becomes a finding, after the lock was given back; then there is no result.
         """
         if not self.header.locks:
             self.found.warn(
@@ -41,28 +43,33 @@ class ClusterSession:
                 "state.lock",
                 "`state.lock` is false: nothing keeps another command from changing the cluster at the same time.",
             )
-        lock = hold_lock(self.site, self.operation, self.found) if self.header.locks else nullcontext()
         try:
-            with lock as own:
+            with hold_lock(self.site, self.operation, self.found) if self.header.locks else nullcontext() as own:
                 self._own = own
-                yield True
+                return work()
         except LockHeld as held:
             self._standing = held.lock
             self.found.extend([held.diagnostic])
         except Refused as refused:
             self.found.extend([refused.diagnostic])
+        return None
 
-    def read_ledger(self, *, is_required: bool) -> Ledger | None:
-        """Read the ledger; raise `Refused` if it is missing and required, or cannot be used."""
+    def read_ledger(self) -> Ledger | None:
+        """Read the ledger, if there is one; raise `Refused` if it cannot be used."""
         self.stored = self.site.read_ledger()
-        if self.stored is None and is_required:
+        return self.stored.ledger if self.stored else None
+
+    def required_ledger(self) -> Ledger:
+        """Read the ledger; raise `Refused` if it is missing or cannot be used."""
+        ledger = self.read_ledger()
+        if ledger is None:
             raise Refused(
                 DiagnosticCode.STATE_MISSING,
                 LEDGER_PATH,
                 f"{self.site.state_path} does not exist: run `omnigraph cluster import` first, which looks at what is "
                 "there and writes it.",
             )
-        return self.stored.ledger if self.stored else None
+        return ledger
 
     def write_ledger(self, ledger: Ledger) -> None:
         """Write the next revision over the one that was read; raise `Refused` if that is not there any more."""
