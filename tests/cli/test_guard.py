@@ -15,6 +15,8 @@ ACCEPTED = {
     "init": {"--store"},
     "load": {*DATA_READ, "--as"},
     "ingest": {*DATA_READ, "--as"},
+    "blob get": DATA_READ,
+    "blob stat": DATA_READ,
     "export": DATA_READ,
     "snapshot": DATA_READ,
     "spark-sql": {"--store", "--profile"},
@@ -80,6 +82,7 @@ BULK = {
     "verify",
     "spark-sql",
 }
+<<<<<<< HEAD
 CLASS_PHRASE = (
     dict.fromkeys(
         (
@@ -126,6 +129,52 @@ CLASS_PHRASE = (
         "data",
     )
     | dict.fromkeys((words for words in ACCEPTED if words.startswith("cluster ")), "cluster control")
+=======
+CLASS_PHRASE = dict.fromkeys(
+    (
+        "init",
+        "lint",
+        "check",
+        "optimize",
+        "repair",
+        "health",
+        "verify",
+        "cleanup",
+        "recover",
+        "embed",
+        "schema plan",
+        "spark-sql",
+    ),
+    "direct (storage-native)",
+) | dict.fromkeys(
+    (
+        "load",
+        "ingest",
+        "blob get",
+        "blob stat",
+        "query",
+        "read",
+        "mutate",
+        "change",
+        "shell",
+        "export",
+        "snapshot",
+        "commit list",
+        "commit show",
+        "commit changes",
+        "changes poll",
+        "changes baseline",
+        "schema show",
+        "schema get",
+        "schema apply",
+        "branch create",
+        "branch list",
+        "branch diff",
+        "branch delete",
+        "branch merge",
+    ),
+    "data",
+>>>>>>> main
 )
 WRONG_INVOCATION = {"health": 64, "verify": 64}
 """Low exit codes of `health` and `verify` speak of the graph."""

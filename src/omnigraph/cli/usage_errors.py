@@ -114,7 +114,6 @@ _INSTEAD = {
     "server": "Address the storage of a graph with --store <uri>.",
     "graphs": "Address the storage of a graph with --store <uri>.",
     "queries": "",
-    "blob": "Read blobs from Python.",
     "mcp": "",
 }
 

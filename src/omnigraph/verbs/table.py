@@ -136,6 +136,8 @@ VERBS = (
         request="pipeline.export.request.ExportRequest",
         document="export_document",
     ),
+    Verb(words="blob get", command_class=CommandClass.ANY, accepts=_READ, document="blob_document"),
+    Verb(words="blob stat", command_class=CommandClass.ANY, accepts=_READ, document="blob_document"),
     Verb(words="snapshot", command_class=CommandClass.ANY, accepts=_READ, document="snapshot_document"),
     Verb(
         words="spark-sql",
@@ -279,6 +281,7 @@ VERBS = (
 )
 
 GROUP_SUMMARIES = {
+    "blob": "Look at the bytes of one Blob value.",
     "branch": "Work on a copy of the whole graph that costs nothing.",
     "changes": "Follow what changes in a graph.",
     "cluster": "Declare graphs, queries and policies in files, and apply them.",
