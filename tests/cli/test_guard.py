@@ -82,7 +82,6 @@ BULK = {
     "verify",
     "spark-sql",
 }
-<<<<<<< HEAD
 CLASS_PHRASE = (
     dict.fromkeys(
         (
@@ -105,6 +104,8 @@ CLASS_PHRASE = (
         (
             "load",
             "ingest",
+            "blob get",
+            "blob stat",
             "query",
             "read",
             "mutate",
@@ -129,52 +130,6 @@ CLASS_PHRASE = (
         "data",
     )
     | dict.fromkeys((words for words in ACCEPTED if words.startswith("cluster ")), "cluster control")
-=======
-CLASS_PHRASE = dict.fromkeys(
-    (
-        "init",
-        "lint",
-        "check",
-        "optimize",
-        "repair",
-        "health",
-        "verify",
-        "cleanup",
-        "recover",
-        "embed",
-        "schema plan",
-        "spark-sql",
-    ),
-    "direct (storage-native)",
-) | dict.fromkeys(
-    (
-        "load",
-        "ingest",
-        "blob get",
-        "blob stat",
-        "query",
-        "read",
-        "mutate",
-        "change",
-        "shell",
-        "export",
-        "snapshot",
-        "commit list",
-        "commit show",
-        "commit changes",
-        "changes poll",
-        "changes baseline",
-        "schema show",
-        "schema get",
-        "schema apply",
-        "branch create",
-        "branch list",
-        "branch diff",
-        "branch delete",
-        "branch merge",
-    ),
-    "data",
->>>>>>> main
 )
 WRONG_INVOCATION = {"health": 64, "verify": 64}
 """Low exit codes of `health` and `verify` speak of the graph."""

@@ -117,9 +117,8 @@ class Museum:
 
 
 @pytest.fixture
-def museum(store_root: str, tmp_path: Path) -> Museum:
-    storage = store_root.rpartition("/")[0] if store_root.startswith("s3://") else None
-    return Museum(tmp_path / "museum", storage)
+def s3_museum(s3_root: str, tmp_path: Path) -> Museum:
+    return Museum(tmp_path / "museum", s3_root.rpartition("/")[0])
 
 
 @pytest.fixture
@@ -127,9 +126,21 @@ def local_museum(tmp_path: Path) -> Museum:
     return Museum(tmp_path / "museum", None)
 
 
-@pytest.mark.parametrize("point", POINTS)
-def test_an_apply_that_is_killed_leaves_the_ledger_and_the_next_one_converges(museum: Museum, point: str) -> None:
-    child = museum.start(f"{point}:kill")
+@pytest.mark.parametrize("failpoint", [f"{point}:kill" for point in POINTS])
+def test_an_apply_that_is_killed_leaves_the_ledger_and_the_next_one_converges(
+    local_museum: Museum, failpoint: str
+) -> None:
+    die_and_converge(local_museum, failpoint)
+
+
+@pytest.mark.s3
+@pytest.mark.parametrize("failpoint", [f"{point}:kill" for point in (*MOVED_BY, "cluster_apply.before_graph_delete")])
+def test_the_same_on_s3(s3_museum: Museum, failpoint: str) -> None:
+    die_and_converge(s3_museum, failpoint)
+
+
+def die_and_converge(museum: Museum, failpoint: str) -> None:
+    child = museum.start(failpoint)
     child.communicate(timeout=120)
 
     assert child.returncode == -signal.SIGKILL
@@ -141,16 +152,16 @@ def test_an_apply_that_is_killed_leaves_the_ledger_and_the_next_one_converges(mu
     museum.assert_applied_once()
 
 
-@pytest.mark.parametrize("point", POINTS)
-def test_an_apply_with_an_error_says_so_and_the_next_one_converges(local_museum: Museum, point: str) -> None:
-    with armed(f"{point}:error"):
+@pytest.mark.parametrize("failpoint", [f"{point}:error" for point in POINTS])
+def test_an_apply_with_an_error_says_so_and_the_next_one_converges(local_museum: Museum, failpoint: str) -> None:
+    with armed(failpoint):
         broken = local_museum.apply()
 
     ledger = local_museum.site.read_ledger()
     assert (broken.ok, broken.converged) == (False, False)
     assert ledger is not None
     assert broken.resource_statuses == ledger.ledger.resource_statuses
-    if graph_id := MOVED_BY.get(point):
+    if graph_id := MOVED_BY.get(failpoint.partition(":")[0]):
         (change,) = [change for change in broken.changes if change.resource == f"graph.{graph_id}"]
         assert not change.is_settled or change.disposition.value != "applied"
     assert read_lock(local_museum.site) is None
