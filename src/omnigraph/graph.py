@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from omnigraph.manifest.commits import Commit
     from omnigraph.query.algorithms.algorithms import Algorithms
     from omnigraph.query.asking import Asking
+    from omnigraph.query.following import Following
     from omnigraph.query.lint import LintReport
     from omnigraph.query.mutate.run import MutationResult
     from omnigraph.query.plan.explain import Explanation
@@ -283,6 +284,13 @@ class Graph:
         from omnigraph.query.asking import Prepared
 
         return Prepared(self._asking, lambda: self._asked_snapshot(None, branch=branch, at=None), text, name)
+
+    @cached_property
+    def following(self) -> "Following":
+        """The newest snapshots as of a moment ago, for a process that answers many reads."""
+        from omnigraph.query.following import Following
+
+        return Following(self._heads, self._asking, lambda text: self._asked_snapshot(text, branch=None, at=None))
 
     def _asked_snapshot(self, address: str | None, *, branch: str | None, at: datetime | str | None) -> "Snapshot":
         """Return the snapshot that a query reads; not held, because it is read at once."""

@@ -55,6 +55,7 @@ _WITHOUT_A_DOCUMENT_OF_A_GRAPH = {
     *(row.words for row in VERBS if row.group == "cluster"),
     "spark-sql",  # rows as somebody asked for them
     "shell",  # the same
+    "serve",  # answers over HTTP
     *("blob get", "blob stat"),  # no time in them
 }
 

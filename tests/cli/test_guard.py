@@ -66,6 +66,7 @@ ACCEPTED = {
     "profile list": set(),
     "profile show": set(),
     "doctor": set(),
+    "serve": {"--cluster"},
     "completion": set(),
     "version": set(),
 }
@@ -129,7 +130,7 @@ CLASS_PHRASE = (
         ),
         "data",
     )
-    | dict.fromkeys((words for words in ACCEPTED if words.startswith("cluster ")), "cluster control")
+    | dict.fromkeys(("serve", *(words for words in ACCEPTED if words.startswith("cluster "))), "cluster control")
 )
 WRONG_INVOCATION = {"health": 64, "verify": 64}
 """Low exit codes of `health` and `verify` speak of the graph."""
@@ -173,7 +174,8 @@ def test_a_flag_outside_the_matrix_is_refused_before_the_config_is_read(command,
     elif phrase == "local":
         assert "does not address a graph" in ran.err
     elif phrase == "cluster control":
-        assert "--config <dir>" in ran.err
+        takes_cluster = "--cluster" in ACCEPTED[command]
+        assert ran.err.endswith("Use --cluster <dir|uri>.\n" if takes_cluster else "Use --config <dir>.\n")
     else:
         assert ran.err.endswith("does not apply.\n")
 

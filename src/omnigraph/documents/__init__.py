@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         diff_counts_document,
         diff_document,
         feed_document,
+        feed_page_document,
     )
     from omnigraph.documents.cluster import (
         applied_cluster_document,
@@ -82,6 +83,7 @@ _HOMES = {
         "diff_counts_document",
         "diff_document",
         "feed_document",
+        "feed_page_document",
     ),
     "cluster": (
         "applied_cluster_document",
@@ -161,6 +163,7 @@ __all__ = [
     "explanation_document",
     "export_document",
     "feed_document",
+    "feed_page_document",
     "health_document",
     "init_document",
     "lint_document",

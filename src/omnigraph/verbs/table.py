@@ -275,6 +275,7 @@ VERBS = (
     Verb(words="cluster force-unlock", command_class=CommandClass.CONTROL, document="removed_lock_document"),
     Verb(words="profile list", command_class=CommandClass.LOCAL),
     Verb(words="profile show", command_class=CommandClass.LOCAL),
+    Verb(words="serve", command_class=CommandClass.CONTROL, accepts=frozenset({AddressFlag.CLUSTER})),
     Verb(words="doctor", command_class=CommandClass.LOCAL),
     Verb(words="completion", command_class=CommandClass.LOCAL),
     Verb(words="version", command_class=CommandClass.LOCAL),
