@@ -1,4 +1,4 @@
-"""What an apply comes to after the world has changed: lost blobs, lost roots, schemas changed by hand, stale approvals."""
+"""What an apply comes to after the world has changed: lost blobs, lost roots, edited schemas, stale approvals."""
 
 import shutil
 from dataclasses import replace
