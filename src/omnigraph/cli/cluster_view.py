@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # the result classes live beside code that imports Lance
         RecordedApproval,
         RemovedLock,
     )
-    from omnigraph.cluster.stored_queries import CheckedQueries, StoredQuery
+    from omnigraph.cluster.stored_queries import CheckedQueries, CatalogQuery
 
 RESTART_NOTE = "  Running servers pick the change up when they restart."
 
@@ -91,7 +91,7 @@ def unlock_text(result: "RemovedLock") -> Text:
     return ["lock removed" if result.lock_removed else "lock not removed", *_findings(result)]
 
 
-def queries_text(queries: "list[StoredQuery]") -> Text:
+def queries_text(queries: "list[CatalogQuery]") -> Text:
     """List stored queries with what they take."""
     lines: list[str] = []
     for query in queries:

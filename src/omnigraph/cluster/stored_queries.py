@@ -20,7 +20,7 @@ from omnigraph.query.lint import NO_PARAMETERS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoredParameter:
+class CatalogParameter:
     """A parameter of a stored query."""
 
     name: str
@@ -29,7 +29,7 @@ class StoredParameter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoredQuery:
+class CatalogQuery:
     """A stored query as clients see it."""
 
     name: str
@@ -37,7 +37,7 @@ class StoredQuery:
     is_mutation: bool
     description: str | None
     instruction: str | None
-    parameters: tuple[StoredParameter, ...]
+    parameters: tuple[CatalogParameter, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ class _Applied:
 
 def list_queries(
     cluster: str, *, graph_id: str | None = None, environ: Mapping[str, str] = os.environ
-) -> tuple[list[StoredQuery], tuple[tuple[str, str], ...]]:
+) -> tuple[list[CatalogQuery], tuple[tuple[str, str], ...]]:
     """Return the applied queries of a cluster, or of one of its graphs, and `(query, problem)` for the unreadable."""
     site, ledger = _open(cluster, graph_id, environ)
     queries = [_read(site, address, ledger) for address in _addresses(ledger, graph_id)]
@@ -145,15 +145,15 @@ def _read(site: ClusterSite, address: str, ledger: Ledger) -> _Applied:
     return _Applied(address=address, problem=problem, syntax=syntax, parsed=parsed)
 
 
-def _described(address: str, syntax: QuerySyntax) -> StoredQuery:
-    return StoredQuery(
+def _described(address: str, syntax: QuerySyntax) -> CatalogQuery:
+    return CatalogQuery(
         name=name_of(address),
         graph_id=graph_of(address) or "",
         is_mutation=isinstance(syntax.body, MutationSyntax),
         description=syntax.description,
         instruction=syntax.instruction,
         parameters=tuple(
-            StoredParameter(
+            CatalogParameter(
                 name=parameter.variable.name,
                 type=spell_parameter_type(parameter.type).removesuffix("?"),
                 nullable=parameter.type.nullable,

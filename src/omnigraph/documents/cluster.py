@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # the result classes live beside code that imports Lance
         StateObservations,
     )
     from omnigraph.cluster.state import ResourceStatus
-    from omnigraph.cluster.stored_queries import CheckedQueries, StoredQuery
+    from omnigraph.cluster.stored_queries import CheckedQueries, CatalogQuery
 
 
 def cluster_validation_document(result: "ClusterValidation") -> Json:
@@ -131,7 +131,7 @@ def removed_lock_document(result: "RemovedLock") -> Json:
     }
 
 
-def stored_queries_document(queries: "list[StoredQuery]") -> Json:
+def stored_queries_document(queries: "list[CatalogQuery]") -> Json:
     """List stored queries as clients find them."""
     return {"queries": [_stored_query(query) for query in queries]}
 
@@ -145,7 +145,7 @@ def checked_queries_document(checked: "CheckedQueries") -> Json:
     }
 
 
-def _stored_query(query: "StoredQuery") -> Json:
+def _stored_query(query: "CatalogQuery") -> Json:
     described: dict[str, Json] = {"description": query.description, "instruction": query.instruction}
     return {
         "name": query.name,
