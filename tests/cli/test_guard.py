@@ -47,6 +47,7 @@ ACCEPTED = {
     "cleanup": MAINTENANCE,
     "branch merge": {*DATA_READ, "--as"},
     "optimize": MAINTENANCE,
+    "maintain": MAINTENANCE,
     "recover": MAINTENANCE,
     "embed": {*MAINTENANCE, "--as"},
     "policy validate": {"--graph"},
@@ -81,6 +82,7 @@ BULK = {
     "optimize",
     "cleanup",
     "verify",
+    "maintain",
     "spark-sql",
 }
 CLASS_PHRASE = (
@@ -90,6 +92,7 @@ CLASS_PHRASE = (
             "lint",
             "check",
             "optimize",
+            "maintain",
             "repair",
             "health",
             "verify",

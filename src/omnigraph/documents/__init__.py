@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from omnigraph.documents.linting import Linted, lint_document
     from omnigraph.documents.maintenance import (
         cleanup_document,
+        maintain_document,
+        maintain_journal_document,
         optimize_document,
         optimize_runs_document,
         repair_document,
@@ -110,6 +112,8 @@ _HOMES = {
     "linting": ("Linted", "lint_document"),
     "maintenance": (
         "cleanup_document",
+        "maintain_document",
+        "maintain_journal_document",
         "optimize_document",
         "optimize_runs_document",
         "repair_document",
@@ -168,6 +172,8 @@ __all__ = [
     "init_document",
     "lint_document",
     "load_document",
+    "maintain_document",
+    "maintain_journal_document",
     "merge_document",
     "mutation_document",
     "observed_cluster_document",
