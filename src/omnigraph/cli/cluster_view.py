@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # the result classes live beside code that imports Lance
         RecordedApproval,
         RemovedLock,
     )
-    from omnigraph.cluster.stored_queries import CheckedQueries, CatalogQuery
+    from omnigraph.cluster.stored_queries import CatalogQuery, CheckedQueries
 
 RESTART_NOTE = "  Running servers pick the change up when they restart."
 

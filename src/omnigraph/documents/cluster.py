@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # the result classes live beside code that imports Lance
         StateObservations,
     )
     from omnigraph.cluster.state import ResourceStatus
-    from omnigraph.cluster.stored_queries import CheckedQueries, CatalogQuery
+    from omnigraph.cluster.stored_queries import CatalogQuery, CheckedQueries
 
 
 def cluster_validation_document(result: "ClusterValidation") -> Json:
