@@ -16,6 +16,7 @@ from omnigraph.engine.local import LocalEngine
 from omnigraph.errors import ClusterManaged, GraphNotFound, InvalidTarget
 from omnigraph.graphs.authorizing import Authorizer, PolicyAction
 from omnigraph.graphs.context import GraphContext
+from omnigraph.graphs.given import values_together
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.manifest.missing import no_graph_at, refuse_file, refuse_unfit_for_new_graph
 from omnigraph.storage.store import GraphStore
@@ -103,7 +104,7 @@ def _refuse_cluster_managed(uri: str, *, remedy: str) -> None:
     root = cluster_root_for_graph_uri(uri)
     if root is not None:
         raise ClusterManaged(
-            f"{uri} belongs to the cluster at {root}: {remedy} and run `cluster apply`. Nothing was changed.",
+            f"{uri} belongs to the cluster at {root}: {remedy} and run `omnigraph cluster apply`. Nothing was changed.",
             uri=uri,
             root=root,
         )
@@ -234,7 +235,7 @@ class Graph:
         `EngineChoice` of Spark names a session, which runs the query and sends its rows here.
         """
         over = self._asked_snapshot(snapshot, branch=branch, at=at)
-        given = {**(params or {}), **values}
+        given = values_together(params, values)
         if engine in (None, "local") or (isinstance(engine, EngineChoice) and engine.engine is not EngineName.SPARK):
             return self._asking.query(over, text, name, given, source=query_source)
         if engine != "spark" and not isinstance(engine, EngineChoice):
@@ -276,7 +277,7 @@ class Graph:
         in `query`; only a query that is run needs its parameters.
         """
         over = self._asked_snapshot(snapshot, branch=branch, at=at)
-        given = {**(params or {}), **values}
+        given = values_together(params, values)
         return self._asking.explain(over, text, name, given, is_run=analyze, source=query_source)
 
     def prepare(self, text: str, name: str | None = None, /, *, branch: str = MAIN_BRANCH) -> "PreparedQuery":
@@ -388,7 +389,7 @@ class Graph:
         called like the arguments of this method. With `if_commit` the commit happens only if that one still is the head
         of the branch (`PreconditionFailed` otherwise). `query_source` names the text in messages.
         """
-        from omnigraph.query.mutate.request import MutateRequest, values_together
+        from omnigraph.query.mutate.request import MutateRequest
         from omnigraph.query.mutate.run import run_mutation
 
         self._admit(PolicyAction.CHANGE, actor=actor, branch=branch)
@@ -472,6 +473,7 @@ class Graph:
     health = _graph_upkeep.health
     verify = _graph_upkeep.verify
     cleanup = _graph_upkeep.cleanup
+    maintain = _graph_upkeep.maintain
     recover = _graph_upkeep.recover
     abandon = _graph_upkeep.abandon
     pending_operations = _graph_upkeep.pending_operations

@@ -47,11 +47,20 @@ ACCEPTED = {
     "cleanup": MAINTENANCE,
     "branch merge": {*DATA_READ, "--as"},
     "optimize": MAINTENANCE,
+    "maintain": MAINTENANCE,
     "recover": MAINTENANCE,
     "embed": {*MAINTENANCE, "--as"},
     "policy validate": {"--graph"},
     "policy test": {"--graph"},
     "policy explain": {"--graph"},
+    "cluster validate": set(),
+    "cluster plan": set(),
+    "cluster apply": {"--as"},
+    "cluster approve": {"--as"},
+    "cluster status": set(),
+    "cluster refresh": set(),
+    "cluster import": set(),
+    "cluster force-unlock": set(),
     "alias": set(),
     "login": set(),
     "logout": set(),
@@ -59,6 +68,7 @@ ACCEPTED = {
     "profile show": set(),
     "doctor": set(),
     "serve": {"--cluster"},
+    "graphs list": {"--server", "--profile"},
     "completion": set(),
     "version": set(),
 }
@@ -73,6 +83,7 @@ BULK = {
     "optimize",
     "cleanup",
     "verify",
+    "maintain",
     "spark-sql",
 }
 CLASS_PHRASE = (
@@ -82,6 +93,7 @@ CLASS_PHRASE = (
             "lint",
             "check",
             "optimize",
+            "maintain",
             "repair",
             "health",
             "verify",
@@ -122,7 +134,8 @@ CLASS_PHRASE = (
         ),
         "data",
     )
-    | {"serve": "cluster control"}
+    | dict.fromkeys(("serve", *(words for words in ACCEPTED if words.startswith("cluster "))), "cluster control")
+    | {"graphs list": "served"}
 )
 WRONG_INVOCATION = {"health": 64, "verify": 64}
 """Low exit codes of `health` and `verify` speak of the graph."""
@@ -165,8 +178,11 @@ def test_a_flag_outside_the_matrix_is_refused_before_the_config_is_read(command,
         assert ("--cluster <dir> --graph <id>" in ran.err) is ("--cluster" in ACCEPTED[command])
     elif phrase == "local":
         assert "does not address a graph" in ran.err
+    elif phrase == "served":
+        assert ran.err.endswith("Use --server <name|url> or --profile <name>.\n")
     elif phrase == "cluster control":
-        assert ran.err.endswith("Use --cluster <dir|uri>.\n")
+        takes_cluster = "--cluster" in ACCEPTED[command]
+        assert ran.err.endswith("Use --cluster <dir|uri>.\n" if takes_cluster else "Use --config <dir>.\n")
     else:
         assert ran.err.endswith("does not apply.\n")
 

@@ -16,8 +16,8 @@ def test_the_examples_run_and_print_what_the_page_shows(served):
     assert len(blocks) == text.count("```py\n") == 3
     names: dict[str, object] = {}
     for code, shown in blocks:
-        code = code.replace("http://127.0.0.1:8080", served.url).replace("…", TOKENS["act-ines"])
+        runnable = code.replace("http://127.0.0.1:8080", served.url).replace("…", TOKENS["act-ines"])
         with redirect_stdout(StringIO()) as printed:
-            exec(code, names)
+            exec(runnable, names)
 
         assert printed.getvalue() == shown
