@@ -56,13 +56,13 @@ if TYPE_CHECKING:
     )
     from omnigraph.client.values import (
         ServedBranch,
-        ServedGraph,
+        ListedGraph,
         ServedMerge,
         ServedSchema,
         ServedSnapshot,
         ServedTable,
-        StoredParameter,
-        StoredQuery,
+        StoredParameterInfo,
+        StoredQueryInfo,
     )
     from omnigraph.connectors.spark.frames import GraphFrames
     from omnigraph.connectors.spark.views import RegisteredViews
@@ -136,13 +136,13 @@ _NAMES_BY_HOME = {
     ),
     "omnigraph.client.values": (
         "ServedBranch",
-        "ServedGraph",
+        "ListedGraph",
         "ServedMerge",
         "ServedSchema",
         "ServedSnapshot",
         "ServedTable",
-        "StoredParameter",
-        "StoredQuery",
+        "StoredParameterInfo",
+        "StoredQueryInfo",
     ),
     "omnigraph.connectors.spark.frames": ("GraphFrames",),
     "omnigraph.connectors.spark.views": ("RegisteredViews",),
@@ -250,7 +250,7 @@ __all__ = [
     "Result",
     "SchemaPlan",
     "ServedBranch",
-    "ServedGraph",
+    "ListedGraph",
     "ServedMerge",
     "ServedSchema",
     "ServedSnapshot",
@@ -258,8 +258,8 @@ __all__ = [
     "Snapshot",
     "SnapshotTable",
     "SqlResult",
-    "StoredParameter",
-    "StoredQuery",
+    "StoredParameterInfo",
+    "StoredQueryInfo",
     "SweepResult",
     "TablePin",
     "VerifyReport",

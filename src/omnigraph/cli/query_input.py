@@ -13,7 +13,7 @@ from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.params import CallbackT, read_text_file
 
 if TYPE_CHECKING:  # the parser is imported when there is something to parse
-    from omnigraph.client.values import StoredQuery
+    from omnigraph.client.values import StoredQueryInfo
     from omnigraph.query.choosing import Verb
 
 _INLINE = "<-e>"
@@ -52,7 +52,7 @@ class StoredInput:
     given: dict[str, object]
     pairs: list[tuple[str, str]]
 
-    def params(self, stored: "Callable[[], list[StoredQuery]]") -> dict[str, object]:
+    def params(self, stored: "Callable[[], list[StoredQueryInfo]]") -> dict[str, object]:
         """Return all values; what `--param` means depends on the query, which is looked up only then."""
         values = dict(self.given)
         if not self.pairs:

@@ -34,7 +34,7 @@ class StorageTarget:
         return "direct, local" if self.is_local else "direct, remote"
 
 
-class Target(Protocol):
+class RunTarget(Protocol):
     """What a run is about, as far as echoes and consent are concerned."""
 
     @property
@@ -105,7 +105,7 @@ def storage_of(invocation: Invocation, binding: Binding, graph: str | None) -> S
     return _graph_in_cluster(invocation, binding, graph or binding.default_graph)
 
 
-def echo_target(invocation: Invocation, target: Target, *, destroys: bool = False) -> None:
+def echo_target(invocation: Invocation, target: RunTarget, *, destroys: bool = False) -> None:
     """Say on stderr which graph a run is about, before its first effect, where that tells something.
 
     It does before data goes away, and where the address was looked up; elsewhere the user has just typed it.
@@ -236,7 +236,7 @@ def refuse_direct_flags(invocation: Invocation) -> None:
         )
 
 
-def require_consent(invocation: Invocation, target: Target) -> None:
+def require_consent(invocation: Invocation, target: RunTarget) -> None:
     """Let the run go on only with `--yes`, or after a person at a terminal typed the graph's name.
 
     A local target needs no consent. Nothing has been opened when this refuses.

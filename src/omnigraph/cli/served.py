@@ -1,6 +1,6 @@
 """Graphs wherever they are: opened in this process, or asked for over a server with the operator's token."""
 
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from omnigraph import errors
 from omnigraph.base.values import dataclass
@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # both import what most commands do without
     from omnigraph.client.remote import RemoteGraph
     from omnigraph.graph import Graph
 
-TIMEOUT_VARIABLE: Final = "OMNIGRAPH_HTTP_TIMEOUT_SECS"
+TIMEOUT_VARIABLE = "OMNIGRAPH_HTTP_TIMEOUT_SECS"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ Query = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class HttpAnswer:
     """A successful answer, read to its end."""
 
     status: int
@@ -26,12 +26,12 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exchange(Generic[ResultT]):
+class HttpExchange(Generic[ResultT]):
     """What is sent below the address of a graph, and how its answer is read."""
 
     method: str
     path: str
-    read: Callable[[Answer], ResultT]
+    read: Callable[[HttpAnswer], ResultT]
     query: Query = ()
     content: bytes | None = None
     media_type: str | None = None

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from omnigraph.base.values import dataclass
 from omnigraph.client import values
-from omnigraph.client.exchange import Answer, Exchange, body, given, segment
+from omnigraph.client.exchange import HttpAnswer, HttpExchange, body, given, segment
 
 if TYPE_CHECKING:
     from omnigraph.changes.feed import FeedPage
@@ -27,21 +27,21 @@ class FoundBlob:
     commit_id: str
 
 
-def graphs() -> Exchange[list[values.ServedGraph]]:
+def graphs() -> HttpExchange[list[values.ListedGraph]]:
     """Ask which graphs there are."""
-    return Exchange(method="GET", path="/graphs", read=lambda answer: values.graphs_of(answer.document()))
+    return HttpExchange(method="GET", path="/graphs", read=lambda answer: values.graphs_of(answer.document()))
 
 
-def healthy() -> Exchange[dict[str, Any]]:
+def healthy() -> HttpExchange[dict[str, Any]]:
     """Ask whether the server runs, and which version it has."""
-    return Exchange(method="GET", path="/healthz", read=lambda answer: dict(answer.document()))
+    return HttpExchange(method="GET", path="/healthz", read=lambda answer: dict(answer.document()))
 
 
 def query(
     text: str, name: str | None, params: Params, *, branch: str | None, snapshot: str | None
-) -> "Exchange[ServedResult]":
+) -> "HttpExchange[ServedResult]":
     """Ask a query."""
-    return Exchange(
+    return HttpExchange(
         method="POST",
         path="/query",
         content=body(query=text, name=name, params=dict(params) or None, branch=branch, snapshot=snapshot),
@@ -50,9 +50,9 @@ def query(
     )
 
 
-def query_stored(name: str, params: Params, *, branch: str | None, snapshot: str | None) -> "Exchange[ServedResult]":
+def query_stored(name: str, params: Params, *, branch: str | None, snapshot: str | None) -> "HttpExchange[ServedResult]":
     """Ask a stored query, which must be a read."""
-    return Exchange(
+    return HttpExchange(
         method="POST",
         path=f"/queries/{segment(name)}",
         content=body(params=dict(params) or None, branch=branch, snapshot=snapshot, expect_mutation=False),
@@ -61,14 +61,14 @@ def query_stored(name: str, params: Params, *, branch: str | None, snapshot: str
     )
 
 
-def stored_queries() -> Exchange[list[values.StoredQuery]]:
+def stored_queries() -> HttpExchange[list[values.StoredQueryInfo]]:
     """Ask which queries are stored."""
-    return Exchange(method="GET", path="/queries", read=lambda answer: values.stored_queries_of(answer.document()))
+    return HttpExchange(method="GET", path="/queries", read=lambda answer: values.stored_queries_of(answer.document()))
 
 
-def snapshot(branch: str) -> Exchange[values.ServedSnapshot]:
+def snapshot(branch: str) -> HttpExchange[values.ServedSnapshot]:
     """Ask which tables the head of a branch has."""
-    return Exchange(
+    return HttpExchange(
         method="GET",
         path="/snapshot",
         query=given(branch=branch),
@@ -76,19 +76,19 @@ def snapshot(branch: str) -> Exchange[values.ServedSnapshot]:
     )
 
 
-def schema() -> Exchange[str]:
+def schema() -> HttpExchange[str]:
     """Ask for the schema."""
-    return Exchange(method="GET", path="/schema", read=lambda answer: str(answer.document()["schema_source"]))
+    return HttpExchange(method="GET", path="/schema", read=lambda answer: str(answer.document()["schema_source"]))
 
 
-def branches() -> Exchange[list[str]]:
+def branches() -> HttpExchange[list[str]]:
     """Ask which branches there are."""
-    return Exchange(method="GET", path="/branches", read=lambda answer: list(answer.document()["branches"]))
+    return HttpExchange(method="GET", path="/branches", read=lambda answer: list(answer.document()["branches"]))
 
 
-def commits(branch: str, limit: int | None) -> "Exchange[list[Commit]]":
+def commits(branch: str, limit: int | None) -> "HttpExchange[list[Commit]]":
     """Ask for the history of a branch."""
-    return Exchange(
+    return HttpExchange(
         method="GET",
         path="/commits",
         query=given(branch=branch, limit=limit),
@@ -96,19 +96,19 @@ def commits(branch: str, limit: int | None) -> "Exchange[list[Commit]]":
     )
 
 
-def commit(address: str) -> "Exchange[Commit]":
+def commit(address: str) -> "HttpExchange[Commit]":
     """Ask for one commit."""
-    return Exchange(
+    return HttpExchange(
         method="GET", path=f"/commits/{segment(address)}", read=lambda answer: values.commit_of(answer.document())
     )
 
 
 def commit_changes(
     address: str, filters: Mapping[str, Sequence[str]], *, page_token: str | None, limit: int | None
-) -> "Exchange[tuple[Commit, Any]]":
+) -> "HttpExchange[tuple[Commit, Any]]":
     """Ask for a page of what a commit changed: the commit, and a `ChangePage`."""
 
-    def read(answer: Answer) -> "tuple[Commit, Any]":
+    def read(answer: HttpAnswer) -> "tuple[Commit, Any]":
         from omnigraph.changes.paging import ChangePage
 
         document = answer.document()
@@ -118,7 +118,7 @@ def commit_changes(
         )
         return values.cause_of(document["cause"]), page
 
-    return Exchange(
+    return HttpExchange(
         method="GET",
         path=f"/commits/{segment(address)}/changes",
         query=given(page_token=page_token, limit=limit, **filters),
@@ -134,9 +134,9 @@ def poll(
     start: str | None,
     page_token: str | None,
     limit: int | None,
-) -> "Exchange[FeedPage]":
+) -> "HttpExchange[FeedPage]":
     """Ask for the next blocks of a feed."""
-    return Exchange(
+    return HttpExchange(
         method="GET",
         path="/changes",
         query=given(branch=branch, cursor=cursor, start=start, page_token=page_token, limit=limit, **filters),
@@ -144,11 +144,11 @@ def poll(
     )
 
 
-def export(branch: str, types: Sequence[str]) -> Exchange[None]:
+def export(branch: str, types: Sequence[str]) -> HttpExchange[None]:
     """Ask for the records of a branch."""
     names = [name for name in types if ":" not in name]
     keys = [name for name in types if ":" in name]
-    return Exchange(
+    return HttpExchange(
         method="POST",
         path="/export",
         content=body(branch=branch, type_names=names or None, table_keys=keys or None),
@@ -157,9 +157,9 @@ def export(branch: str, types: Sequence[str]) -> Exchange[None]:
     )
 
 
-def baseline(branch: str, filters: Mapping[str, Sequence[str]]) -> Exchange[None]:
+def baseline(branch: str, filters: Mapping[str, Sequence[str]]) -> HttpExchange[None]:
     """Ask for the records of a branch, and the cursor behind them."""
-    return Exchange(
+    return HttpExchange(
         method="POST",
         path="/changes/baseline",
         content=body(branch=branch, **{name: list(chosen) or None for name, chosen in filters.items()}),
@@ -168,10 +168,10 @@ def baseline(branch: str, filters: Mapping[str, Sequence[str]]) -> Exchange[None
     )
 
 
-def find_blob(selector: "BlobSelector", *, branch: str | None, snapshot: str | None) -> Exchange[FoundBlob]:
+def find_blob(selector: "BlobSelector", *, branch: str | None, snapshot: str | None) -> HttpExchange[FoundBlob]:
     """Ask how large a blob is, without reading it."""
 
-    def read(answer: Answer) -> FoundBlob:
+    def read(answer: HttpAnswer) -> FoundBlob:
         headers = answer.headers
         if uri := headers.get("location"):
             return FoundBlob(size=None, etag=None, uri=uri, commit_id=headers.get("omnigraph-snapshot-id", ""))
@@ -182,20 +182,20 @@ def find_blob(selector: "BlobSelector", *, branch: str | None, snapshot: str | N
             commit_id=headers["omnigraph-snapshot-id"],
         )
 
-    return Exchange(
+    return HttpExchange(
         method="HEAD", path="/blob", query=_blob(selector, branch, snapshot), read=read, takes_redirect=True
     )
 
 
-def read_blob(selector: "BlobSelector", *, snapshot: str, offset: int, length: int) -> Exchange[bytes]:
+def read_blob(selector: "BlobSelector", *, snapshot: str, offset: int, length: int) -> HttpExchange[bytes]:
     """Ask for a range of bytes of a blob in the state that was found."""
 
-    def read(answer: Answer) -> bytes:
+    def read(answer: HttpAnswer) -> bytes:
         if len(answer.content) != length:
             raise ValueError(f"{len(answer.content)} bytes instead of {length}")
         return answer.content
 
-    return Exchange(
+    return HttpExchange(
         method="GET",
         path="/blob",
         query=_blob(selector, None, snapshot),
@@ -204,9 +204,9 @@ def read_blob(selector: "BlobSelector", *, snapshot: str, offset: int, length: i
     )
 
 
-def blob_complaint(selector: "BlobSelector", *, branch: str | None, snapshot: str | None) -> Exchange[None]:
+def blob_complaint(selector: "BlobSelector", *, branch: str | None, snapshot: str | None) -> HttpExchange[None]:
     """Ask for one byte of a blob that was not found, because the answer to HEAD does not say why."""
-    return Exchange(
+    return HttpExchange(
         method="GET",
         path="/blob",
         query=_blob(selector, branch, snapshot),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 from omnigraph.client import reads, writes
 from omnigraph.client.inputs import read_records
-from omnigraph.client.transport import ANSWER_SECONDS, Transport
+from omnigraph.client.transport import ANSWER_SECONDS, HttpTransport
 from omnigraph.errors import OmniError
 from omnigraph.graphs.blobs import Blob, BlobSelector
 from omnigraph.manifest.commits import MAIN_BRANCH
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from omnigraph.changes.paging import ChangePage, PageLimits
     from omnigraph.client.values import (
         ServedBranch,
-        ServedGraph,
+        ListedGraph,
         ServedMerge,
         ServedSchema,
         ServedSnapshot,
-        StoredQuery,
+        StoredQueryInfo,
     )
     from omnigraph.graphs.result import Result
     from omnigraph.manifest.commits import Commit
@@ -40,13 +40,13 @@ def connect(
     `graph` is the id of one graph; without it requests go to the server's own address, where a server may have one
     graph, and `graphs()` says which there are. `timeout` is how many seconds the server may be silent.
     """
-    return RemoteGraph(Transport(url, graph=graph, token=token, timeout=timeout))
+    return RemoteGraph(HttpTransport(url, graph=graph, token=token, timeout=timeout))
 
 
 class RemoteGraph:
     """A graph behind a server. Every call is one request; the server decides who may, by the token."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: HttpTransport) -> None:
         self._transport = transport
 
     def __repr__(self) -> str:
@@ -72,7 +72,7 @@ class RemoteGraph:
         """The accepted schema of `main`, as it was written."""
         return self._transport.send(reads.schema())
 
-    def graphs(self) -> "list[ServedGraph]":
+    def graphs(self) -> "list[ListedGraph]":
         """Return the graphs that the server has, by id."""
         return self._transport.send(reads.graphs(), of_server=True)
 
@@ -116,7 +116,7 @@ class RemoteGraph:
         asked = reads.query_stored(name, {**(params or {}), **parameters}, branch=branch, snapshot=snapshot)
         return self._transport.send(asked)
 
-    def stored_queries(self) -> "list[StoredQuery]":
+    def stored_queries(self) -> "list[StoredQueryInfo]":
         """Return the queries that the server keeps for the graph, with their parameters."""
         return self._transport.send(reads.stored_queries())
 
@@ -272,7 +272,7 @@ def found_blob(selector: BlobSelector, found: reads.FoundBlob, *, branch: str | 
 class RemoteBranches:
     """The branches of one graph behind a server."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: HttpTransport) -> None:
         self._transport = transport
 
     def create(self, name: str, *, source: str = MAIN_BRANCH) -> "ServedBranch":
@@ -295,7 +295,7 @@ class RemoteBranches:
 class RemoteChanges:
     """The changes of one graph behind a server."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: HttpTransport) -> None:
         self._transport = transport
 
     def of_commit(
@@ -331,7 +331,7 @@ class RemoteChanges:
 class RemoteCommitChanges:
     """The entities that one commit changed, asked for a page at a time."""
 
-    def __init__(self, transport: Transport, commit_id: str, filters: Mapping[str, Sequence[str]]) -> None:
+    def __init__(self, transport: HttpTransport, commit_id: str, filters: Mapping[str, Sequence[str]]) -> None:
         self._transport = transport
         self._commit_id = commit_id
         self._filters = filters

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Self
 from omnigraph.client import reads, writes
 from omnigraph.client.inputs import read_records
 from omnigraph.client.remote import blob_selector, found_blob
-from omnigraph.client.transport import ANSWER_SECONDS, AsyncTransport
+from omnigraph.client.transport import ANSWER_SECONDS, AsyncHttpTransport
 from omnigraph.errors import Internal, OmniError
 from omnigraph.graphs.blobs import BLOB_PIECE_BYTES, Blob
 from omnigraph.manifest.commits import MAIN_BRANCH
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from omnigraph.changes.paging import PageLimits
     from omnigraph.client.values import (
         ServedBranch,
-        ServedGraph,
+        ListedGraph,
         ServedMerge,
         ServedSchema,
         ServedSnapshot,
-        StoredQuery,
+        StoredQueryInfo,
     )
     from omnigraph.graphs.result import Result
     from omnigraph.manifest.commits import Commit
@@ -37,13 +37,13 @@ def connect_async(
     url: str, *, token: str | None = None, graph: str | None = None, timeout: float = ANSWER_SECONDS
 ) -> "AsyncRemoteGraph":
     """Address a graph of a server from a program with an event loop; the same as `connect` otherwise."""
-    return AsyncRemoteGraph(AsyncTransport(url, graph=graph, token=token, timeout=timeout))
+    return AsyncRemoteGraph(AsyncHttpTransport(url, graph=graph, token=token, timeout=timeout))
 
 
 class AsyncRemoteGraph:
     """A graph behind a server, for programs with an event loop; its verbs are those of `RemoteGraph`, awaited."""
 
-    def __init__(self, transport: AsyncTransport) -> None:
+    def __init__(self, transport: AsyncHttpTransport) -> None:
         self._transport = transport
 
     def __repr__(self) -> str:
@@ -68,7 +68,7 @@ class AsyncRemoteGraph:
         """Return the accepted schema of `main`, as it was written."""
         return await self._transport.send(reads.schema())
 
-    async def graphs(self) -> "list[ServedGraph]":
+    async def graphs(self) -> "list[ListedGraph]":
         """Return the graphs that the server has, by id."""
         return await self._transport.send(reads.graphs(), of_server=True)
 
@@ -109,7 +109,7 @@ class AsyncRemoteGraph:
         asked = reads.query_stored(name, {**(params or {}), **parameters}, branch=branch, snapshot=snapshot)
         return await self._transport.send(asked)
 
-    async def stored_queries(self) -> "list[StoredQuery]":
+    async def stored_queries(self) -> "list[StoredQueryInfo]":
         """Return the queries that the server keeps for the graph, with their parameters."""
         return await self._transport.send(reads.stored_queries())
 
@@ -228,7 +228,7 @@ def _awaited(offset: int, length: int) -> bytes:
 class AsyncBlob:
     """A Blob value behind a server: `about` has its size, mark and address, the bytes are awaited."""
 
-    def __init__(self, transport: AsyncTransport, about: Blob) -> None:
+    def __init__(self, transport: AsyncHttpTransport, about: Blob) -> None:
         self._transport = transport
         self.about = about
         """What is known of the value without reading it; its own reading methods do not work here."""
@@ -251,7 +251,7 @@ class AsyncBlob:
 class AsyncRemoteBranches:
     """The branches of one graph behind a server."""
 
-    def __init__(self, transport: AsyncTransport) -> None:
+    def __init__(self, transport: AsyncHttpTransport) -> None:
         self._transport = transport
 
     async def create(self, name: str, *, source: str = MAIN_BRANCH) -> "ServedBranch":
@@ -274,7 +274,7 @@ class AsyncRemoteBranches:
 class AsyncRemoteChanges:
     """The changes of one graph behind a server."""
 
-    def __init__(self, transport: AsyncTransport) -> None:
+    def __init__(self, transport: AsyncHttpTransport) -> None:
         self._transport = transport
 
     async def of_commit(

@@ -14,7 +14,7 @@ import httpx
 
 import omnigraph
 from omnigraph.client import failures
-from omnigraph.client.exchange import Answer, Exchange
+from omnigraph.client.exchange import HttpAnswer, HttpExchange
 from omnigraph.errors import MissingError, OmniError, Usage
 
 ResultT = TypeVar("ResultT")
@@ -63,7 +63,7 @@ def _settings(token: str | None, timeout: float) -> dict[str, Any]:
     }
 
 
-def _request(exchange: Exchange[Any]) -> dict[str, Any]:
+def _request(exchange: HttpExchange[Any]) -> dict[str, Any]:
     headers = dict(exchange.headers)
     if exchange.media_type is not None:
         headers["content-type"] = exchange.media_type
@@ -75,7 +75,7 @@ def _request(exchange: Exchange[Any]) -> dict[str, Any]:
     }
 
 
-def _checked(status: int, headers: Mapping[str, str], content: bytes, exchange: Exchange[Any], url: str) -> None:
+def _checked(status: int, headers: Mapping[str, str], content: bytes, exchange: HttpExchange[Any], url: str) -> None:
     """Raise unless the answer is one that the exchange reads."""
     if status in _REDIRECTS and not exchange.takes_redirect and status != _NOT_MODIFIED:
         raise failures.redirected(status, headers.get("location"), url=url)
@@ -83,7 +83,7 @@ def _checked(status: int, headers: Mapping[str, str], content: bytes, exchange: 
         raise failures.refusal(status, content, url=url)
 
 
-def _read(exchange: Exchange[ResultT], answer: Answer, url: str) -> ResultT:
+def _read(exchange: HttpExchange[ResultT], answer: HttpAnswer, url: str) -> ResultT:
     try:
         return exchange.read(answer)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -105,7 +105,7 @@ def _hinting(address: _Address, *, of_server: bool) -> Iterator[None]:
 
 
 @contextmanager
-def _telling(exchange: Exchange[Any], url: str) -> Iterator[None]:
+def _telling(exchange: HttpExchange[Any], url: str) -> Iterator[None]:
     """Turn what HTTP raises into one sentence about the server."""
     try:
         yield
@@ -115,7 +115,7 @@ def _telling(exchange: Exchange[Any], url: str) -> Iterator[None]:
         raise Usage(f"{failures.without_secrets(url)} is no address of a server: {error}.") from error
 
 
-def _lost(error: httpx.HTTPError, exchange: Exchange[Any], url: str) -> OmniError:
+def _lost(error: httpx.HTTPError, exchange: HttpExchange[Any], url: str) -> OmniError:
     is_sent = exchange.is_write
     match error:
         case httpx.ConnectTimeout():
@@ -138,7 +138,7 @@ def _reason(error: Exception) -> str:
     return str(error).strip().rstrip(".") or type(error).__name__
 
 
-class Transport:
+class HttpTransport:
     """Sends and waits."""
 
     def __init__(self, url: str, *, graph: str | None, token: str | None, timeout: float) -> None:
@@ -147,25 +147,25 @@ class Transport:
         self._timeout = timeout
         self._http = httpx.Client(**_settings(token, timeout))
 
-    def at(self, graph: str | None) -> "Transport":
+    def at(self, graph: str | None) -> "HttpTransport":
         """Return the same connection, to another graph."""
-        other = Transport.__new__(Transport)
+        other = HttpTransport.__new__(HttpTransport)
         other.address = _Address(self.address.server, graph)
         other._token, other._timeout, other._http = self._token, self._timeout, self._http  # noqa: SLF001  # its own
         return other
 
-    def send(self, exchange: Exchange[ResultT], *, of_server: bool = False) -> ResultT:
+    def send(self, exchange: HttpExchange[ResultT], *, of_server: bool = False) -> ResultT:
         """Send a request and read its answer; `of_server` leaves the graph out of the path."""
         url = f"{self.address.server if of_server else self.address.base}{exchange.path}"
         with _telling(exchange, url):
             response = self._http.request(url=url, **_request(exchange))
         with _hinting(self.address, of_server=of_server):
             _checked(response.status_code, response.headers, response.content, exchange, url)
-        answer = Answer(status=response.status_code, headers=response.headers, content=response.content)
+        answer = HttpAnswer(status=response.status_code, headers=response.headers, content=response.content)
         return _read(exchange, answer, url)
 
     @contextmanager
-    def stream(self, exchange: Exchange[Any]) -> Iterator[Iterator[bytes]]:
+    def stream(self, exchange: HttpExchange[Any]) -> Iterator[Iterator[bytes]]:
         """Send a request and read its answer as it comes; one that ends early raises `Connection`."""
         url = f"{self.address.base}{exchange.path}"
         with _telling(exchange, url), self._http.stream(url=url, **_request(exchange)) as response:
@@ -178,32 +178,32 @@ class Transport:
         self._http.close()
 
 
-class AsyncTransport:
+class AsyncHttpTransport:
     """Sends, and lets others work meanwhile."""
 
     def __init__(self, url: str, *, graph: str | None, token: str | None, timeout: float) -> None:
         self.address = _Address(url, graph)
         self._http = httpx.AsyncClient(**_settings(token, timeout))
 
-    def at(self, graph: str | None) -> "AsyncTransport":
+    def at(self, graph: str | None) -> "AsyncHttpTransport":
         """Return the same connection, to another graph."""
-        other = AsyncTransport.__new__(AsyncTransport)
+        other = AsyncHttpTransport.__new__(AsyncHttpTransport)
         other.address = _Address(self.address.server, graph)
         other._http = self._http  # noqa: SLF001  # its own
         return other
 
-    async def send(self, exchange: Exchange[ResultT], *, of_server: bool = False) -> ResultT:
+    async def send(self, exchange: HttpExchange[ResultT], *, of_server: bool = False) -> ResultT:
         """Send a request and read its answer; `of_server` leaves the graph out of the path."""
         url = f"{self.address.server if of_server else self.address.base}{exchange.path}"
         with _telling(exchange, url):
             response = await self._http.request(url=url, **_request(exchange))
         with _hinting(self.address, of_server=of_server):
             _checked(response.status_code, response.headers, response.content, exchange, url)
-        answer = Answer(status=response.status_code, headers=response.headers, content=response.content)
+        answer = HttpAnswer(status=response.status_code, headers=response.headers, content=response.content)
         return _read(exchange, answer, url)
 
     @asynccontextmanager
-    async def stream(self, exchange: Exchange[Any]) -> AsyncIterator[AsyncIterator[bytes]]:
+    async def stream(self, exchange: HttpExchange[Any]) -> AsyncIterator[AsyncIterator[bytes]]:
         """Send a request and read its answer as it comes; one that ends early raises `Connection`."""
         url = f"{self.address.base}{exchange.path}"
         with _telling(exchange, url):

@@ -16,7 +16,7 @@ Document = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class ServedGraph(Shown):
+class ListedGraph(Shown):
     """One graph of a server: what `--graph` and `connect(…, graph=…)` take, and where the server says it is."""
 
     graph_id: str
@@ -106,7 +106,7 @@ class ServedSchema(CommitResult):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoredParameter:
+class StoredParameterInfo:
     """A parameter of a stored query; `kind` is string, bool, int, bigint, float, date, datetime, blob, vector, list."""
 
     name: str
@@ -118,12 +118,12 @@ class StoredParameter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class StoredQuery(Shown):
+class StoredQueryInfo(Shown):
     """A query that is kept under its name, with what its author says about it."""
 
     name: str
     is_mutation: bool
-    parameters: tuple[StoredParameter, ...]
+    parameters: tuple[StoredParameterInfo, ...]
     description: str | None = None
     instruction: str | None = None
 
@@ -248,19 +248,19 @@ def snapshot_of(document: Document) -> ServedSnapshot:
     )
 
 
-def graphs_of(document: Document) -> list[ServedGraph]:
+def graphs_of(document: Document) -> list[ListedGraph]:
     """Read which graphs a server has."""
-    return [ServedGraph(graph_id=each["graph_id"], uri=each.get("uri")) for each in document["graphs"]]
+    return [ListedGraph(graph_id=each["graph_id"], uri=each.get("uri")) for each in document["graphs"]]
 
 
-def stored_queries_of(document: Document) -> list[StoredQuery]:
+def stored_queries_of(document: Document) -> list[StoredQueryInfo]:
     """Read which queries are kept for a graph."""
     return [
-        StoredQuery(
+        StoredQueryInfo(
             name=each["name"],
             is_mutation=each["mutation"],
             parameters=tuple(
-                StoredParameter(
+                StoredParameterInfo(
                     name=one["name"],
                     kind=one["kind"],
                     nullable=one["nullable"],

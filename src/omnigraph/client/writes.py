@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any, Final
 
 from omnigraph.client import values
-from omnigraph.client.exchange import Exchange, body, given, segment
+from omnigraph.client.exchange import HttpExchange, body, given, segment
 from omnigraph.client.reads import JSON, Params
 from omnigraph.errors import InvalidTarget, ResourceLimit
 
@@ -19,7 +19,7 @@ _CONDITION: Final = "omnigraph-if-graph-commit"
 
 def mutate(
     text: str, name: str | None, params: Params, *, branch: str | None, if_commit: str | None
-) -> "Exchange[MutationResult]":
+) -> "HttpExchange[MutationResult]":
     """Run a mutation."""
     content = body(query=text, name=name, params=dict(params) or None, branch=branch)
     return _mutation("/mutate", content, if_commit)
@@ -27,14 +27,14 @@ def mutate(
 
 def mutate_stored(
     name: str, params: Params, *, branch: str | None, if_commit: str | None
-) -> "Exchange[MutationResult]":
+) -> "HttpExchange[MutationResult]":
     """Run a stored mutation."""
     content = body(params=dict(params) or None, branch=branch, expect_mutation=True)
     return _mutation(f"/queries/{segment(name)}", content, if_commit)
 
 
-def _mutation(path: str, content: bytes, if_commit: str | None) -> "Exchange[MutationResult]":
-    return Exchange(
+def _mutation(path: str, content: bytes, if_commit: str | None) -> "HttpExchange[MutationResult]":
+    return HttpExchange(
         method="POST",
         # A path of its own: a server that knows nothing of conditions answers 404 instead of writing without one.
         path=path if if_commit is None else f"{path}/if-graph-commit",
@@ -48,7 +48,7 @@ def _mutation(path: str, content: bytes, if_commit: str | None) -> "Exchange[Mut
 
 def load(
     records: bytes, *, uri: str, mode: str, branch: str, from_branch: str | None, is_ingest: bool = False
-) -> "Exchange[LoadResult]":
+) -> "HttpExchange[LoadResult]":
     """Load records of NDJSON."""
     if len(records) > LOAD_BYTES_MAX:
         raise too_large(len(records))
@@ -56,7 +56,7 @@ def load(
     content = records
     if is_ingest:
         content = body(**options, data=_text(records))
-    return Exchange(
+    return HttpExchange(
         method="POST",
         path="/ingest" if is_ingest else "/load/ndjson",
         query=() if is_ingest else given(**options),
@@ -78,9 +78,9 @@ def too_large(size: int) -> ResourceLimit:
     )
 
 
-def create_branch(name: str, source: str) -> Exchange[values.ServedBranch]:
+def create_branch(name: str, source: str) -> HttpExchange[values.ServedBranch]:
     """Create a branch."""
-    return Exchange(
+    return HttpExchange(
         method="POST",
         path="/branches",
         content=body(**{"name": name, "from": source}),
@@ -90,11 +90,11 @@ def create_branch(name: str, source: str) -> Exchange[values.ServedBranch]:
     )
 
 
-def delete_branch(name: str) -> Exchange[values.ServedBranch]:
+def delete_branch(name: str) -> HttpExchange[values.ServedBranch]:
     """Delete a branch."""
     if not name.strip():
         raise InvalidTarget("The name of a branch is empty.")
-    return Exchange(
+    return HttpExchange(
         method="DELETE",
         path=f"/branches/{segment(name.strip())}",
         read=lambda answer: values.branch_of(answer.document()),
@@ -102,9 +102,9 @@ def delete_branch(name: str) -> Exchange[values.ServedBranch]:
     )
 
 
-def merge(source: str, into: str, *, delete_branch: bool) -> Exchange[values.ServedMerge]:
+def merge(source: str, into: str, *, delete_branch: bool) -> HttpExchange[values.ServedMerge]:
     """Merge a branch into another one."""
-    return Exchange(
+    return HttpExchange(
         method="POST",
         path="/branches/merge",
         content=body(source=source, target=into, delete_branch=delete_branch or None),
@@ -114,9 +114,9 @@ def merge(source: str, into: str, *, delete_branch: bool) -> Exchange[values.Ser
     )
 
 
-def apply_schema(schema: str, *, allow_data_loss: bool) -> Exchange[values.ServedSchema]:
+def apply_schema(schema: str, *, allow_data_loss: bool) -> HttpExchange[values.ServedSchema]:
     """Give the graph another schema, where a server allows that."""
-    return Exchange(
+    return HttpExchange(
         method="POST",
         path="/schema/apply",
         content=body(schema_source=schema, allow_data_loss=allow_data_loss or None),

@@ -9,7 +9,7 @@ from omnigraph.cli.params import json_option
 from omnigraph.cli.served import connected, resolve_server
 
 if TYPE_CHECKING:
-    from omnigraph.client.values import ServedGraph
+    from omnigraph.client.values import ListedGraph
 
 
 @command("graphs list", examples=("omnigraph graphs list --server http://127.0.0.1:8080",))
@@ -24,7 +24,7 @@ def graphs_list(invocation: Invocation) -> None:
     )
 
 
-def _document(graphs: "list[ServedGraph]") -> Json:
+def _document(graphs: "list[ListedGraph]") -> Json:
     return {
         "graphs": [
             {"graph_id": graph.graph_id, **({} if graph.uri is None else {"uri": graph.uri})} for graph in graphs
