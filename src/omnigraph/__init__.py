@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.choice import EngineChoice
     from omnigraph.evolution.plan import SchemaPlan
     from omnigraph.evolution.run import AppliedSchema
-    from omnigraph.graph import Graph, init
+    from omnigraph.graph import Graph, init, open_cluster_graph
     from omnigraph.graph import open_graph as open  # noqa: A004 — the verb users look for
     from omnigraph.graphs.result import Result
     from omnigraph.graphs.snapshot import Snapshot
@@ -105,7 +105,7 @@ _NAMES_BY_HOME = {
     "omnigraph.evolution.plan": ("SchemaPlan",),
     "omnigraph.evolution.run": ("AppliedSchema",),
     "omnigraph._graph_data": ("embed_files",),
-    "omnigraph.graph": ("Graph", "init"),
+    "omnigraph.graph": ("Graph", "init", "open_cluster_graph"),
     "omnigraph.maintenance.cleanup.policy": ("CleanupPolicy",),
     "omnigraph.maintenance.cleanup.report": ("CleanupReport",),
     "omnigraph.maintenance.health.judging": ("HealthReport",),
@@ -204,6 +204,7 @@ __all__ = [
     "errors",
     "init",
     "open",
+    "open_cluster_graph",
 ]
 
 

@@ -8,6 +8,7 @@ from omnigraph.verbs.table import VERBS
 
 FLAGS = ("--server", "--cluster", "--graph", "--store", "--as", "--profile")
 DATA_READ = {"--store", "--server", "--graph", "--profile"}
+CONTROL = {"--cluster", "--graph", "--profile"}
 MAINTENANCE = {"--store", "--cluster", "--graph", "--profile"}
 
 # What each command accepts, restated from the contract rather than read from the table under test.
@@ -47,9 +48,9 @@ ACCEPTED = {
     "optimize": MAINTENANCE,
     "recover": MAINTENANCE,
     "embed": {*MAINTENANCE, "--as"},
-    "policy validate": {"--graph"},
-    "policy test": {"--graph"},
-    "policy explain": {"--graph"},
+    "policy validate": CONTROL,
+    "policy test": CONTROL,
+    "policy explain": CONTROL,
     "alias": set(),
     "login": set(),
     "logout": set(),
@@ -145,7 +146,7 @@ def test_a_flag_outside_the_matrix_is_refused_before_the_config_is_read(command,
 
     assert ran.code == WRONG_INVOCATION.get(command, 2)
     assert ran.out == ""
-    phrase = CLASS_PHRASE.get(command, "local")
+    phrase = "cluster control" if ACCEPTED[command] is CONTROL else CLASS_PHRASE.get(command, "local")
     assert ran.err.startswith(f"error: `{command}` is a {phrase} command: {flag} ")
     assert PURPOSE[flag] in ran.err
     assert "does not apply" in ran.err
@@ -154,6 +155,8 @@ def test_a_flag_outside_the_matrix_is_refused_before_the_config_is_read(command,
     if phrase == "direct (storage-native)":
         assert "storage URI" in ran.err
         assert ("--cluster <dir> --graph <id>" in ran.err) is ("--cluster" in ACCEPTED[command])
+    elif phrase == "cluster control":
+        assert "--cluster <dir|uri>" in ran.err
     elif phrase == "local":
         assert "does not address a graph" in ran.err
     else:

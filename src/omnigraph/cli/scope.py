@@ -42,7 +42,7 @@ def resolve_storage(invocation: Invocation, *, otherwise: str = "") -> StorageTa
     command = invocation.command
     # A broken operator config stops the run even when the line has an address: it also holds actor and engine.
     config = invocation.config
-    graph = _selected_graph(invocation)
+    graph = selected_graph(invocation)
     binding = find_binding(invocation)
     if binding is None:
         scoped = "--server <name|url>"
@@ -79,12 +79,13 @@ def echo_target(invocation: Invocation, target: StorageTarget, *, destroys: bool
 
 def storage_at(command: RunningCommand, uri: str) -> StorageTarget:
     """Take a URI as one graph's storage; a server's URL is refused without asking it."""
-    _refuse_server_url(command, uri)
+    refuse_server_url(command, uri)
     last_segment = uri.rstrip("/").rpartition("/")[2]
     return StorageTarget(uri=uri, name=last_segment.removesuffix(".omni") or last_segment)
 
 
-def _refuse_server_url(command: RunningCommand, url: str) -> None:
+def refuse_server_url(command: RunningCommand, url: str) -> None:
+    """Refuse the URL of a server where storage is meant, without asking it."""
     if not url.lower().startswith(("http://", "https://")):
         return
     if command.verb.command_class is not CommandClass.DIRECT:
@@ -105,7 +106,8 @@ def _without_secrets(url: str) -> str:
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 
 
-def _selected_graph(invocation: Invocation) -> str | None:
+def selected_graph(invocation: Invocation) -> str | None:
+    """Return the graph that the line picks in its scope, under the older spelling too."""
     flags = invocation.flags
     if flags.cluster_graph is None:
         return flags.graph
@@ -157,7 +159,7 @@ def _graph_in_cluster(invocation: Invocation, binding: Binding, graph: str | Non
     from omnigraph.cluster.ledger import read_applied_graphs
 
     root = invocation.config.clusters.get(binding.value, binding.value)
-    _refuse_server_url(invocation.command, root)
+    refuse_server_url(invocation.command, root)
     applied = read_applied_graphs(root, events=invocation.notices.event)
     if graph is None:
         graph = _only_graph(invocation.command, binding, applied.graph_ids)
