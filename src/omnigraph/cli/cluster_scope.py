@@ -1,5 +1,6 @@
 """Which cluster a control command is about: `--cluster`, or a profile that is bound to one."""
 
+from omnigraph import errors
 from omnigraph.base.values import dataclass
 from omnigraph.cli.bindings import (
     PROFILE_VARIABLE,
@@ -10,7 +11,7 @@ from omnigraph.cli.bindings import (
     profile_binding,
 )
 from omnigraph.cli.invocation import Invocation
-from omnigraph.cli.scope import refuse_server_url, selected_graph
+from omnigraph.cli.scope import is_server_url, selected_graph, without_secrets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,11 +39,15 @@ def resolve_cluster(invocation: Invocation, *, otherwise: str = "") -> ClusterSc
     if binding is None or binding.kind is not ScopeKind.CLUSTER:
         raise needs_cluster(invocation, binding, otherwise)
     location = config.clusters.get(binding.value, binding.value)
-    refuse_server_url(invocation.command, location)
+    if is_server_url(location):
+        raise invocation.command.addressing_error(
+            f"`{invocation.command.typed}` works on the storage of a cluster, and {without_secrets(location)} is a "
+            "server. Give --cluster a directory or the file:// or s3:// root of its storage."
+        )
     return ClusterScope(name=binding.value, location=location, graph=graph, default_graph=binding.default_graph)
 
 
-def needs_cluster(invocation: Invocation, binding: Binding | None, otherwise: str) -> Exception:
+def needs_cluster(invocation: Invocation, binding: Binding | None, otherwise: str) -> errors.Addressing:
     """Build the refusal of a line without a cluster."""
     found = f", and {binding.source} gives a {binding.kind} scope" if binding is not None else ""
     return invocation.command.addressing_error(

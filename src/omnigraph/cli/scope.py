@@ -79,14 +79,18 @@ def echo_target(invocation: Invocation, target: StorageTarget, *, destroys: bool
 
 def storage_at(command: RunningCommand, uri: str) -> StorageTarget:
     """Take a URI as one graph's storage; a server's URL is refused without asking it."""
-    refuse_server_url(command, uri)
+    _refuse_server_url(command, uri)
     last_segment = uri.rstrip("/").rpartition("/")[2]
     return StorageTarget(uri=uri, name=last_segment.removesuffix(".omni") or last_segment)
 
 
-def refuse_server_url(command: RunningCommand, url: str) -> None:
-    """Refuse the URL of a server where storage is meant, without asking it."""
-    if not url.lower().startswith(("http://", "https://")):
+def is_server_url(location: str) -> bool:
+    """Whether a location is that of a server, where storage is meant."""
+    return location.lower().startswith(("http://", "https://"))
+
+
+def _refuse_server_url(command: RunningCommand, url: str) -> None:
+    if not is_server_url(url):
         return
     if command.verb.command_class is not CommandClass.DIRECT:
         raise command.addressing_error(
@@ -95,11 +99,12 @@ def refuse_server_url(command: RunningCommand, url: str) -> None:
         )
     raise command.addressing_error(
         f"`{command.typed}` is a {CLASS_PHRASES[CommandClass.DIRECT]} command: it needs direct storage access and "
-        f"cannot work through the remote server {_without_secrets(url)}. Name the graph by its file:// or s3:// URI."
+        f"cannot work through the remote server {without_secrets(url)}. Name the graph by its file:// or s3:// URI."
     )
 
 
-def _without_secrets(url: str) -> str:
+def without_secrets(url: str) -> str:
+    """Spell a URL without what may be a secret: user, password, query and fragment."""
     from urllib.parse import urlsplit
 
     parts = urlsplit(url)
@@ -159,7 +164,7 @@ def _graph_in_cluster(invocation: Invocation, binding: Binding, graph: str | Non
     from omnigraph.cluster.ledger import read_applied_graphs
 
     root = invocation.config.clusters.get(binding.value, binding.value)
-    refuse_server_url(invocation.command, root)
+    _refuse_server_url(invocation.command, root)
     applied = read_applied_graphs(root, events=invocation.notices.event)
     if graph is None:
         graph = _only_graph(invocation.command, binding, applied.graph_ids)
@@ -195,7 +200,7 @@ def _served_refusal(invocation: Invocation, binding: Binding) -> errors.OmniErro
         )
     url = server_url(binding.value, invocation.config)
     return errors.Usage(
-        f"served graphs are not supported by this version (server {_without_secrets(url)}); "
+        f"served graphs are not supported by this version (server {without_secrets(url)}); "
         "address the graph's storage with --store <uri>."
     )
 
