@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from omnigraph.evolution.run import AppliedSchema
     from omnigraph.graph import Graph, init, open_cluster_graph
     from omnigraph.graph import open_graph as open  # noqa: A004 — the verb users look for
+    from omnigraph.graphs.blobs import Blob, BlobSelector
     from omnigraph.graphs.result import Result
     from omnigraph.graphs.snapshot import Snapshot
     from omnigraph.graphs.sql import SqlResult
@@ -125,6 +126,7 @@ _NAMES_BY_HOME = {
     "omnigraph.query.algorithms.algorithms": ("Algorithms", "PathNode"),
     "omnigraph.query.lint": ("LintReport",),
     "omnigraph.query.plan.explain": ("Explanation",),
+    "omnigraph.graphs.blobs": ("Blob", "BlobSelector"),
     "omnigraph.graphs.result": ("Result",),
     "omnigraph.query.mutate.run": ("MutationResult",),
     "omnigraph.graphs.snapshot": ("Snapshot",),
@@ -144,6 +146,8 @@ __all__ = [
     "Algorithms",
     "AppliedSchema",
     "BaselineResult",
+    "Blob",
+    "BlobSelector",
     "BranchDiff",
     "BranchSummary",
     "Branches",

@@ -1,4 +1,4 @@
-"""Methods of `Graph` that bring bulk data in and out, files and frames; each makes a request and hands it on."""
+"""Methods of `Graph` that bring data in and out, files, frames and blobs; each makes a request and hands it on."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from omnigraph.connectors.spark.frames import GraphFrames
     from omnigraph.connectors.spark.views import RegisteredViews
     from omnigraph.graph import Graph
+    from omnigraph.graphs.blobs import Blob
     from omnigraph.graphs.comparisons import Where
     from omnigraph.graphs.snapshot import Snapshot
     from omnigraph.pipeline.embed.result import EmbedResult
@@ -216,6 +217,19 @@ def export(
         engine=EngineChoice.named(engine, os.environ),
     )
     return run_export(self._context, request, events=events)
+
+
+def blob(
+    self: "Graph",
+    type: str,  # noqa: A002 — the words of the command line
+    id: str,  # noqa: A002 — the same
+    property: str,  # noqa: A002 — the same
+    *,
+    branch: str | None = None,
+    snapshot: str | None = None,
+) -> "Blob":
+    """Find a Blob value in the head of a branch, by default `main`, or in an older state; see `Snapshot.blob`."""
+    return self.snapshot(snapshot, branch=branch).blob(type, id, property)
 
 
 def embed(

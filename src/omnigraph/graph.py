@@ -463,6 +463,7 @@ class Graph:
     load_table = _graph_data.load_table
     load_dataframe = _graph_data.load_dataframe
     load_dataframes = _graph_data.load_dataframes
+    blob = _graph_data.blob
     export = _graph_data.export
     embed = _graph_data.embed
     baseline = _graph_data.baseline

@@ -18,6 +18,7 @@ PUBLIC = (
     omnigraph.Graph,
     omnigraph.Snapshot,
     omnigraph.SnapshotTable,
+    omnigraph.Blob,
     omnigraph.Branches,
     omnigraph.Changes,
     omnigraph.SqlResult,

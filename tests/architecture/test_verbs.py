@@ -20,6 +20,8 @@ from omnigraph.verbs.table import GROUP_SUMMARIES, VERBS, Verb
 SOURCE = Path(documents.__file__).parents[1]
 
 SMALL = {
+    "blob get",
+    "blob stat",
     "branch create",
     "branch delete",
     "branch list",

@@ -54,6 +54,7 @@ _WITHOUT_A_DOCUMENT_OF_A_GRAPH = {
     *(row.words for row in VERBS if row.command_class is CommandClass.LOCAL),
     "spark-sql",  # rows as somebody asked for them
     "shell",  # the same
+    *("blob get", "blob stat"),  # no time in them
 }
 
 

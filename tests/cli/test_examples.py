@@ -1,11 +1,13 @@
 """Every example that help prints runs as printed."""
 
+import io
 import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
+import omnigraph
 from omnigraph.cli.app import build_app
 from omnigraph.cli.help_pages import FIRST_STEPS
 from omnigraph.verbs.table import VERBS
@@ -37,8 +39,16 @@ def run_in_bash(script: str, program: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.fixture
+def photos(workplace):
+    """Make `photos.omni`, whose one photo has ten bytes."""
+    graph = omnigraph.init(str(workplace / "photos.omni"), "node Photo { name: String @key\n content: Blob? }")
+    record = b'{"type": "Photo", "data": {"name": "sea", "content": "base64:MDEyMzQ1Njc4OQ=="}}'
+    graph.load(io.BytesIO(record), mode="append")
+
+
 @pytest.mark.slow
-def test_every_example_runs_as_printed(art, program):
+def test_every_example_runs_as_printed(art, photos, program):
     for example in all_examples():
         done = run_in_bash(example, program)
 

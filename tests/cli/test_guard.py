@@ -16,6 +16,8 @@ ACCEPTED = {
     "init": {"--store"},
     "load": {*DATA_READ, "--as"},
     "ingest": {*DATA_READ, "--as"},
+    "blob get": DATA_READ,
+    "blob stat": DATA_READ,
     "export": DATA_READ,
     "snapshot": DATA_READ,
     "spark-sql": {"--store", "--profile"},
@@ -93,6 +95,8 @@ CLASS_PHRASE = dict.fromkeys(
     (
         "load",
         "ingest",
+        "blob get",
+        "blob stat",
         "query",
         "read",
         "mutate",

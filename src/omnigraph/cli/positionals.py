@@ -34,7 +34,8 @@ def settle_positionals(context: click.Context, command: RunningCommand, flags: G
     if not own[0].required and flags.address is None and _is_graph(context.params[name], is_addressed=any(flagged)):
         flags.address, context.params[name] = context.params[name], None
         return
-    word, label, address = context.params[name] or "", str(own[0].metavar).strip("[]"), flags.address
+    label = " ".join(str(one.metavar).strip("[]") for one in own)
+    word, address = context.params[name] or "", flags.address
     if any(flagged):
         return  # The word can only be a name, and a second address is refused where addresses are resolved.
     if looks_like_address(word) and not (address is not None and looks_like_address(address)):

@@ -115,7 +115,6 @@ _INSTEAD = {
     "graphs": "Address the storage of a graph with --store <uri>.",
     "cluster": "Graphs that a cluster has applied can be maintained with --cluster <dir> --graph <id>.",
     "queries": "",
-    "blob": "Read blobs from Python.",
     "mcp": "",
 }
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from omnigraph.documents.answers import Answer, explanation_document, query_document
+    from omnigraph.documents.blobs import ShownBlob, blob_document
     from omnigraph.documents.branches import (
         branches_document,
         conflicts_document,
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "answers": ("Answer", "explanation_document", "query_document"),
+    "blobs": ("ShownBlob", "blob_document"),
     "branches": (
         "branches_document",
         "conflicts_document",
@@ -108,10 +110,12 @@ __all__ = [
     "Linted",
     "LookedAtBundle",
     "Recoveries",
+    "ShownBlob",
     "ShownCommits",
     "answers_document",
     "applied_schema_document",
     "baseline_document",
+    "blob_document",
     "branches_document",
     "bundles_document",
     "changes_document",

@@ -166,3 +166,12 @@ class ResourceLimit(RequestError):
     kind = "resource_limit"
     http_status = 413
     retry = Retry.AFTER_CHANGE
+
+
+class RangeNotSatisfiable(RequestError):
+    """A range of bytes begins behind the end of a blob; details have `start`, `end` and the `length` of the value."""
+
+    kind = "range_not_satisfiable"
+    http_status = 416
+    retry = Retry.AFTER_CHANGE
+    member = "blob_range"

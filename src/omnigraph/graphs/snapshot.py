@@ -20,6 +20,7 @@ from omnigraph.storage.tables import Table
 
 if TYPE_CHECKING:
     from omnigraph.engine.local import Parameters
+    from omnigraph.graphs.blobs import Blob
     from omnigraph.graphs.result import Result
     from omnigraph.graphs.sql import SqlResult
 
@@ -147,6 +148,12 @@ class Snapshot:
         pin = self._pinned.pins[table_key]
         entity = self.catalog.type_by_table_key[table_key]
         return SnapshotTable(self._context, stored_table(self, table_key), pin, entity, self._held)
+
+    def blob(self, type: str, id: str, property: str) -> "Blob":  # noqa: A002 — the words of the command line
+        """Find a Blob value by its type, given by name or table key, its entity's id and its property."""
+        from omnigraph.graphs.blobs import find_in_table
+
+        return find_in_table(self.table(type), id, property, branch=self.branch, commit_id=self.commit_id)
 
     def to_spark(
         self,

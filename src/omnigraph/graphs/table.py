@@ -1,6 +1,6 @@
 """One type's rows in a snapshot: counted, filtered, and handed over as Arrow, as frames or to DuckDB."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -154,3 +154,8 @@ class SnapshotTable:
             if name not in self.schema.names:
                 raise no_such_property(self.entity, name)
         return names
+
+
+def stored_state(table: SnapshotTable) -> tuple[Table, Callable[[], AbstractContextManager[None]]]:
+    """Return the table as storage has it and what a read of it happens in, for what reads single values."""
+    return table._table, table._reading  # noqa: SLF001  # its own module

@@ -211,7 +211,7 @@ class Table:
             "with_row_address": with_row_addresses,
             "fragments": fragments if fragment_ids is not None else None,
             "blob_handling": "all_binary",
-            "row_addr_allowlist": None if row_ids is None else _serialized(row_ids),
+            "row_addr_allowlist": None if row_ids is None else serialized_row_ids(row_ids),
         }
         reader = self._reader(options)
         may_use_index = where is not None and not insists_on_index
@@ -346,7 +346,7 @@ class Table:
         return translated(doing=f"reading {self.address.path} version {self.version}", uri=self.address.path)
 
 
-def _serialized(row_ids: pa.Array) -> bytes:
+def serialized_row_ids(row_ids: pa.Array) -> bytes:
     """Spell a set of row ids as scans take it: spelled as a filter, a hundred thousand take a second to parse."""
     from lance.dataset import serialize_row_addrs
 

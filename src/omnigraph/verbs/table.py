@@ -135,6 +135,8 @@ VERBS = (
         request="pipeline.export.request.ExportRequest",
         document="export_document",
     ),
+    Verb(words="blob get", command_class=CommandClass.ANY, accepts=_READ, document="blob_document"),
+    Verb(words="blob stat", command_class=CommandClass.ANY, accepts=_READ, document="blob_document"),
     Verb(words="snapshot", command_class=CommandClass.ANY, accepts=_READ, document="snapshot_document"),
     Verb(
         words="spark-sql",
@@ -258,6 +260,7 @@ VERBS = (
 )
 
 GROUP_SUMMARIES = {
+    "blob": "Look at the bytes of one Blob value.",
     "branch": "Work on a copy of the whole graph that costs nothing.",
     "changes": "Follow what changes in a graph.",
     "commit": "Look at the history of a graph.",

@@ -11,10 +11,10 @@ from omnigraph.base.events import phase
 from omnigraph.cli.command import command
 from omnigraph.cli.engine_choice import resolve_engine
 from omnigraph.cli.invocation import Invocation
+from omnigraph.cli.new_files import write_lines, write_parquet, written_text
 from omnigraph.cli.output import writing_to_stdout
 from omnigraph.cli.params import json_option
 from omnigraph.cli.progress import follow_progress
-from omnigraph.cli.query_files import write_lines, write_parquet, written_text
 from omnigraph.cli.query_input import QueryFlags, query_options, read_query
 from omnigraph.cli.query_state import chosen_branch, state_options
 from omnigraph.cli.query_view import TableStyle, answer_lines, explanation_text

@@ -1,4 +1,4 @@
-"""Rows of a query in a new file; a file that is there is left as it is."""
+"""Results in a new file; a file that is there is left as it is."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -25,14 +25,14 @@ def write_parquet(rows: "pa.Table", out: str) -> WrittenRows:
     """Write rows as Parquet."""
     from pyarrow import parquet
 
-    with _new_file(out) as unfinished:
+    with new_file(out) as unfinished:
         parquet.write_table(rows, unfinished)
     return WrittenRows(out, rows.num_rows)
 
 
 def write_lines(lines: Iterable[str], out: str, *, rows: int) -> WrittenRows:
     """Write rows that have been spelled as text."""
-    with _new_file(out) as unfinished, unfinished.open("w", encoding="utf-8", newline="\n") as file:
+    with new_file(out) as unfinished, unfinished.open("w", encoding="utf-8", newline="\n") as file:
         file.writelines(f"{line}\n" for line in lines)
     return WrittenRows(out, rows)
 
@@ -43,7 +43,7 @@ def written_text(written: WrittenRows) -> Text:
 
 
 @contextmanager
-def _new_file(out: str) -> Iterator[Path]:
+def new_file(out: str) -> Iterator[Path]:
     """Give a file to write to, which gets its name when it is whole; a failure leaves nothing."""
     path = Path(out)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
@@ -52,9 +52,12 @@ def _new_file(out: str) -> Iterator[Path]:
             raise errors.Usage(f"--out {out} is there already; name a new file.", flag="--out")
         if not path.parent.is_dir():
             raise errors.Usage(f"--out {out}: there is no directory {path.parent}.", flag="--out")
-        yield unfinished
-        unfinished.replace(path)
+        try:
+            yield unfinished
+            unfinished.replace(path)
+        except BaseException:
+            with suppress(OSError):
+                unfinished.unlink()
+            raise
     except OSError as error:
-        with suppress(OSError):
-            unfinished.unlink()
         raise errors.Io(f"--out {out} cannot be written: {error.strerror or error}.", path=out) from error

@@ -1,0 +1,139 @@
+"""One Blob value of one entity in one snapshot: what is known of it, and its bytes in pieces of bounded size."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from functools import cached_property
+from typing import Final, Literal
+
+from omnigraph.base.values import dataclass
+from omnigraph.catalog.scalars import Scalar
+from omnigraph.errors import EntityNotFound, InvalidTarget, RangeNotSatisfiable
+from omnigraph.graphs.comparisons import no_such_property
+from omnigraph.graphs.table import SnapshotTable, stored_state
+from omnigraph.storage.blobs import OpenBlob, StoredBlob, find_blob
+
+BLOB_PIECE_BYTES: Final = 4 * 2**20
+"""The most that is in memory of a blob at a time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlobSelector:
+    """Which value is meant: the kind and name of a type, the id of an entity, and the name of a property."""
+
+    entity: Literal["node", "edge"]
+    type: str
+    id: str
+    property: str
+
+    def __str__(self) -> str:
+        return f"{self.type}.{self.property} of {self.entity} {self.id!r}"
+
+
+class Blob:
+    """A value that is bytes, or a reference to bytes elsewhere, which is never followed.
+
+    Nothing is read until somebody asks for bytes; then at most 4 MiB are in memory, however large the value is.
+    """
+
+    def __init__(
+        self,
+        selector: BlobSelector,
+        stored: StoredBlob,
+        *,
+        branch: str,
+        commit_id: str,
+        reading: Callable[[], AbstractContextManager[None]],
+    ) -> None:
+        self.selector = selector
+        self.branch = branch
+        """The branch whose state was looked at."""
+        self.commit_id = commit_id
+        """The commit that made that state."""
+        self._stored = stored
+        self._reading = reading
+
+    def __repr__(self) -> str:
+        return f"<Blob {self.selector}: {self.uri if self.kind == 'external' else f'{self.size} bytes'}>"
+
+    @property
+    def kind(self) -> Literal["managed", "external"]:
+        """Whether the graph has the bytes (`managed`) or an address of them (`external`)."""
+        return "managed" if self._stored.uri is None else "external"
+
+    @property
+    def size(self) -> int | None:
+        """How many bytes the value has; None for a reference."""
+        return self._stored.size if self._stored.uri is None else None
+
+    @property
+    def etag(self) -> str | None:
+        """A text that differs whenever the bytes differ; it may also change when they do not. None for a reference."""
+        return self._stored.etag if self._stored.uri is None else None
+
+    @property
+    def uri(self) -> str | None:
+        """The address that a reference holds; None where the graph has the bytes."""
+        return self._stored.uri
+
+    def read(self, *, offset: int = 0, length: int | None = None) -> bytes:
+        """Return the bytes, all or a range of them; a range that ends behind the value is cut to it."""
+        return b"".join(self.pieces(offset=offset, length=length))
+
+    def pieces(self, *, offset: int = 0, length: int | None = None) -> Iterator[bytes]:
+        """Yield the same bytes in pieces of at most 4 MiB; the range is checked at once."""
+        start, end = self.range_of(offset, length)
+        return self._pieces(start, end)
+
+    def range_of(self, offset: int = 0, length: int | None = None) -> tuple[int, int]:
+        """Return the first byte of a range and the one behind its last; raise unless some of it is there.
+
+        An empty value has the empty range only, wherever one begins.
+        """
+        size = self._readable_size()
+        if offset < 0 or (length is not None and length < 1):
+            raise InvalidTarget("A range begins at byte 0 or behind it and has at least one byte.")
+        end = size if length is None else min(size, offset + length)
+        if size and offset >= size:
+            raise RangeNotSatisfiable(
+                f"The range from byte {offset} is not satisfiable: {self.selector} has {size} bytes.",
+                start=offset,
+                end=end if length is None else offset + length,
+                length=size,
+            )
+        return min(offset, size), end
+
+    def _readable_size(self) -> int:
+        if self.size is None:
+            raise InvalidTarget(
+                f"{self.selector} is a reference to {self.uri}, which is never followed; `omnigraph blob stat` and "
+                "`Blob.uri` tell the address."
+            )
+        return self.size
+
+    def _pieces(self, start: int, end: int) -> Iterator[bytes]:
+        for offset in range(start, end, BLOB_PIECE_BYTES):
+            with self._reading():
+                piece = self._open.read(offset, min(BLOB_PIECE_BYTES, end - offset))
+            yield piece
+
+    @cached_property
+    def _open(self) -> OpenBlob:
+        return self._stored.opened()
+
+
+def find_in_table(table: SnapshotTable, entity_id: str, name: str, *, branch: str, commit_id: str) -> Blob:
+    """Find a value; raise `InvalidTarget` for a property of another type, `EntityNotFound` where nothing is."""
+    entity = table.entity
+    declared = entity.property_by_name.get(name)
+    if declared is None:
+        raise InvalidTarget(no_such_property(entity, name).message)
+    if declared.type.scalar is not Scalar.BLOB:
+        raise InvalidTarget(f"{entity.name}.{name} is {declared.type}, not Blob; a query returns its value.")
+    selector = BlobSelector(entity=entity.kind, type=entity.name, id=entity_id, property=name)
+    stored_table, reading = stored_state(table)
+    with reading():
+        is_there, stored = find_blob(stored_table, entity_id, name)
+    if stored is None:
+        reason = "there is no value" if is_there else f"there is no {entity.name} of that id"
+        raise EntityNotFound(f"{selector} was not found: {reason}.", selector=str(selector))
+    return Blob(selector, stored, branch=branch, commit_id=commit_id, reading=reading)
