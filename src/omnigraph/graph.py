@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from omnigraph import _graph_data, _graph_upkeep
+from omnigraph.base.cluster_shape import cluster_shape
 from omnigraph.base.events import Events, ignore_events
 from omnigraph.engine.choice import EngineChoice, EngineName
 from omnigraph.engine.local import LocalEngine
@@ -18,7 +19,6 @@ from omnigraph.graphs.authorizing import Authorizer, PolicyAction
 from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.manifest.missing import no_graph_at, refuse_file, refuse_unfit_for_new_graph
-from omnigraph.storage.cluster_shape import cluster_shape
 from omnigraph.storage.store import GraphStore
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from omnigraph.base.cluster_shape import cluster_shape
 from omnigraph.base.events import Events, Warned, ignore_events
 from omnigraph.cluster.ledger import cluster_root_for_graph_uri
 from omnigraph.errors import ClusterManaged, PolicyDenied
 from omnigraph.graphs.authorizing import Authorizer, PolicyAction
-from omnigraph.storage.cluster_shape import cluster_shape
 
 if TYPE_CHECKING:  # imported when there is a cluster
     from omnigraph.cluster.policies import AppliedPolicy

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from omnigraph import errors
+from omnigraph.base.cluster_shape import GRAPH_SUFFIX, GRAPHS_DIRECTORY, cluster_shape, split_location
 from omnigraph.base.events import Events, Warned, ignore_events
 from omnigraph.base.home import expand_home
 from omnigraph.base.plain_text import read_yaml
 from omnigraph.base.values import dataclass
-from omnigraph.storage.cluster_shape import GRAPH_SUFFIX, GRAPHS_DIRECTORY, cluster_shape, split_location
 
 LEDGER_PATH = "__cluster/state.json"
 LEDGER_VERSION = 1
