@@ -17,6 +17,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from omnigraph import errors as errors
+    from omnigraph._graph_clusters import open_cluster_graph
     from omnigraph._graph_data import embed_files
     from omnigraph.base.events import (
         Advanced,
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.choice import EngineChoice
     from omnigraph.evolution.plan import SchemaPlan
     from omnigraph.evolution.run import AppliedSchema
-    from omnigraph.graph import Graph, init, open_cluster_graph
+    from omnigraph.graph import Graph, init
     from omnigraph.graph import open_graph as open  # noqa: A004 — the verb users look for
     from omnigraph.graphs.blobs import Blob, BlobSelector
     from omnigraph.graphs.result import Result
@@ -106,7 +107,8 @@ _NAMES_BY_HOME = {
     "omnigraph.evolution.plan": ("SchemaPlan",),
     "omnigraph.evolution.run": ("AppliedSchema",),
     "omnigraph._graph_data": ("embed_files",),
-    "omnigraph.graph": ("Graph", "init", "open_cluster_graph"),
+    "omnigraph.graph": ("Graph", "init"),
+    "omnigraph._graph_clusters": ("open_cluster_graph",),
     "omnigraph.maintenance.cleanup.policy": ("CleanupPolicy",),
     "omnigraph.maintenance.cleanup.report": ("CleanupReport",),
     "omnigraph.maintenance.health.judging": ("HealthReport",),

@@ -268,7 +268,7 @@ def embed(
 
 def baseline(
     self: "Graph",
-    out: str | Path,
+    out: str | Path | BinaryIO,
     *,
     branch: str = MAIN_BRANCH,
     kinds: Sequence[str] = (),
@@ -277,7 +277,7 @@ def baseline(
     exclude_types: Sequence[str] = (),
     events: Events = ignore_events,
 ) -> "BaselineResult":
-    """Write the head of a branch to a file, with the cursor at which `changes.poll` goes on behind it."""
+    """Write the head of a branch to a file or stream, with the cursor at which `changes.poll` goes on behind it."""
     from omnigraph.changes.filters import ChangesRequest
     from omnigraph.pipeline.export.baseline import BaselineRequest, write_baseline
 

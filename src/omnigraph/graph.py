@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from omnigraph.manifest.commits import Commit
     from omnigraph.query.algorithms.algorithms import Algorithms
     from omnigraph.query.asking import Asking
+    from omnigraph.query.following import Following
     from omnigraph.query.lint import LintReport
     from omnigraph.query.mutate.run import MutationResult
     from omnigraph.query.plan.explain import Explanation
@@ -102,21 +103,6 @@ def open_graph(
 
         settle_on_open(context, events)
     return Graph(context, read_only=read_only)
-
-
-def open_cluster_graph(
-    cluster: str,
-    graph_id: str,
-    *,
-    read_only: bool = False,
-    storage_options: Mapping[str, str] | None = None,
-    events: Events = ignore_events,
-) -> "Graph":
-    """Open an applied graph of a cluster, with the policy bound to it: no write goes without an `actor` then."""
-    from omnigraph.cluster.direct import applied_graph
-
-    uri, policy = applied_graph(cluster, graph_id, read_only=read_only, storage_options=storage_options, events=events)
-    return open_graph(uri, read_only=read_only, policy=policy, storage_options=storage_options, events=events)
 
 
 class Graph:
@@ -294,6 +280,13 @@ class Graph:
         from omnigraph.query.asking import Prepared
 
         return Prepared(self._asking, lambda: self._asked_snapshot(None, branch=branch, at=None), text, name)
+
+    @cached_property
+    def following(self) -> "Following":
+        """The newest snapshots as of a moment ago, for a process that answers many reads."""
+        from omnigraph.query.following import Following
+
+        return Following(self._heads, self._asking, lambda text: self._asked_snapshot(text, branch=None, at=None))
 
     def _asked_snapshot(self, address: str | None, *, branch: str | None, at: datetime | str | None) -> "Snapshot":
         """Return the snapshot that a query reads; not held, because it is read at once."""

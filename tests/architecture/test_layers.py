@@ -36,9 +36,18 @@ LAYERS = {
     "verbs": 11,
     "documents": 11,
     "connectors": 12,
+    "server": 12,
     "cli": 13,
 }
-FACADE = {"graph.py", "_graph_data.py", "_graph_upkeep.py", "spark.py", "__init__.py", "__main__.py"}
+FACADE = {
+    "graph.py",
+    "_graph_clusters.py",
+    "_graph_data.py",
+    "_graph_upkeep.py",
+    "spark.py",
+    "__init__.py",
+    "__main__.py",
+}
 
 DOORS = {
     "lance": ("storage/",),
@@ -53,6 +62,8 @@ DOORS = {
     "rich": ("cli/",),
     "cedarpy": ("policy/cedar.py",),
     "prompt_toolkit": ("cli/shell/terminal.py",),
+    "starlette": ("server/",),
+    "uvicorn": ("server/",),
 }
 
 

@@ -54,6 +54,7 @@ _WITHOUT_A_DOCUMENT_OF_A_GRAPH = {
     *(row.words for row in VERBS if row.command_class is CommandClass.LOCAL),
     "spark-sql",  # rows as somebody asked for them
     "shell",  # the same
+    "serve",  # answers over HTTP
     *("blob get", "blob stat"),  # no time in them
     *(row.words for row in VERBS if row.group == "policy"),  # nor in them, and no graph
 }

@@ -12,7 +12,7 @@ from omnigraph.cli.app import build_app
 from omnigraph.cli.help_pages import FIRST_STEPS
 from omnigraph.verbs.table import VERBS
 
-NEED_A_SERVER = {"alias"}
+NEED_A_SERVER = {"alias", "serve"}
 
 
 def all_examples() -> list[str]:

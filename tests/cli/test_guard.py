@@ -59,6 +59,7 @@ ACCEPTED = {
     "profile list": set(),
     "profile show": set(),
     "doctor": set(),
+    "serve": {"--cluster"},
     "completion": set(),
     "version": set(),
 }
@@ -75,50 +76,54 @@ BULK = {
     "verify",
     "spark-sql",
 }
-CLASS_PHRASE = dict.fromkeys(
-    (
-        "init",
-        "lint",
-        "check",
-        "optimize",
-        "repair",
-        "health",
-        "verify",
-        "cleanup",
-        "recover",
-        "embed",
-        "schema plan",
-        "spark-sql",
-    ),
-    "direct (storage-native)",
-) | dict.fromkeys(
-    (
-        "load",
-        "ingest",
-        "blob get",
-        "blob stat",
-        "query",
-        "read",
-        "mutate",
-        "change",
-        "shell",
-        "export",
-        "snapshot",
-        "commit list",
-        "commit show",
-        "commit changes",
-        "changes poll",
-        "changes baseline",
-        "schema show",
-        "schema get",
-        "schema apply",
-        "branch create",
-        "branch list",
-        "branch diff",
-        "branch delete",
-        "branch merge",
-    ),
-    "data",
+CLASS_PHRASE = (
+    dict.fromkeys(
+        (
+            "init",
+            "lint",
+            "check",
+            "optimize",
+            "repair",
+            "health",
+            "verify",
+            "cleanup",
+            "recover",
+            "embed",
+            "schema plan",
+            "spark-sql",
+        ),
+        "direct (storage-native)",
+    )
+    | dict.fromkeys(
+        (
+            "load",
+            "ingest",
+            "blob get",
+            "blob stat",
+            "query",
+            "read",
+            "mutate",
+            "change",
+            "shell",
+            "export",
+            "snapshot",
+            "commit list",
+            "commit show",
+            "commit changes",
+            "changes poll",
+            "changes baseline",
+            "schema show",
+            "schema get",
+            "schema apply",
+            "branch create",
+            "branch list",
+            "branch diff",
+            "branch delete",
+            "branch merge",
+        ),
+        "data",
+    )
+    | {"serve": "cluster control"}
 )
 WRONG_INVOCATION = {"health": 64, "verify": 64}
 """Low exit codes of `health` and `verify` speak of the graph."""
@@ -163,6 +168,8 @@ def test_a_flag_outside_the_matrix_is_refused_before_the_config_is_read(command,
         assert "--cluster <dir|uri>" in ran.err
     elif phrase == "local":
         assert "does not address a graph" in ran.err
+    elif phrase == "cluster control":
+        assert ran.err.endswith("Use --cluster <dir|uri>.\n")
     else:
         assert ran.err.endswith("does not apply.\n")
 

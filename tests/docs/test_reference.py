@@ -85,7 +85,7 @@ def test_every_code_of_a_query_that_does_not_fit_is_documented():
 
 
 def test_every_environment_variable_is_documented():
-    documented = text_of(GUIDE / "configuration.md", OPERATIONS / "storage.md")
+    documented = text_of(GUIDE / "configuration.md", OPERATIONS / "storage.md", OPERATIONS / "server.md")
 
     variables = variables_read_by_name() | {
         name.upper() for name in settings.STORAGE_OPTIONS if name.startswith("aws_")

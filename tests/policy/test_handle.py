@@ -25,7 +25,7 @@ READS = {
 MAINTENANCE = {"optimize", "repair", "cleanup", "recover", "abandon"}
 """Recorded under names of the system, and never asked about."""
 BRANCH_READS = {"list", "diff"}
-PROPERTIES = {"uri", "schema_source", "changes", "branches"}
+PROPERTIES = {"uri", "schema_source", "changes", "branches", "following"}
 """The verbs of `branches` are below, those of `changes` read."""
 
 

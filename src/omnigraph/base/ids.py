@@ -63,5 +63,9 @@ def jitter() -> float:
     return 0.5 + random.random()
 
 
+_PAIRS = [first + second for first in CROCKFORD for second in CROCKFORD]
+
+
 def _spell(number: int) -> str:
-    return "".join(CROCKFORD[number >> shift & 31] for shift in range(125, -1, -5))
+    # Two letters at a time: every request of a server has an id.
+    return "".join([_PAIRS[number >> shift & 1023] for shift in range(120, -1, -10)])

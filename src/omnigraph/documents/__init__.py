@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         diff_counts_document,
         diff_document,
         feed_document,
+        feed_page_document,
     )
     from omnigraph.documents.commits import ShownCommits, commit_document, commits_document, one_commit_document
     from omnigraph.documents.data import (
@@ -71,6 +72,7 @@ _HOMES = {
         "diff_counts_document",
         "diff_document",
         "feed_document",
+        "feed_page_document",
     ),
     "commits": ("ShownCommits", "commit_document", "commits_document", "one_commit_document"),
     "data": (
@@ -133,6 +135,7 @@ __all__ = [
     "explanation_document",
     "export_document",
     "feed_document",
+    "feed_page_document",
     "health_document",
     "init_document",
     "lint_document",

@@ -84,6 +84,19 @@ def feed_document(pages: "list[FeedPage]") -> Json:
     }
 
 
+def feed_page_document(page: "FeedPage") -> Json:
+    """Describe one page of a poll as it is: what it does not have is left out."""
+    document: dict[str, Json] = {
+        "blocks": [
+            {"cause": cause_document(block.cause), "changes": changes_document(block.changes)} for block in page.blocks
+        ],
+        **_token(page.next_page_token),
+    }
+    if page.cursor is not None:
+        document |= {"cursor": page.cursor, "caught_up": page.caught_up}
+    return document
+
+
 def feed_blocks(pages: "list[FeedPage]") -> "list[tuple[Commit, list[EntityChange]]]":
     """Put the parts of large blocks together, over the pages of one poll."""
     found: list[tuple[Commit, list[EntityChange]]] = []

@@ -19,6 +19,7 @@ from omnigraph.query.columns import result_schema
 from omnigraph.query.parameters import bind_parameters
 from omnigraph.query.plan.explain import Explanation, explain
 from omnigraph.query.plan.planner import plan_read
+from omnigraph.query.plan.points import is_point_read
 from omnigraph.query.plan.steps import Plan
 from omnigraph.query.typed import CheckedRead
 from omnigraph.query.ways.choice import READY, Ways
@@ -44,6 +45,8 @@ class PlannedRead:
     plan: Plan
     schema: "pa.Schema"
     catalog: "Catalog"
+    is_point: bool
+    """Whether it touches little, whatever its parameters are."""
     answering: "Answering | None" = None
     """What runs it, made by the first run: numpy is for who asks, not for who checks."""
 
@@ -76,6 +79,18 @@ class Asking:
             return self._run(snapshot, self.planned(snapshot, text, name, source=source), values)
         # As `_run` does it, when all is known.
         return planned.answering.answer(snapshot, access, values, self._ways)
+
+    def is_at_hand(self, snapshot: "Snapshot", text: str, name: str | None) -> bool:
+        """Whether a read touches little, whatever its parameters are, and everything that it needs is in memory."""
+        planned = self._plans.get((text, name))
+        return (
+            planned is not None
+            and planned.is_point
+            and planned.answering is not None
+            and planned.catalog is snapshot.catalog
+            and snapshot.commit_id in self._accesses
+            and self._ways.is_ready(snapshot, planned.plan)
+        )
 
     def explain(
         self,
@@ -161,7 +176,10 @@ class Asking:
         def count(entity: "EntityType") -> int:
             return counts[entity.table_key]
 
-        planned = PlannedRead(plan=plan_read(read, count), schema=result_schema(read), catalog=snapshot.catalog)
+        plan = plan_read(read, count)
+        planned = PlannedRead(
+            plan=plan, schema=result_schema(read), catalog=snapshot.catalog, is_point=is_point_read(plan)
+        )
         with self._lock:
             self._plans[text, name] = planned
             self._plans.move_to_end((text, name))

@@ -51,7 +51,7 @@ def choose_query(text: str, *, name: str | None = None, verb: Verb, source: str 
     `WrongVerb` for a read that is to change something, or the reverse. `source` names the text in messages.
     """
     file = parse_queries(text, source=source)
-    chosen = ChosenQuery(syntax=_chosen(file, name), source=file.source)
+    chosen = ChosenQuery(syntax=query_named(file, name), source=file.source)
     if chosen.verb != verb:
         kind = _KIND_BY_VERB[chosen.verb]
         raise WrongVerb(
@@ -71,7 +71,8 @@ def written_values(query: QuerySyntax, pairs: Iterable[tuple[str, str]]) -> dict
     return {name: _written(name, text, types.get(name)) for name, text in pairs}
 
 
-def _chosen(file: QueryFileSyntax, name: str | None) -> QuerySyntax:
+def query_named(file: QueryFileSyntax, name: str | None) -> QuerySyntax:
+    """Return the query of a file that is called so, or its only one."""
     names = [query.name.text for query in file.queries]
     if name is None:
         if len(names) == 1:

@@ -254,6 +254,7 @@ VERBS = (
     Verb(words="logout", command_class=CommandClass.LOCAL),
     Verb(words="profile list", command_class=CommandClass.LOCAL),
     Verb(words="profile show", command_class=CommandClass.LOCAL),
+    Verb(words="serve", command_class=CommandClass.CONTROL, accepts=frozenset({AddressFlag.CLUSTER})),
     Verb(words="doctor", command_class=CommandClass.LOCAL),
     Verb(words="completion", command_class=CommandClass.LOCAL),
     Verb(words="version", command_class=CommandClass.LOCAL),

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import BinaryIO
 
 from omnigraph.base import waits
 from omnigraph.base.events import Events
@@ -31,7 +32,7 @@ from omnigraph.storage.flock import flock_within
 class BaselineRequest:
     """One baseline, whoever asks for it."""
 
-    out: str | Path
+    out: str | Path | BinaryIO
     branch: str = MAIN_BRANCH
     changes: ChangesRequest = ChangesRequest()
     """What the feed behind it delivers. A state has no operations to select; the cursor remembers them."""
@@ -49,22 +50,30 @@ class BaselineResult(Shown):
 def write_baseline(context: GraphContext, request: BaselineRequest, *, events: Events) -> BaselineResult:
     """Write the head of a branch as NDJSON and, as the last record, the cursor that follows it.
 
-    An existing file is replaced at the very end or not at all.
+    An existing file is replaced at the very end or not at all. A stream without the last record is of no use.
     """
+    if not isinstance(request.out, (str, Path)):
+        return _capture(context, request, request.out, events)
     path = Path(given_path(request.out, flag="--out"))
     _check_place(path)
     with _turn(path):
-        feed = Feed.of_branch(context, request.branch, request.changes)
-        snapshot = Snapshot(context, feed.head_snapshot)
-        result = BaselineResult(snapshot_commit_id=snapshot.commit_id, resume_cursor=feed.head_cursor, total_rows=0)
-        with hold_versions(context, snapshot.tables, operation="changes baseline"), appearing_file(path) as stream:
-            if feed.selected_types:
-                uri, types = context.store.uri, feed.selected_types
-                exported = write_snapshot(snapshot, stream, uri=uri, types=types, events=events)
-                result = replace(result, total_rows=exported.total_rows)
-            stream.write(_last_record(result))
+        with appearing_file(path) as stream:
+            result = _capture(context, request, stream, events)
             written = os.fstat(stream.fileno())
         _refuse_replaced(path, written)
+    return result
+
+
+def _capture(context: GraphContext, request: BaselineRequest, stream: BinaryIO, events: Events) -> BaselineResult:
+    feed = Feed.of_branch(context, request.branch, request.changes)
+    snapshot = Snapshot(context, feed.head_snapshot)
+    result = BaselineResult(snapshot_commit_id=snapshot.commit_id, resume_cursor=feed.head_cursor, total_rows=0)
+    with hold_versions(context, snapshot.tables, operation="changes baseline"):
+        if feed.selected_types:
+            uri, types = context.store.uri, feed.selected_types
+            exported = write_snapshot(snapshot, stream, uri=uri, types=types, events=events)
+            result = replace(result, total_rows=exported.total_rows)
+        stream.write(_last_record(result))
     return result
 
 

@@ -63,12 +63,16 @@ class Ways:
 
     def choose(self, snapshot: "Snapshot", plan: "Plan") -> Way:
         """Choose the way for one run."""
-        if (snapshot.commit_id, id(plan)) in self._ready:
+        if self.is_ready(snapshot, plan):
             return READY
         way = self._weighed(snapshot, plan)
         if way is READY:
             self._remember(snapshot, plan)
         return way
+
+    def is_ready(self, snapshot: "Snapshot", plan: "Plan") -> bool:
+        """Whether a plan is known to find everything that it needs in the image."""
+        return (snapshot.commit_id, id(plan)) in self._ready
 
     def took(self, snapshot: "Snapshot", plan: "Plan", way: Way, seconds: float) -> None:
         """Remember what a way has cost."""

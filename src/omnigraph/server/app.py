@@ -1,0 +1,153 @@
+"""The application: every request goes through the same checks in the same order, and ends in one answer and one line.
+
+Plain ASGI, because what every request pays for is here: a layer of middleware would cost more than a small query.
+"""
+
+import re
+from typing import TYPE_CHECKING
+
+from starlette.types import Receive, Scope, Send
+
+from omnigraph.base import ids
+from omnigraph.base.clock import monotonic_seconds
+from omnigraph.base.logs import logger_of
+from omnigraph.cluster.resources import is_graph_id
+from omnigraph.errors import Draining, GraphNotFound, InvalidName, OmniError
+from omnigraph.server import logs
+from omnigraph.server.calls import Call, ClientGone
+from omnigraph.server.failures import failure_reply, translate
+from omnigraph.server.operation import HttpOperation
+from omnigraph.server.paths import Router
+from omnigraph.server.replies import Headers, Reply
+from omnigraph.server.routes import ROUTES, at_root
+from omnigraph.server.service import Service
+
+if TYPE_CHECKING:
+    from omnigraph.server.tracing import Tracer
+
+_REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,128}")
+_TRACEPARENT = re.compile(rb"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
+_log = logger_of(__name__)
+
+
+class Application:
+    """Answers requests about the graphs of one service."""
+
+    def __init__(self, service: Service, tracer: "Tracer | None" = None) -> None:
+        self.service = service
+        self._tracer = tracer
+        rows = ROUTES if service.default_graph is None else (*ROUTES, *at_root(ROUTES))
+        self._router: Router[HttpOperation] = Router(rows)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            raise RuntimeError(f"this server speaks HTTP, not {scope['type']}")
+        started = monotonic_seconds()
+        call = Call(self.service, scope, receive, _request_id(scope["headers"]))
+        logs.request_id.set(call.request_id)
+        error_kind = None
+        try:
+            try:
+                reply = await self._answer(call)
+            except ClientGone:
+                return
+            except Exception as failure:  # noqa: BLE001 — the outermost boundary
+                error = translate(failure)
+                error_kind = error.kind
+                reply = self._failed(call, failure, error)
+            reply.headers = (*reply.headers, *_marks(call.route))
+            await reply.send(send, ((b"x-request-id", call.request_id.encode()),))
+        finally:
+            self._finish(call, reply if "reply" in locals() else None, error_kind, monotonic_seconds() - started)
+
+    def close(self) -> None:
+        """Send what is left to send of traces."""
+        if self._tracer is not None:
+            self._tracer.close()
+
+    async def _answer(self, call: Call) -> Reply:
+        service = self.service
+        scope = call.scope
+        matched = self._router.match(scope["method"], scope["raw_path"])
+        route = call.route = matched.route
+        call.arguments = matched.arguments
+        if route.is_public:
+            return await route.handler(call)
+        if service.is_draining:
+            raise Draining("The server is shutting down; ask another one, or later.")
+        if not service.is_open:
+            call.actor = service.tokens.actor_of(call.header(b"authorization"))
+        if route.is_about_graph:
+            self._find_graph(call)
+        if route.method != "GET":
+            call.check_body_headers()
+        service.running += 1
+        try:
+            if self._tracer is None:
+                return await route.handler(call)
+            return await self._tracer.traced(call, route.handler)
+        finally:
+            service.running -= 1
+
+    def _find_graph(self, call: Call) -> None:
+        graph_id = call.arguments.get("graph_id", self.service.default_graph)
+        served = self.service.graphs.get(graph_id) if graph_id is not None else None
+        if served is None:
+            if graph_id is None or not is_graph_id(graph_id):
+                raise InvalidName("The id of a graph is a letter and then letters, digits, `_` or `-`.", name=graph_id)
+            raise GraphNotFound(f"graph '{graph_id}' not found", graph_id=graph_id)
+        call.served = served
+
+    def _failed(self, call: Call, failure: Exception, error: OmniError) -> Reply:
+        if error.http_status is None or error.http_status >= 500:
+            _log.error("%s failed", call.route.operation_id if call.route else "request", exc_info=failure)
+        served = call.served
+        return failure_reply(
+            error,
+            request_id=call.request_id,
+            location=served.graph.uri if served else None,
+            graph_id=served.graph_id if served else None,
+            is_discreet=call.route is not None and call.route.is_discreet,
+        )
+
+    def _finish(self, call: Call, reply: Reply | None, error_kind: str | None, seconds: float) -> None:
+        service = self.service
+        route = call.route
+        template = route.path if route is not None else "(none)"
+        status = reply.status if reply is not None else 499
+        sent = reply.sent_bytes if reply is not None else 0
+        metrics = service.metrics
+        metrics.answered(template, call.scope["method"] if route is not None else "(none)", status, seconds)
+        metrics.bytes_in += call.bytes_in
+        metrics.bytes_out += sent
+        facts = {
+            "request_id": call.request_id,
+            "method": call.scope["method"],
+            "route": template,
+            "graph_id": call.served.graph_id if call.served is not None else None,
+            "status": status,
+            "duration_ms": round(seconds * 1_000, 3),
+            "bytes_in": call.bytes_in,
+            "bytes_out": sent,
+            "actor_id": call.actor,
+            "error_kind": error_kind,
+        }
+        parent = call.header(b"traceparent")
+        if parent is not None and _TRACEPARENT.fullmatch(parent):
+            facts["traceparent"] = parent.decode()
+        service.log.note("request", facts)
+
+
+def _marks(route: HttpOperation | None) -> Headers:
+    """Return the headers that an answer of a deprecated route has."""
+    if route is None or route.successor is None:
+        return ()
+    return ((b"deprecation", b"true"), (b"link", f'<{route.successor}>; rel="successor-version"'.encode()))
+
+
+def _request_id(headers: list[tuple[bytes, bytes]]) -> str:
+    for name, value in headers:
+        if name == b"x-request-id":
+            return value.decode() if _REQUEST_ID.fullmatch(value) else ids.new_ulid()
+    return ids.new_ulid()

@@ -1,0 +1,189 @@
+"""Starting the server, in the order that the contract has: tokens, snapshot, policies, state, graphs, address."""
+
+import os
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from omnigraph.base.events import Event, Warned
+from omnigraph.cluster.serving import (
+    AppliedBundle,
+    Quarantine,
+    ServingCode,
+    ServingGraph,
+    ServingSnapshot,
+    read_serving_snapshot,
+    refuse_quarantined,
+    refuse_without_graphs,
+)
+from omnigraph.errors import BootRefused, OmniError, Usage
+from omnigraph.policy.actions import BundleKind
+from omnigraph.server.app import Application
+from omnigraph.server.gate import PolicyGate
+from omnigraph.server.logs import ServerLog
+from omnigraph.server.running import listen, run_service
+from omnigraph.server.service import ServedGraph, Service
+from omnigraph.server.settings import Limits, ServeRequest
+from omnigraph.server.states import RuntimeState, decide_state
+from omnigraph.server.stored import check_stored
+from omnigraph.server.tokens import TokenTable, load_tokens
+from omnigraph.server.tracing import Tracer, tracer_of
+
+if TYPE_CHECKING:
+    from omnigraph.policy.engine import PolicyEngine
+
+_OPENED_AT_ONCE = 4
+_MAIN = "main"
+
+
+def serve(request: ServeRequest, environ: Mapping[str, str]) -> None:
+    """Serve a cluster until a signal comes; raise `BootRefused` if it cannot be served."""
+    log = ServerLog(level=request.log_level, form=request.log_format)
+    log.start()
+    try:
+        application = prepare(request, environ, log)
+        service = application.service
+        sock = listen(request.bind)
+        log.note(
+            "serving",
+            {
+                "bind": request.bind.spelled(sock.getsockname()[1]),
+                "state": service.state.value,
+                "tokens": service.tokens.source,
+                "graphs_ready": len(service.graphs),
+                "graphs_quarantined": service.quarantined,
+            },
+        )
+        run_service(application, sock, request.bind, shutdown_seconds=request.shutdown_timeout)
+        application.close()
+        log.note("stopped", {})
+    finally:
+        log.stop()
+
+
+def prepare(request: ServeRequest, environ: Mapping[str, str], log: ServerLog) -> Application:
+    """Make everything ready up to the address; what is wrong with one graph keeps that graph out."""
+    tokens = load_tokens(environ)
+    log.note("tokens", {"source": tokens.source, "actors": len(tokens.digests)})
+
+    def tell(event: Event) -> None:
+        if isinstance(event, Warned):
+            log.caution(event.message, {})
+
+    snapshot = read_serving_snapshot(request.cluster, environ=environ, events=tell)
+    server_policy = _server_policy(snapshot.server_policy)
+    policies = {graph.graph_id: _graph_policy(graph) for graph in snapshot.graphs}
+    state = decide_state(
+        has_tokens=bool(tokens),
+        has_bundles=snapshot.has_bundles,
+        unauthenticated=request.unauthenticated,
+        bind=request.bind,
+    )
+    if state is RuntimeState.OPEN and snapshot.has_bundles:
+        log.caution("POLICIES ARE NOT ENFORCED: the server is open, and anybody on this machine may do everything", {})
+    graphs, quarantined = _open_graphs(snapshot, policies, state, log, environ)
+    if request.require_all_graphs:
+        refuse_quarantined(quarantined)
+    if not graphs:
+        refuse_without_graphs(quarantined)
+    if request.default_graph is not None and request.default_graph not in graphs:
+        raise BootRefused(f"--default-graph {request.default_graph} is not a graph that is ready in this cluster.")
+    return application_of(
+        graphs,
+        state=state,
+        tokens=tokens,
+        log=log,
+        limits=Limits.from_environ(environ, cores=os.cpu_count() or 1, warn=lambda text: log.caution(text, {})),
+        server_policy=server_policy,
+        quarantined=len(quarantined),
+        default_graph=request.default_graph,
+        tracer=tracer_of(environ),
+    )
+
+
+def application_of(
+    graphs: Mapping[str, ServedGraph],
+    *,
+    state: RuntimeState,
+    tokens: TokenTable,
+    log: ServerLog,
+    limits: Limits,
+    server_policy: "PolicyEngine | None" = None,
+    quarantined: int = 0,
+    default_graph: str | None = None,
+    tracer: Tracer | None = None,
+) -> Application:
+    """Put the parts of a server together."""
+    service = Service(
+        graphs=graphs,
+        state=state,
+        tokens=tokens,
+        log=log,
+        limits=limits,
+        server_gate=PolicyGate(state, server_policy, log),
+        quarantined=quarantined,
+        default_graph=default_graph,
+    )
+    return Application(service, tracer)
+
+
+def _server_policy(bundle: AppliedBundle | None) -> "PolicyEngine | None":
+    if bundle is None:
+        return None
+    from omnigraph.policy.engine import PolicyEngine
+    from omnigraph.policy.reading import parse_bundle
+
+    return PolicyEngine(parse_bundle(bundle.text, name=bundle.name, bound_to=BundleKind.SERVER), "")
+
+
+def _graph_policy(graph: ServingGraph) -> "PolicyEngine | None":
+    if graph.policy is None:
+        return None
+    from omnigraph.policy.engine import PolicyEngine
+
+    return PolicyEngine.from_source(graph.policy.text, graph.graph_id, name=graph.policy.name)
+
+
+def _open_graphs(
+    snapshot: ServingSnapshot,
+    policies: "Mapping[str, PolicyEngine | None]",
+    state: RuntimeState,
+    log: ServerLog,
+    environ: Mapping[str, str],
+) -> tuple[dict[str, ServedGraph], tuple[Quarantine, ...]]:
+    """Open every graph, a few at a time; those that fail are kept out, with the reason in the log."""
+    found: dict[str, ServedGraph] = {}
+    quarantined = list(snapshot.quarantined)
+
+    def open_one(graph: ServingGraph) -> ServedGraph | Quarantine:
+        try:
+            return _open_graph(graph, PolicyGate(state, policies[graph.graph_id], log), environ)
+        except OmniError as error:
+            return Quarantine(graph_id=graph.graph_id, code=ServingCode.GRAPH_UNAVAILABLE, reason=error.message)
+
+    with ThreadPoolExecutor(_OPENED_AT_ONCE) as pool:
+        for opened in pool.map(open_one, snapshot.graphs):
+            if isinstance(opened, Quarantine):
+                quarantined.append(opened)
+            else:
+                found[opened.graph_id] = opened
+    for each in quarantined:
+        log.caution("graph quarantined", {"graph_id": each.graph_id, "code": str(each.code), "reason": each.reason})
+    return found, tuple(quarantined)
+
+
+def _open_graph(serving: ServingGraph, gate: PolicyGate, environ: Mapping[str, str]) -> ServedGraph:
+    from omnigraph.graph import open_graph
+
+    _refuse_unusable_embedding(serving, environ)
+    graph = open_graph(serving.uri, policy=gate.authorizer)
+    queries = check_stored(serving.query_texts, graph.following.look(_MAIN).catalog)
+    return ServedGraph(graph_id=serving.graph_id, graph=graph, gate=gate, queries=queries)
+
+
+def _refuse_unusable_embedding(serving: ServingGraph, environ: Mapping[str, str]) -> None:
+    """Keep a graph out whose provider has a key that this process was not given."""
+    key = serving.embedding.api_key if serving.embedding is not None else None
+    variable = key.removeprefix("${").removesuffix("}") if key is not None else None
+    if variable is not None and not dict(environ).get(variable, "").strip():
+        raise Usage(f"its embedding provider needs ${variable}, which is not set", flag=variable)

@@ -1,0 +1,252 @@
+"""One request on its way through: what it says, who asks, and the doors to the graph and the threads."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import orjson
+from starlette.types import Receive, Scope
+
+from omnigraph.base.clock import monotonic_seconds
+from omnigraph.errors import (
+    BadRequest,
+    BranchNotFound,
+    CommitNotFound,
+    Internal,
+    InvalidTarget,
+    ResourceLimit,
+    SnapshotNotFound,
+    UnsupportedMediaType,
+)
+from omnigraph.graphs.authorizing import PolicyAction
+from omnigraph.manifest.commits import MAIN_BRANCH
+from omnigraph.server.members import read_members, read_query_string
+from omnigraph.server.service import ServedGraph, Service
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from omnigraph.graph import Graph
+    from omnigraph.graphs.snapshot import Snapshot
+    from omnigraph.server.operation import HttpOperation
+
+ResultT = TypeVar("ResultT")
+SMALL_WRITE_BYTES = 256
+"""What a write without data counts as: branches, merges."""
+
+
+class ClientGone(Exception):
+    """The client went away while its request was being read; nobody is left to answer."""
+
+
+class Call:
+    """One request."""
+
+    __slots__ = (
+        "_is_admitted",
+        "actor",
+        "arguments",
+        "bytes_in",
+        "headers",
+        "receive",
+        "request_id",
+        "route",
+        "scope",
+        "served",
+        "service",
+    )
+
+    def __init__(self, service: Service, scope: Scope, receive: Receive, request_id: str) -> None:
+        self.service = service
+        self.scope = scope
+        self.receive = receive
+        self.request_id = request_id
+        self.headers: list[tuple[bytes, bytes]] = scope["headers"]
+        self.route: HttpOperation | None = None
+        self.arguments: Mapping[str, str] = {}
+        self.actor: str | None = None
+        self.served: ServedGraph | None = None
+        self.bytes_in = 0
+        self._is_admitted = False
+
+    # What it says
+
+    def header(self, name: bytes) -> bytes | None:
+        """Return a header, the first if there are several."""
+        for key, value in self.headers:
+            if key == name:
+                return value
+        return None
+
+    def header_values(self, name: bytes) -> list[bytes]:
+        """Return every value of a header."""
+        return [value for key, value in self.headers if key == name]
+
+    @property
+    def declared_bytes(self) -> int | None:
+        """How long the body is, if the request says so."""
+        text = self.header(b"content-length")
+        return int(text) if text is not None and text.isdigit() else None
+
+    def parameters(self) -> dict[str, Any]:
+        """Read the query string, as the route declares it."""
+        route = self._route
+        return read_query_string(self.scope["query_string"], route.parameters, is_strict=route.is_strict)
+
+    async def members(self) -> dict[str, Any]:
+        """Read the body as a JSON object, as the route declares it."""
+        route = self._route
+        content = await self.body()
+        if not content.strip() and route.has_optional_body:
+            return {}
+        try:
+            document = orjson.loads(content)
+        except orjson.JSONDecodeError as error:
+            raise BadRequest(f"The body is not JSON: {error.msg} at character {error.pos}.") from None
+        if not isinstance(document, dict):
+            raise BadRequest("The body must be a JSON object.")
+        return read_members(document, route.members, is_strict=route.is_strict)
+
+    async def body(self) -> bytes:
+        """Read the whole body, up to the limit of the route."""
+        message = await self.next_piece()
+        content: bytes = message["body"]
+        if not message.get("more_body"):
+            self.count(len(content))
+            return content
+        pieces = [content]
+        self.count(len(content))
+        while message.get("more_body"):
+            message = await self.next_piece()
+            pieces.append(message["body"])
+            self.count(len(message["body"]))
+        return b"".join(pieces)
+
+    async def next_piece(self) -> Any:
+        """Wait for the next piece of the body; for one that takes too long, the connection is closed elsewhere."""
+        message = await self.receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGone
+        message.setdefault("body", b"")
+        return message
+
+    def count(self, size: int) -> None:
+        """Count bytes of the body, and refuse those above the limit of the route."""
+        self.bytes_in += size
+        self.check_size(self.bytes_in)
+
+    def check_size(self, size: int) -> None:
+        """Refuse a body above the limit of the route."""
+        route = self._route
+        if size > route.body_bytes_max:
+            raise ResourceLimit(
+                f"The body is larger than the {route.body_bytes_max} bytes that this path takes.",
+                resource=route.body_resource,
+                limit=route.body_bytes_max,
+                actual=size,
+            )
+
+    def check_body_headers(self) -> None:
+        """Refuse a body of another type, encoding or length before any of it is read."""
+        route = self._route
+        declared = self.header(b"content-length")
+        if declared is not None and declared.isdigit():
+            self.check_size(int(declared))
+        if not route.media_type:
+            return
+        encoding = self.header(b"content-encoding")
+        if encoding is not None and encoding.strip().lower() not in {b"", b"identity"}:
+            raise UnsupportedMediaType(
+                "Content-Encoding is not supported; send the body as it is.", expected="identity"
+            )
+        given = self.header(b"content-type")
+        kind = (given or b"").split(b";", 1)[0].strip().lower().decode("latin-1")
+        is_empty = given is None and declared in {None, b"0"} and self.header(b"transfer-encoding") is None
+        if kind != route.media_type and not (is_empty and route.has_optional_body):
+            raise UnsupportedMediaType(f"Content-Type must be {route.media_type}.", expected=route.media_type)
+
+    # Who may
+
+    def allow(
+        self, *, branch: str | None = None, target: str | None = None, action: PolicyAction | None = None
+    ) -> None:
+        """Ask whether the actor may do what the route does, or another action that goes with it."""
+        asked = action or self._route.action
+        assert asked is not None, "a route without an action asks nobody"
+        self.at.gate.check(asked, actor=self.actor, branch=branch, target=target, request_id=self.request_id)
+
+    @contextmanager
+    def admitted(self, size_bytes: int | None = None) -> Iterator[None]:
+        """Count a write as under way while the block lasts, or raise `TooManyRequests`."""
+        size = size_bytes if size_bytes is not None else max(self.bytes_in, SMALL_WRITE_BYTES)
+        with self.service.writes.admitted(self.actor, size):
+            self._is_admitted = True
+            yield
+
+    # The graph
+
+    @property
+    def _route(self) -> "HttpOperation":
+        if self.route is None:
+            raise Internal("a request without a route was asked about it")
+        return self.route
+
+    @property
+    def at(self) -> ServedGraph:
+        """The graph that the path names."""
+        if self.served is None:
+            raise Internal("a request without a graph was asked about it")
+        return self.served
+
+    @property
+    def graph(self) -> "Graph":
+        """Its handle."""
+        return self.at.graph
+
+    async def head(self, branch: str) -> "Snapshot":
+        """Return the newest snapshot of a branch, as of less than a second ago."""
+        following = self.graph.following
+        recent = following.recent(branch)
+        if recent is not None:
+            return recent
+        self.service.metrics.looks += 1
+        missing = BranchNotFound(f"Branch '{branch}' was not found.", branch=branch)
+        try:
+            snapshot = await self.read(lambda: following.look(branch))
+        except (CommitNotFound, SnapshotNotFound, InvalidTarget) as error:
+            raise missing from error
+        if snapshot.branch != branch:
+            # The address of a state of some branch, which nobody was asked about.
+            raise missing
+        return snapshot
+
+    async def read(self, work: Callable[[], ResultT]) -> ResultT:
+        """Run a read in a thread."""
+        return await self.service.workers.read(work)
+
+    async def write(self, work: Callable[[], ResultT]) -> ResultT:
+        """Run an admitted write in a thread; it goes on to its end whatever becomes of the client."""
+        if not self._is_admitted:
+            raise Internal("a write was started without admission")
+        following = self.graph.following
+        started = monotonic_seconds()
+
+        def work_and_forget() -> ResultT:
+            try:
+                return work()
+            finally:
+                following.forget()
+
+        result = await self.service.workers.write(work_and_forget)
+        self.service.metrics.wrote(self._route.operation_id or "", monotonic_seconds() - started)
+        return result
+
+
+def branch_named(text: str | None, *, default: str = MAIN_BRANCH, name: str = "branch") -> str:
+    """Return the name of a branch as it is authorized and used: without the blanks around it."""
+    if text is None:
+        return default
+    trimmed = text.strip()
+    if not trimmed:
+        raise BadRequest(f"`{name}` is blank; name a branch or leave it out.")
+    return trimmed

@@ -1,0 +1,70 @@
+"""Who may do what, asked at the door: the same bundle that the graph's handle asks again before it writes."""
+
+from typing import TYPE_CHECKING
+
+from omnigraph.errors import PolicyDenied
+from omnigraph.graphs.authorizing import Anybody, Authorizer, PolicyAction
+from omnigraph.policy.decisions import spell_denial
+from omnigraph.server.logs import ServerLog
+from omnigraph.server.states import DefaultDeny, RuntimeState
+
+if TYPE_CHECKING:
+    from omnigraph.policy.engine import PolicyEngine
+
+
+class PolicyGate:
+    """Decides for one graph, or for the server itself, and logs what it decided."""
+
+    def __init__(self, state: RuntimeState, policy: "PolicyEngine | None", log: ServerLog) -> None:
+        self._is_open = state is RuntimeState.OPEN
+        self._policy = policy
+        self._log = log
+
+    @property
+    def authorizer(self) -> Authorizer:
+        """What a graph's handle asks before it writes."""
+        if self._is_open:
+            return Anybody()
+        return self._policy if self._policy is not None else DefaultDeny()
+
+    def check(
+        self,
+        action: PolicyAction,
+        *,
+        actor: str | None,
+        branch: str | None = None,
+        target: str | None = None,
+        request_id: str,
+    ) -> None:
+        """Return if the actor may; raise `PolicyDenied` otherwise."""
+        if self._is_open:
+            return
+        rule = None
+        message = None
+        if self._policy is not None and actor is not None:
+            decision = self._policy.decide(action, actor=actor, branch=branch, target_branch=target)
+            rule, message = decision.matched_rule, None if decision.is_allowed else decision.message
+        else:
+            try:
+                DefaultDeny().authorize(action, actor=actor, branch=branch, target_branch=target)
+            except PolicyDenied as denied:
+                message = denied.message
+        self._log.note(
+            "policy",
+            {
+                "request_id": request_id,
+                "actor_id": actor,
+                "action": action.value,
+                "branch": branch,
+                "target_branch": target,
+                "allowed": message is None,
+                "matched_rule_id": rule,
+            },
+        )
+        if message is not None:
+            raise PolicyDenied(message)
+
+
+def refuse_listing(actor: str | None) -> PolicyDenied:
+    """Make the denial of a list of graphs, which says nothing about which there are."""
+    return PolicyDenied(spell_denial(PolicyAction.GRAPH_LIST, None, None, f" for actor '{actor}'"))

@@ -1,0 +1,99 @@
+"""Queries, and what a read says about the state that it means."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from omnigraph.documents.answers import Answer, query_document
+from omnigraph.errors import BranchNotFound, CommitNotFound, InvalidTarget, SnapshotNotFound, WrongVerb
+from omnigraph.graphs.authorizing import PolicyAction
+from omnigraph.manifest.commits import MAIN_BRANCH
+from omnigraph.server.calls import Call, branch_named
+from omnigraph.server.replies import Reply, document_reply
+
+if TYPE_CHECKING:
+    from omnigraph.graphs.result import Result
+    from omnigraph.graphs.snapshot import Snapshot
+
+
+async def query(call: Call) -> Reply:
+    """Run a read."""
+    return document_reply(await _answered(call, await call.members()))
+
+
+async def read(call: Call) -> Reply:
+    """Run a read for an older client, which knows no commit ids."""
+    document = await _answered(call, await call.members())
+    del document["graph_commit_id"]
+    return document_reply(document)
+
+
+async def _answered(call: Call, body: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        return await run_read(
+            call,
+            body["query"],
+            body.get("name"),
+            body.get("params") or {},
+            branch=body.get("branch"),
+            address=body.get("snapshot"),
+            source="query",
+        )
+    except WrongVerb as error:
+        name = error.details["query"]
+        raise WrongVerb(
+            f"The query `{name}` is a mutation: send it to POST /graphs/{call.at.graph_id}/mutate.", **error.details
+        ) from error
+
+
+async def run_read(
+    call: Call,
+    text: str,
+    name: str | None,
+    values: Mapping[str, Any],
+    *,
+    branch: str | None,
+    address: str | None,
+    source: str,
+) -> dict[str, Any]:
+    """Run a read over the head of a branch, or over the state that an address means, as far as the actor may."""
+    if address is not None:
+        if branch is not None:
+            raise InvalidTarget("`branch` and `snapshot` say different things about which state is meant; give one.")
+        snapshot = await allowed_snapshot(call, address)
+        shown = address
+    else:
+        branch = branch_named(branch)
+        call.allow(branch=branch, action=PolicyAction.READ)
+        snapshot = await call.head(branch)
+        shown = None
+    following = call.graph.following
+    metrics = call.service.metrics
+    # On the loop if it cannot take long: changing to a thread and back costs more than the whole answer.
+    if following.is_at_hand(snapshot, text, name):
+        metrics.reads_at_once += 1
+        result = following.query(snapshot, text, name, values, source=source)
+        return _document(result, snapshot, shown)
+    metrics.reads_in_threads += 1
+    return await call.read(
+        lambda: _document(following.query(snapshot, text, name, values, source=source), snapshot, shown)
+    )
+
+
+def _document(result: "Result", snapshot: "Snapshot", address: str | None) -> dict[str, Any]:
+    document: Any = query_document(Answer(result=result, branch=snapshot.branch, snapshot=address))
+    return dict(document)
+
+
+async def allowed_snapshot(call: Call, address: str, *, action: PolicyAction = PolicyAction.READ) -> "Snapshot":
+    """Find the state that an address means, and ask about the branch that it belongs to.
+
+    Whoever may not read `main` is not told whether there is such a state.
+    """
+    address = branch_named(address, name="snapshot")
+    try:
+        snapshot = await call.read(lambda: call.graph.following.at(address))
+    except (SnapshotNotFound, CommitNotFound, BranchNotFound):
+        call.allow(branch=MAIN_BRANCH, action=action)
+        raise
+    call.allow(branch=snapshot.branch, action=action)
+    return snapshot

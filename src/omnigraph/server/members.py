@@ -1,0 +1,120 @@
+"""The members of request bodies and the parameters of query strings: declared once, read and documented from there."""
+
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import Any
+from urllib.parse import parse_qsl
+
+from omnigraph.base.values import dataclass
+from omnigraph.errors import BadRequest
+
+_TEXT_CHARACTERS_MAX = 16_384
+"""Of a parameter in an address; bodies have a limit of their own."""
+
+
+class Kind(Enum):
+    """What a member holds; the value is its JSON schema."""
+
+    TEXT = {"type": "string"}  # noqa: RUF012 — a value, never changed
+    TRUTH = {"type": "boolean"}  # noqa: RUF012
+    COUNT = {"type": "integer", "minimum": 1}  # noqa: RUF012
+    OBJECT = {"type": "object", "additionalProperties": True}  # noqa: RUF012
+    TEXTS = {"type": "array", "items": {"type": "string"}}  # noqa: RUF012
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """One member of a body, or one parameter of a query string; absent and null are the same."""
+
+    name: str
+    about: str
+    kind: Kind = Kind.TEXT
+    is_required: bool = False
+    alias: str | None = None
+    """What older clients call it."""
+    choices: tuple[str, ...] = ()
+
+    def read(self, value: Any) -> Any:
+        """Return the value if it is of the right kind; raise `BadRequest` otherwise."""
+        match self.kind:
+            case Kind.TEXT:
+                is_right = isinstance(value, str)
+            case Kind.TRUTH:
+                is_right = isinstance(value, bool)
+            case Kind.COUNT:
+                is_right = isinstance(value, int) and not isinstance(value, bool)
+            case Kind.OBJECT:
+                is_right = isinstance(value, dict)
+            case Kind.TEXTS:
+                is_right = isinstance(value, list) and all(isinstance(item, str) for item in value)
+        if not is_right:
+            raise BadRequest(f"`{self.name}` must be {_KIND_WORDS[self.kind]}.")
+        if self.choices and value not in self.choices:
+            raise BadRequest(f"`{self.name}` is one of {', '.join(self.choices)}.")
+        return value
+
+
+_KIND_WORDS = {
+    Kind.TEXT: "a string",
+    Kind.TRUTH: "true or false",
+    Kind.COUNT: "a whole number",
+    Kind.OBJECT: "an object",
+    Kind.TEXTS: "an array of strings",
+}
+
+
+def read_members(document: Mapping[str, Any], members: Sequence[Member], *, is_strict: bool) -> dict[str, Any]:
+    """Return the members that are there, by name; raise `BadRequest` for what is missing or of another kind."""
+    found: dict[str, Any] = {}
+    for member in members:
+        value = document.get(member.name)
+        if value is None and member.alias is not None:
+            value = document.get(member.alias)
+        if value is not None:
+            found[member.name] = member.read(value)
+        elif member.is_required:
+            raise BadRequest(f"`{member.name}` is missing.")
+    if is_strict:
+        known = {name for member in members for name in (member.name, member.alias)}
+        unknown = next((name for name in document if name not in known), None)
+        if unknown is not None:
+            raise BadRequest(f"`{unknown}` is not a member of this request; it has {_listed(members)}.")
+    return found
+
+
+def read_query_string(raw: bytes, parameters: Sequence[Member], *, is_strict: bool) -> dict[str, Any]:
+    """Return the parameters of an address, by name; those that may repeat are lists."""
+    try:
+        pairs = parse_qsl(raw.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=256)
+    except ValueError:
+        raise BadRequest("The query string cannot be read.") from None
+    known = {parameter.name: parameter for parameter in parameters}
+    found: dict[str, Any] = {}
+    for name, text in pairs:
+        parameter = known.get(name)
+        if parameter is None:
+            if is_strict:
+                raise BadRequest(f"`{name}` is not a parameter of this path; it has {_listed(parameters)}.")
+            continue
+        if len(text) > _TEXT_CHARACTERS_MAX:
+            raise BadRequest(f"`{name}` is too long.")
+        if parameter.kind is Kind.TEXTS:
+            found.setdefault(name, []).append(text)
+        elif name in found:
+            raise BadRequest(f"`{name}` is given more than once.")
+        else:
+            found[name] = parameter.read(_number(name, text) if parameter.kind is Kind.COUNT else text)
+    missing = next((each.name for each in parameters if each.is_required and each.name not in found), None)
+    if missing is not None:
+        raise BadRequest(f"`{missing}` is missing.")
+    return found
+
+
+def _number(name: str, text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 16):
+        raise BadRequest(f"`{name}` must be a whole number.")
+    return int(text)
+
+
+def _listed(members: Sequence[Member]) -> str:
+    return ", ".join(f"`{member.name}`" for member in members) or "none"
