@@ -469,6 +469,7 @@ class Graph:
     health = _graph_upkeep.health
     verify = _graph_upkeep.verify
     cleanup = _graph_upkeep.cleanup
+    maintain = _graph_upkeep.maintain
     recover = _graph_upkeep.recover
     abandon = _graph_upkeep.abandon
     pending_operations = _graph_upkeep.pending_operations

@@ -46,6 +46,7 @@ LINES = {
     "cleanup": ("cleanup", "art.omni"),
     "health": ("health", "art.omni"),
     "verify": ("verify", "art.omni"),
+    "maintain": ("maintain", "art.omni"),
     "recover": ("recover", "art.omni", "--list"),
     "query": ("query", "art.omni", "-e", "match { $a: Artist } return { $a.name }"),
     "lint": ("lint", "art.omni", "--query", "art.gq"),

@@ -30,6 +30,7 @@ LINES = {
     "cleanup": (),
     "health": (),
     "verify": (),
+    "maintain": (),
     "recover": (),
     "embed": (),
     "query": ("-e", "match { $a: Artist } return { $a.name }"),

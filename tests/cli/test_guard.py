@@ -48,6 +48,7 @@ ACCEPTED = {
     "cleanup": MAINTENANCE,
     "branch merge": {*DATA_READ, "--as"},
     "optimize": MAINTENANCE,
+    "maintain": MAINTENANCE,
     "recover": MAINTENANCE,
     "embed": {*MAINTENANCE, "--as"},
     "policy validate": CONTROL,
@@ -74,6 +75,7 @@ BULK = {
     "optimize",
     "cleanup",
     "verify",
+    "maintain",
     "spark-sql",
 }
 CLASS_PHRASE = (
@@ -83,6 +85,7 @@ CLASS_PHRASE = (
             "lint",
             "check",
             "optimize",
+            "maintain",
             "repair",
             "health",
             "verify",

@@ -13,7 +13,7 @@ from omnigraph.cluster.resources import file_digest, policy_address
 from omnigraph.cluster.site import ClusterSite
 from omnigraph.cluster.state import AppliedResource, Ledger
 from omnigraph.errors import ClusterDiagnostics, GraphNotApplied, PolicyDenied, PolicyInvalid, PolicyUnavailable
-from support.museum import KEEPERS, SERVER_POLICY, apply_policies
+from support.keepers import KEEPERS, SERVER_POLICY, apply_policies
 from support.program import POLICY, SCHEMA
 
 GRAPH = "graphs/artworks.omni"
@@ -153,7 +153,7 @@ def test_a_policy_that_cannot_judge_refuses_whoever_has_a_name(state, judged):
     assert refusal.value.exit_code == 1
 
 
-@pytest.mark.parametrize("state", ["missing", "altered", "lost"])
+@pytest.mark.parametrize("state", ["missing", "altered", "lost", "unbound"])
 def test_a_lost_policy_leaves_the_anonymous_case_as_it_is(state, judged):
     UNUSABLE[state][0](judged)
 

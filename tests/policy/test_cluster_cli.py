@@ -9,7 +9,7 @@ import pytest
 
 import omnigraph
 from omnigraph.cluster.resources import file_digest
-from support.museum import KEEPERS, SERVER_POLICY, apply_policies
+from support.keepers import KEEPERS, SERVER_POLICY, apply_policies
 from support.program import POLICY, POLICY_TESTS, SCHEMA
 
 pytestmark = pytest.mark.usefixtures("workplace", "seed_files")

@@ -5,7 +5,7 @@ import pytest
 
 import omnigraph
 from omnigraph.errors import InvalidName, InvalidTarget, PolicyEvaluation
-from support.museum import apply_policies
+from support.keepers import apply_policies
 from support.program import POLICY
 
 ALLOWED, DENIED = "allow", "deny"

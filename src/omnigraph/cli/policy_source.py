@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from omnigraph import documents, errors
 from omnigraph.base.values import dataclass
-from omnigraph.cli.cluster_scope import ClusterScope, resolve_cluster
+from omnigraph.cli.control_scope import ClusterScope, resolve_cluster
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.params import read_text_file
 from omnigraph.graphs.authorizing import PolicyAction

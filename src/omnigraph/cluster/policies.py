@@ -30,7 +30,7 @@ class AppliedPolicy:
     digest: str | None
     """None if its text was lost."""
     applies_to: tuple[str, ...]
-    """Ids of graphs, sorted, or `cluster`, as `cluster.yaml` spells them."""
+    """Ids of graphs, sorted, or `cluster`, as `cluster.yaml` spells them; nothing if the ledger does not say."""
 
     @property
     def name(self) -> str:
@@ -56,13 +56,18 @@ def applied_ledger(site: ClusterSite, cluster: str) -> Ledger:
 
 
 def applied_policies(ledger: Ledger) -> tuple[AppliedPolicy, ...]:
-    """List the policies of a ledger by name; raise `PolicyUnavailable` for one that is bound to nobody knows what."""
+    """List the policies of a ledger by name."""
     return tuple(_applied(ledger, address) for address in ledger.addresses(ResourceKind.POLICY))
 
 
 def policy_bound_to(ledger: Ledger, graph_id: str) -> AppliedPolicy | None:
-    """Return the policy of a graph, None if it has none; two of them are refused, because either might be meant."""
-    bound = [policy for policy in applied_policies(ledger) if graph_id in policy.applies_to]
+    """Return the policy of a graph, None if it has none; two of them are refused, because either might be meant.
+
+    Where none is bound to it, one that the ledger does not bind to anything may be the one: nothing falls open.
+    """
+    policies = applied_policies(ledger)
+    bound = [policy for policy in policies if graph_id in policy.applies_to]
+    bound = bound or [policy for policy in policies if not policy.applies_to][:1]
     if len(bound) > 1:
         names = " and ".join(policy.name for policy in bound)
         raise PolicyUnavailable(
@@ -74,6 +79,11 @@ def policy_bound_to(ledger: Ledger, graph_id: str) -> AppliedPolicy | None:
 
 def policy_text(site: ClusterSite, policy: AppliedPolicy) -> str:
     """Read the applied text of a policy; raise `PolicyUnavailable` if it is not what was applied."""
+    if not policy.applies_to:
+        raise PolicyUnavailable(
+            f"The ledger does not say what the policy '{policy.name}' is bound to. Run `cluster apply`, which binds it "
+            "again."
+        )
     if policy.digest is None:
         raise PolicyUnavailable(f"The text of the applied policy '{policy.name}' was lost. {_RESTORE}")
     blob = read_blob(site, policy.address, policy.digest)
@@ -98,14 +108,5 @@ def engine_of(site: ClusterSite, policy: AppliedPolicy, graph_id: str) -> Policy
 
 def _applied(ledger: Ledger, address: str) -> AppliedPolicy:
     entry = ledger.resources[address]
-    if entry.applies_to is None:
-        raise PolicyUnavailable(
-            f"The ledger does not say what the policy '{name_of(address)}' is bound to. Run `cluster apply`, which "
-            "binds it again."
-        )
-    prefix = graph_address("")
-    return AppliedPolicy(
-        address=address,
-        digest=entry.digest,
-        applies_to=tuple(scope.removeprefix(prefix) for scope in entry.applies_to),
-    )
+    bound = (scope.removeprefix(graph_address("")) for scope in entry.applies_to or ())
+    return AppliedPolicy(address=address, digest=entry.digest, applies_to=tuple(bound))

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from omnigraph.documents.linting import Linted, lint_document
     from omnigraph.documents.maintenance import (
         cleanup_document,
+        maintain_document,
+        maintain_journal_document,
         optimize_document,
         optimize_runs_document,
         repair_document,
@@ -88,6 +90,8 @@ _HOMES = {
     "linting": ("Linted", "lint_document"),
     "maintenance": (
         "cleanup_document",
+        "maintain_document",
+        "maintain_journal_document",
         "optimize_document",
         "optimize_runs_document",
         "repair_document",
@@ -140,6 +144,8 @@ __all__ = [
     "init_document",
     "lint_document",
     "load_document",
+    "maintain_document",
+    "maintain_journal_document",
     "merge_document",
     "mutation_document",
     "one_commit_document",

@@ -16,7 +16,7 @@ from functools import cache
 from threading import Lock
 from typing import Any, Literal, NamedTuple
 
-from omnigraph.base import clock, ids
+from omnigraph.base import clock, ids, stopping
 from omnigraph.base.units import counted
 from omnigraph.base.values import dataclass
 from omnigraph.errors import OmniError
@@ -73,7 +73,7 @@ class RewriteOutcome:
 
 def run_rewrite(task: RewriteTask) -> RewriteOutcome:
     """Write the new files of one group and check them against what was read; commits nothing."""
-    if task.not_after_us is not None and clock.now_us() > task.not_after_us:
+    if stopping.is_over(task.not_after_us):
         return RewriteOutcome(key=task.key)
     started = clock.monotonic_seconds()
     try:

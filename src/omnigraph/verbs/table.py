@@ -237,6 +237,14 @@ VERBS = (
         request="maintenance.verify.run.VerifyRequest",
         document="verify_document",
     ),
+    Verb(
+        words="maintain",
+        command_class=CommandClass.DIRECT,
+        accepts=_MAINTENANCE,
+        is_bulk=True,
+        request="maintenance.maintain.request.MaintainRequest",
+        document="maintain_document",
+    ),
     Verb(words="recover", command_class=CommandClass.DIRECT, accepts=_MAINTENANCE, document="sweep_document"),
     Verb(
         words="embed",
