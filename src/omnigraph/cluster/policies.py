@@ -14,7 +14,7 @@ from omnigraph.errors import ClusterStateMissing, PolicyUnavailable
 from omnigraph.policy.actions import BundleKind
 from omnigraph.policy.engine import PolicyEngine
 
-_RESTORE = "Run `cluster refresh` and then `cluster apply`, which puts it back."
+_RESTORE = "Run `omnigraph cluster refresh` and then `omnigraph cluster apply`, which puts it back."
 _PROBLEMS: Mapping[BlobState, str] = {
     BlobState.MISSING: "is missing",
     BlobState.ALTERED: "was altered: it does not have the digest that the ledger has for it",
@@ -48,8 +48,8 @@ def applied_ledger(site: ClusterSite, cluster: str) -> Ledger:
     stored = site.read_ledger(is_strict=False)
     if stored is None:
         raise ClusterStateMissing(
-            f"cluster `{cluster}` has no applied state: {site.state_path} does not exist. Run `cluster import`, then "
-            "`cluster apply`.",
+            f"cluster `{cluster}` has no applied state: {site.state_path} does not exist. "
+            "Run `omnigraph cluster import`, then `omnigraph cluster apply`.",
             cluster=cluster,
         )
     return stored.ledger
@@ -72,7 +72,7 @@ def policy_bound_to(ledger: Ledger, graph_id: str) -> AppliedPolicy | None:
         names = " and ".join(policy.name for policy in bound)
         raise PolicyUnavailable(
             f"The ledger binds the policies {names} to the graph {graph_id}, which can have one. Merge them in "
-            "cluster.yaml and run `cluster apply`."
+            "cluster.yaml and run `omnigraph cluster apply`."
         )
     return bound[0] if bound else None
 
@@ -81,8 +81,8 @@ def policy_text(site: ClusterSite, policy: AppliedPolicy) -> str:
     """Read the applied text of a policy; raise `PolicyUnavailable` if it is not what was applied."""
     if not policy.applies_to:
         raise PolicyUnavailable(
-            f"The ledger does not say what the policy '{policy.name}' is bound to. Run `cluster apply`, which binds it "
-            "again."
+            f"The ledger does not say what the policy '{policy.name}' is bound to. "
+            "Run `omnigraph cluster apply`, which binds it again."
         )
     if policy.digest is None:
         raise PolicyUnavailable(f"The text of the applied policy '{policy.name}' was lost. {_RESTORE}")

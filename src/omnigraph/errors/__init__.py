@@ -52,6 +52,7 @@ from omnigraph.errors.maintenance import (
     NeedsPerson,
     OptimizePartial,
     PolicyTestsFailed,
+    QueriesInvalid,
     RepairRefused,
 )
 from omnigraph.errors.missing import (
@@ -180,6 +181,7 @@ __all__ = [
     "PolicyUnavailable",
     "PreconditionFailed",
     "PublishContended",
+    "QueriesInvalid",
     "QueryExecution",
     "QueryFailed",
     "QueryNotFound",
