@@ -103,7 +103,7 @@ def _refuse_cluster_managed(uri: str, *, remedy: str) -> None:
     root = cluster_root_for_graph_uri(uri)
     if root is not None:
         raise ClusterManaged(
-            f"{uri} belongs to the cluster at {root}: {remedy} and run `cluster apply`. Nothing was changed.",
+            f"{uri} belongs to the cluster at {root}: {remedy} and run `omnigraph cluster apply`. Nothing was changed.",
             uri=uri,
             root=root,
         )

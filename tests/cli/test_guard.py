@@ -53,6 +53,14 @@ ACCEPTED = {
     "policy validate": {"--graph"},
     "policy test": {"--graph"},
     "policy explain": {"--graph"},
+    "cluster validate": set(),
+    "cluster plan": set(),
+    "cluster apply": {"--as"},
+    "cluster approve": {"--as"},
+    "cluster status": set(),
+    "cluster refresh": set(),
+    "cluster import": set(),
+    "cluster force-unlock": set(),
     "alias": set(),
     "login": set(),
     "logout": set(),
@@ -125,7 +133,7 @@ CLASS_PHRASE = (
         ),
         "data",
     )
-    | {"serve": "cluster control"}
+    | dict.fromkeys(("serve", *(words for words in ACCEPTED if words.startswith("cluster "))), "cluster control")
 )
 WRONG_INVOCATION = {"health": 64, "verify": 64}
 """Low exit codes of `health` and `verify` speak of the graph."""
@@ -169,7 +177,8 @@ def test_a_flag_outside_the_matrix_is_refused_before_the_config_is_read(command,
     elif phrase == "local":
         assert "does not address a graph" in ran.err
     elif phrase == "cluster control":
-        assert ran.err.endswith("Use --cluster <dir|uri>.\n")
+        takes_cluster = "--cluster" in ACCEPTED[command]
+        assert ran.err.endswith("Use --cluster <dir|uri>.\n" if takes_cluster else "Use --config <dir>.\n")
     else:
         assert ran.err.endswith("does not apply.\n")
 

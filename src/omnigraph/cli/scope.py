@@ -134,7 +134,7 @@ def _refuse_unfit(command: RunningCommand, binding: Binding) -> None:
         case CommandClass.SERVED, ScopeKind.CLUSTER:
             message = (
                 f"`{command.typed}` requires a server; {binding.source} gives a cluster scope, which "
-                "`cluster status` shows."
+                "`omnigraph cluster status` shows."
             )
         case CommandClass.SERVED, ScopeKind.STORE:
             message = f"`{command.typed}` requires a server; {binding.source} gives a store scope."
@@ -167,7 +167,8 @@ def _graph_in_cluster(invocation: Invocation, binding: Binding, graph: str | Non
 def _only_graph(command: RunningCommand, binding: Binding, graph_ids: tuple[str, ...]) -> str:
     if not graph_ids:
         raise errors.GraphNotApplied(
-            f"cluster `{binding.value}` has no applied graphs; declare one in cluster.yaml and run `cluster apply`.",
+            f"cluster `{binding.value}` has no applied graphs; declare one in cluster.yaml and run "
+            "`omnigraph cluster apply`.",
             applied=[],
         )
     if len(graph_ids) > 1:

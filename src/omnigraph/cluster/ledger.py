@@ -39,7 +39,7 @@ class AppliedGraphs:
             raise errors.GraphNotApplied(
                 f"graph `{graph_id}` is not applied in cluster `{self.cluster}`. "
                 f"Applied: [{', '.join(self.graph_ids)}]. "
-                "Check the spelling, or add it to cluster.yaml and run `cluster apply`.",
+                "Check the spelling, or add it to cluster.yaml and run `omnigraph cluster apply`.",
                 graph_id=graph_id,
                 applied=list(self.graph_ids),
             )
@@ -92,7 +92,7 @@ def read_applied_graphs(
     if content is None:
         raise errors.ClusterStateMissing(
             f"cluster `{cluster}` has no applied state: {root}/{LEDGER_PATH} does not exist. "
-            "Run `cluster import`, then `cluster apply`.",
+            "Run `omnigraph cluster import`, then `omnigraph cluster apply`.",
             cluster=cluster,
         )
     return AppliedGraphs(cluster=cluster, root=root, graph_ids=_parse_graph_ids(content, cluster))
@@ -184,7 +184,9 @@ def _read_ledger(root: str, environ: Mapping[str, str]) -> bytes | None:
     try:
         stored = open_objects(location, StoreSettings.resolve(location, None, environ)).read(name)
     except errors.StorageError as error:
-        problem = f"of {root} cannot be read: {error.message} Restore it, or remove it and run `cluster import`"
+        problem = (
+            f"of {root} cannot be read: {error.message} Restore it, or remove it and run `omnigraph cluster import`"
+        )
         raise _diagnostic("state_read_error", LEDGER_PATH, problem) from error
     return stored.content if stored else None
 

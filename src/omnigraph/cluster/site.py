@@ -78,20 +78,20 @@ class ClusterSite:
         ledger = parse_ledger(stored.content, is_strict=is_strict)
         return StoredLedger(ledger=ledger, content=stored.content, token=stored.token)
 
-    def write_ledger(self, ledger: Ledger, *, over: StoredLedger | None) -> bytes:
-        """Write the ledger over exactly the one that was read, or where there was none; return its bytes."""
+    def write_ledger(self, ledger: Ledger, *, over: StoredLedger | None) -> StoredLedger:
+        """Write the ledger over exactly the one that was read, or where there was none."""
         content = ledger.to_bytes()
         try:
             if over is None:
-                self.objects.create(STATE_NAME, content)
+                token = self.objects.create(STATE_NAME, content)
             else:
-                self.objects.replace(STATE_NAME, content, over.token)
+                token = self.objects.replace(STATE_NAME, content, over.token)
         except (ObjectChanged, ObjectExists):
             raise Refused(
                 DiagnosticCode.STATE_CAS_MISMATCH,
                 LEDGER_PATH,
                 f"{self.state_path} was changed by somebody else while this command ran; it wrote nothing there. Look "
-                "at `cluster status`, and run the command again.",
+                "at `omnigraph cluster status`, and run the command again.",
             ) from None
         except StorageError as error:
             raise Refused(
@@ -99,7 +99,7 @@ class ClusterSite:
                 LEDGER_PATH,
                 f"{self.state_path} could not be written: {error.message} Run the command again.",
             ) from error
-        return content
+        return StoredLedger(ledger=ledger, content=content, token=token)
 
     def prove_conditional_writes(self) -> None:
         """Refuse a store that ignores the conditions of writes, before anything depends on them."""

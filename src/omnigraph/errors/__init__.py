@@ -52,6 +52,7 @@ from omnigraph.errors.maintenance import (
     NeedsPerson,
     OptimizePartial,
     PolicyTestsFailed,
+    QueriesInvalid,
     RepairRefused,
 )
 from omnigraph.errors.missing import (
@@ -179,6 +180,7 @@ __all__ = [
     "PolicyTestsFailed",
     "PreconditionFailed",
     "PublishContended",
+    "QueriesInvalid",
     "QueryExecution",
     "QueryFailed",
     "QueryNotFound",

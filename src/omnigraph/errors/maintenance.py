@@ -94,3 +94,11 @@ class PolicyTestsFailed(OmniError):
     kind = "policy_tests_failed"
     http_status = None
     code = None
+
+
+class QueriesInvalid(OmniError):
+    """Some stored query of a cluster does not fit the schema of its graph; the result lists each."""
+
+    kind = "queries_invalid"
+    http_status = None
+    code = None
