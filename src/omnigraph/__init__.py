@@ -17,6 +17,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from omnigraph import errors as errors
+    from omnigraph._graph_clusters import open_cluster_graph
     from omnigraph._graph_data import embed_files
     from omnigraph._graph_upkeep import maintain_cluster
     from omnigraph.base.events import (
@@ -55,8 +56,8 @@ if TYPE_CHECKING:
         connect_async,
     )
     from omnigraph.client.values import (
-        ServedBranch,
         ListedGraph,
+        ServedBranch,
         ServedMerge,
         ServedSchema,
         ServedSnapshot,
@@ -152,6 +153,7 @@ _NAMES_BY_HOME = {
     "omnigraph._graph_data": ("embed_files",),
     "omnigraph._graph_upkeep": ("maintain_cluster",),
     "omnigraph.graph": ("Graph", "init"),
+    "omnigraph._graph_clusters": ("open_cluster_graph",),
     "omnigraph.maintenance.cleanup.policy": ("CleanupPolicy",),
     "omnigraph.maintenance.cleanup.report": ("CleanupReport",),
     "omnigraph.maintenance.health.judging": ("HealthReport",),
@@ -225,6 +227,7 @@ __all__ = [
     "GraphFrames",
     "HealthReport",
     "LintReport",
+    "ListedGraph",
     "LoadResult",
     "MaintainReport",
     "MergeResult",
@@ -250,7 +253,6 @@ __all__ = [
     "Result",
     "SchemaPlan",
     "ServedBranch",
-    "ListedGraph",
     "ServedMerge",
     "ServedSchema",
     "ServedSnapshot",
@@ -274,6 +276,7 @@ __all__ = [
     "init",
     "maintain_cluster",
     "open",
+    "open_cluster_graph",
 ]
 
 

@@ -38,9 +38,18 @@ LAYERS = {
     "client": 12,
     "connectors": 12,
     "server": 12,
-    "cli": 13,
+    "mcp": 13,
+    "cli": 14,
 }
-FACADE = {"graph.py", "_graph_data.py", "_graph_upkeep.py", "spark.py", "__init__.py", "__main__.py"}
+FACADE = {
+    "graph.py",
+    "_graph_clusters.py",
+    "_graph_data.py",
+    "_graph_upkeep.py",
+    "spark.py",
+    "__init__.py",
+    "__main__.py",
+}
 
 DOORS = {
     "lance": ("storage/",),
@@ -55,6 +64,7 @@ DOORS = {
     "rich": ("cli/",),
     "cedarpy": ("policy/cedar.py",),
     "httpx": ("client/",),
+    "mcp": ("mcp/serving.py",),
     "prompt_toolkit": ("cli/shell/terminal.py",),
     "starlette": ("server/",),
     "uvicorn": ("server/",),

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from client.conftest import Served, made
 from omnigraph.verbs.table import VERBS, CommandClass
+from support.twins import Served, make_twin
 
 pytestmark = pytest.mark.usefixtures("token")
 
@@ -162,7 +162,7 @@ def test_writes_come_to_the_same_both_ways(run, busy, workplace, tmp_path):
     """The same lines on two equal graphs, one after the other: outputs and histories are equal but for ids."""
     workplace.joinpath("new.jsonl").write_text(LINES)
     workplace.joinpath("bad.jsonl").write_text(LINES + '{"type": "Artist", "data": {"nam": "x"}}\n')
-    twin = f"{made(tmp_path, 'twin')}/graphs/art.omni"
+    twin = f"{make_twin(tmp_path, 'twin')}/graphs/art.omni"
     ways = {"direct": ("--store", twin, "--as", "act-ines"), "served": ("--server", busy.url, "--graph", "art")}
     for command, words in WRITES:
         direct, served = (run(*command.split(), *words, *address, "--json", "--quiet") for address in ways.values())

@@ -12,8 +12,8 @@ from typing import Any
 import httpx
 import pytest
 
-from client.conftest import made
 from support.served import TOKENS, running_server
+from support.twins import make_twin
 
 READ = "query adults() { match { $a: Artist } return { $a.name } order { $a.name } }"
 CHANGE = "query add($name: String) { insert Artist { name: $name } }"
@@ -24,7 +24,7 @@ COMMIT = {"graph_commit_id", "manifest_version", "created_at", "parent_commit_id
 def bases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
     """Both addresses under which the client can have a graph."""
     directory = tmp_path_factory.mktemp("typescript")
-    with running_server(made(directory, "museum"), directory, "--default-graph", "art") as server:
+    with running_server(make_twin(directory, "museum"), directory, "--default-graph", "art") as server:
         yield [f"{server.url}/graphs/art", server.url]
 
 
@@ -75,7 +75,7 @@ def test_every_call_of_the_client_finds_the_members_it_reads(bases, place):
     changed = api.post("/change", {"query_source": CHANGE, "params": {"name": f"Ada{place}"}, "branch": branch})
     assert (changed["affected_nodes"], changed["affected_edges"], changed["branch"]) == (1, 0, branch)
     assert (changed["query_name"], changed["actor_id"]) == ("add", "act-ines")
-    data = '{"type":"Artist","data":{"name":"Bea%d"}}\n' % place
+    data = json.dumps({"type": "Artist", "data": {"name": f"Bea{place}"}})
     loaded = api.post("/ingest", {"data": data, "branch": branch, "mode": "merge"})
     assert (loaded["base_branch"], loaded["branch_created"], loaded["mode"]) == ("main", False, "merge")
     assert loaded["tables"] == [{"table_key": "node:Artist", "rows_loaded": 1}]

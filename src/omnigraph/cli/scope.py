@@ -124,8 +124,13 @@ def storage_at(command: RunningCommand, uri: str) -> StorageTarget:
     return StorageTarget(uri=uri, name=last_segment.removesuffix(".omni") or last_segment)
 
 
+def is_server_url(location: str) -> bool:
+    """Whether a location is that of a server, where storage is meant."""
+    return location.lower().startswith(("http://", "https://"))
+
+
 def _refuse_server_url(command: RunningCommand, url: str) -> None:
-    if not url.lower().startswith(("http://", "https://")):
+    if not is_server_url(url):
         return
     if command.verb.command_class is not CommandClass.DIRECT:
         raise command.addressing_error(
@@ -168,7 +173,7 @@ def _refuse_unfit(command: RunningCommand, binding: Binding) -> None:
             )
         case CommandClass.DIRECT, ScopeKind.CLUSTER if AddressFlag.CLUSTER not in command.verb.accepts:
             message = f"`{command.typed}` does not work on a cluster scope ({binding.source}). Use --store <uri>."
-        case CommandClass.ANY, ScopeKind.CLUSTER:
+        case CommandClass.ANY, ScopeKind.CLUSTER if AddressFlag.CLUSTER not in command.verb.accepts:
             message = (
                 f"`{command.typed}` got a cluster scope from {binding.source}, which is not valid for graph data "
                 "commands. Use --server <name|url> --graph <id>, or --store <uri>."

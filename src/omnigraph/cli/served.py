@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from omnigraph import errors
 from omnigraph.base.values import dataclass
-from omnigraph.cli.bindings import ScopeKind, server_url
+from omnigraph.cli.bindings import Binding, ScopeKind, server_url
 from omnigraph.cli.credentials import credentials_path, read_credentials, token_in
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.scope import StorageTarget, bound_scope, refuse_direct_flags, storage_of, without_secrets
@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # both import what most commands do without
     from typing_extensions import TypeIs
 
     from omnigraph.client.remote import RemoteGraph
+    from omnigraph.client.remote_async import AsyncRemoteGraph
     from omnigraph.graph import Graph
 
 TIMEOUT_VARIABLE = "OMNIGRAPH_HTTP_TIMEOUT_SECS"
@@ -58,8 +59,13 @@ def resolve_target(invocation: Invocation, **unserved: object) -> AnyTarget:
     binding, graph = bound_scope(invocation)
     if binding.kind is not ScopeKind.SERVER:
         return storage_of(invocation, binding, graph)
-    refuse_direct_flags(invocation)
     refuse_unserved(invocation, unserved)
+    return server_target(invocation, binding, graph)
+
+
+def server_target(invocation: Invocation, binding: Binding, graph: str | None) -> ServerTarget:
+    """Find the graph that a server scope means."""
+    refuse_direct_flags(invocation)
     url = server_url(binding.value, invocation.config)
     target = ServerTarget(
         url=url, graph=graph or binding.default_graph, is_looked_up=binding.source not in {"--server", "--target"}
@@ -94,6 +100,17 @@ def connected(invocation: Invocation, target: ServerTarget) -> "RemoteGraph":
 
     try:
         return connect(target.url, token=_token(invocation, target), graph=target.graph, timeout=_timeout(invocation))
+    except errors.Usage as unfit:
+        raise invocation.command.addressing_error(unfit.message, flag="--server") from unfit
+
+
+def connected_async(invocation: Invocation, target: ServerTarget) -> "AsyncRemoteGraph":
+    """Return the same graph for an event loop."""
+    from omnigraph.client.remote_async import connect_async
+
+    token, timeout = _token(invocation, target), _timeout(invocation)
+    try:
+        return connect_async(target.url, token=token, graph=target.graph, timeout=timeout)
     except errors.Usage as unfit:
         raise invocation.command.addressing_error(unfit.message, flag="--server") from unfit
 

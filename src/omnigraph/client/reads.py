@@ -50,7 +50,9 @@ def query(
     )
 
 
-def query_stored(name: str, params: Params, *, branch: str | None, snapshot: str | None) -> "HttpExchange[ServedResult]":
+def query_stored(
+    name: str, params: Params, *, branch: str | None, snapshot: str | None
+) -> "HttpExchange[ServedResult]":
     """Ask a stored query, which must be a read."""
     return HttpExchange(
         method="POST",

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from omnigraph.changes.feed import FeedPage
     from omnigraph.changes.paging import ChangePage, PageLimits
     from omnigraph.client.values import (
-        ServedBranch,
         ListedGraph,
+        ServedBranch,
         ServedMerge,
         ServedSchema,
         ServedSnapshot,

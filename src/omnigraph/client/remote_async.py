@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from omnigraph.changes.feed import FeedPage
     from omnigraph.changes.paging import PageLimits
     from omnigraph.client.values import (
-        ServedBranch,
         ListedGraph,
+        ServedBranch,
         ServedMerge,
         ServedSchema,
         ServedSnapshot,

@@ -15,8 +15,8 @@ from omnigraph.mcp.sources import QuerySource
 from omnigraph.mcp.tools import QueryTool, shortened, tool_of
 
 _INSTRUCTIONS: Final = (
-    "Every tool is a stored query of one typed property graph. Reads answer with rows; a mutation is one atomic commit, "
-    "and says how many nodes and edges it affected."
+    "Every tool is a stored query of one typed property graph. Reads answer with rows; a mutation is one atomic "
+    "commit, and says how many nodes and edges it affected."
 )
 _log = logger_of(__name__)
 
@@ -65,7 +65,7 @@ async def _called(source: QuerySource, name: str, arguments: dict[str, Any]) -> 
         return _result(shortened(await source.run(query, arguments)))
     except OmniError as error:
         return _result(error.document(), failed=True)
-    except Exception:
+    except Exception:  # noqa: BLE001  # the outermost boundary: an agent is told, and the log has the rest
         _log.exception("a tool failed")
         return _result(
             Internal(f"The stored query {name} could not be run, which is a defect.").document(), failed=True

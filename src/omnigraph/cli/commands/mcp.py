@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 import click
 
 from omnigraph import errors
+from omnigraph.cli.bindings import Binding, ScopeKind
 from omnigraph.cli.command import command
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.params import branch_option, read_text_file
-from omnigraph.cli.served import ServerTarget, connected_async, resolve_target
+from omnigraph.cli.scope import bound_scope, storage_of
+from omnigraph.cli.served import connected_async, refuse_unserved, server_target
 
 if TYPE_CHECKING:
     from omnigraph.mcp.sources import QuerySource
@@ -49,15 +51,18 @@ async def _serve(source: "QuerySource", place: tuple[str, int] | None) -> None:
 
 def _source(invocation: Invocation, paths: tuple[str, ...], branch: str) -> "QuerySource":
     _require_package()
-    target = resolve_target(invocation, query=paths)
+    binding, graph_id = bound_scope(invocation)
     from omnigraph.mcp.sources import HeldQueries, ServedQueries
 
-    if isinstance(target, ServerTarget):
-        return ServedQueries(connected_async(invocation, target), branch=branch)
+    if binding.kind is ScopeKind.SERVER:
+        refuse_unserved(invocation, {"query": paths})
+        served = server_target(invocation, binding, graph_id)
+        return ServedQueries(connected_async(invocation, served), branch=branch)
     import omnigraph
 
+    target = storage_of(invocation, binding, graph_id)
     actor = invocation.actor()
-    texts = dict(target.query_texts) if not paths else _texts(paths)
+    texts = _texts(paths) if paths else _applied(invocation, binding, target.name)
     if not texts:
         raise errors.Usage(
             f"{target.uri} has no stored queries: name files with --query FILE, or address a graph of a cluster with "
@@ -65,6 +70,17 @@ def _source(invocation: Invocation, paths: tuple[str, ...], branch: str) -> "Que
             flag="--query",
         )
     return HeldQueries(omnigraph.open(target.uri), texts, actor=actor, branch=branch)
+
+
+def _applied(invocation: Invocation, binding: Binding, graph_id: str) -> dict[str, str]:
+    """Return the texts of the queries that were applied to a graph of a cluster, by name; storage alone has none."""
+    if binding.kind is not ScopeKind.CLUSTER:
+        return {}
+    from omnigraph.cluster.serving import read_serving_snapshot
+
+    location = invocation.config.clusters.get(binding.value, binding.value)
+    snapshot = read_serving_snapshot(location, environ=invocation.environ, events=invocation.notices.event)
+    return next((dict(graph.query_texts) for graph in snapshot.graphs if graph.graph_id == graph_id), {})
 
 
 def _texts(paths: tuple[str, ...]) -> dict[str, str]:
@@ -75,9 +91,10 @@ def _texts(paths: tuple[str, ...]) -> dict[str, str]:
     for path in paths:
         text = read_text_file(path, what="query file")
         for query in parse_queries(text, source=path).queries:
-            if query.name in found:
-                raise errors.Usage(f"The query {query.name} is declared twice.", flag="--query")
-            found[query.name] = text
+            name = query.name.text
+            if name in found:
+                raise errors.Usage(f"The query {name} is declared twice.", flag="--query")
+            found[name] = text
     return found
 
 
