@@ -67,7 +67,7 @@ DOORS = {
     "mcp": ("mcp/serving.py",),
     "prompt_toolkit": ("cli/shell/terminal.py",),
     "starlette": ("server/",),
-    "uvicorn": ("server/",),
+    "uvicorn": ("server/", "mcp/serving.py"),
 }
 
 

@@ -29,6 +29,7 @@ SMALL = {
     "commit show",
     "health",
     "lint",
+    "mcp",
     "query",
     "recover",
     "schema show",

@@ -70,6 +70,7 @@ ACCEPTED = {
     "doctor": set(),
     "serve": {"--cluster"},
     "graphs list": {"--server", "--profile"},
+    "mcp": {*DATA_READ, "--as", "--cluster"},
     "completion": set(),
     "version": set(),
 }
@@ -112,6 +113,7 @@ CLASS_PHRASE = (
             "ingest",
             "blob get",
             "blob stat",
+            "mcp",
             "query",
             "read",
             "mutate",

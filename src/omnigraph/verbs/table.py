@@ -285,7 +285,12 @@ VERBS = (
         command_class=CommandClass.SERVED,
         accepts=frozenset({AddressFlag.SERVER, AddressFlag.PROFILE}),
     ),
-    Verb(words="mcp", command_class=CommandClass.ANY, accepts=_WRITE | {AddressFlag.CLUSTER}),
+    Verb(
+        words="mcp",
+        command_class=CommandClass.ANY,
+        accepts=_WRITE | {AddressFlag.CLUSTER},
+        document="query_document",
+    ),
     Verb(words="profile list", command_class=CommandClass.LOCAL),
     Verb(words="profile show", command_class=CommandClass.LOCAL),
     Verb(words="serve", command_class=CommandClass.CONTROL, accepts=frozenset({AddressFlag.CLUSTER})),
