@@ -61,6 +61,8 @@ ACCEPTED = {
     "cluster refresh": set(),
     "cluster import": set(),
     "cluster force-unlock": set(),
+    "queries list": {"--cluster", "--graph", "--profile"},
+    "queries validate": {"--cluster", "--graph", "--profile"},
     "alias": set(),
     "login": set(),
     "logout": set(),
@@ -133,7 +135,9 @@ CLASS_PHRASE = (
         ),
         "data",
     )
-    | dict.fromkeys(("serve", *(words for words in ACCEPTED if words.startswith("cluster "))), "cluster control")
+    | dict.fromkeys(
+        ("serve", *(words for words in ACCEPTED if words.startswith(("cluster ", "queries ")))), "cluster control"
+    )
 )
 WRONG_INVOCATION = {"health": 64, "verify": 64}
 """Low exit codes of `health` and `verify` speak of the graph."""
