@@ -3,7 +3,7 @@
 from omnigraph import documents, errors
 from omnigraph.base.units import counted
 from omnigraph.cli import cluster_view
-from omnigraph.cli.cluster_scope import resolve_cluster
+from omnigraph.cli.control_scope import resolve_cluster
 from omnigraph.cli.command import command
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.params import json_option
@@ -43,6 +43,4 @@ def queries_validate(invocation: Invocation) -> None:
     invocation.output.show(checked, document=documents.checked_queries_document, text=cluster_view.checked_queries_text)
     if not checked.ok:
         broken = [name for name, _ in checked.breakages]
-        raise errors.QueriesInvalid(
-            f"{counted(len(broken), 'stored query', 'stored queries')} broken: {', '.join(broken)}."
-        )
+        raise errors.QueriesInvalid(f"{counted(len(broken), 'broken stored query')}: {', '.join(broken)}.")
