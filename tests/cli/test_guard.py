@@ -8,6 +8,7 @@ from omnigraph.verbs.table import VERBS
 
 FLAGS = ("--server", "--cluster", "--graph", "--store", "--as", "--profile")
 DATA_READ = {"--store", "--server", "--graph", "--profile"}
+CONTROL = {"--cluster", "--graph", "--profile"}
 MAINTENANCE = {"--store", "--cluster", "--graph", "--profile"}
 
 # What each command accepts, restated from the contract rather than read from the table under test.
@@ -50,9 +51,9 @@ ACCEPTED = {
     "maintain": MAINTENANCE,
     "recover": MAINTENANCE,
     "embed": {*MAINTENANCE, "--as"},
-    "policy validate": {"--graph"},
-    "policy test": {"--graph"},
-    "policy explain": {"--graph"},
+    "policy validate": CONTROL,
+    "policy test": CONTROL,
+    "policy explain": CONTROL,
     "cluster validate": set(),
     "cluster plan": set(),
     "cluster apply": {"--as"},
@@ -136,7 +137,8 @@ CLASS_PHRASE = (
         "data",
     )
     | dict.fromkeys(
-        ("serve", *(words for words in ACCEPTED if words.startswith(("cluster ", "queries ")))), "cluster control"
+        ("serve", *(words for words in ACCEPTED if words.startswith(("cluster ", "policy ", "queries ")))),
+        "cluster control",
     )
 )
 WRONG_INVOCATION = {"health": 64, "verify": 64}

@@ -54,20 +54,10 @@ def read_config(directory: str, found: Diagnostics) -> DeclaredCluster | None:
     policies = read_policies(keys, sections.get("policies"), graphs=named)
     if _MAINTENANCE in sections:
         _check_maintenance(keys, sections[_MAINTENANCE], named)
-    if _MAINTENANCE in parsed:
-        _check_maintenance(keys, parsed[_MAINTENANCE], named)
     if header is None:
         return None
     plain: dict[str, Json] = {key: value for key, value in parsed.items() if key != _MAINTENANCE}
     return DeclaredCluster(header=header, providers=providers, graphs=graphs, policies=policies, parsed=plain)
-
-
-def _check_maintenance(keys: KeyReader, section: Json, graph_ids: list[str]) -> None:
-    from omnigraph.cluster.maintenance_settings import parse_maintenance
-
-    _, problems = parse_maintenance(section, graph_ids)
-    for problem in problems:
-        keys.wrong(problem.path, problem.message, DiagnosticCode.INVALID_MAINTENANCE_SETTINGS)
 
 
 def config_directory(directory: str) -> Path:

@@ -3,8 +3,8 @@
 from omnigraph import documents, errors
 from omnigraph.base.units import counted
 from omnigraph.cli import cluster_view
-from omnigraph.cli.control_scope import resolve_cluster
 from omnigraph.cli.command import command
+from omnigraph.cli.control_scope import resolve_cluster
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.params import json_option
 
