@@ -73,11 +73,9 @@ KEEP_EVERY = {
     "tests/merge/test_pairs.py": 6,
     "tests/cli/test_examples.py::test_every_example_runs_as_printed": 0,
     "tests/docs/test_examples.py": 25,
+    # Clusters with graphs that are made for one diagnostic code each.
+    "tests/cluster/test_diagnostics.py": 8,
     # Quick in all their cases.
-    "tests/cluster/test_config.py": 1,
-    "tests/cluster/test_resources.py": 1,
-    "tests/cluster/test_state.py": 1,
-    "tests/cluster/test_ledger.py": 1,
     "tests/base/": 1,
     "tests/catalog/": 1,
     "tests/language/": 1,

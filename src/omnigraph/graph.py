@@ -17,6 +17,7 @@ from omnigraph.engine.local import LocalEngine
 from omnigraph.errors import GraphNotFound, InvalidTarget
 from omnigraph.graphs.authorizing import Authorizer, PolicyAction
 from omnigraph.graphs.context import GraphContext
+from omnigraph.graphs.given import values_together
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.manifest.missing import no_graph_at, refuse_file, refuse_unfit_for_new_graph
 from omnigraph.storage.store import GraphStore
@@ -230,7 +231,7 @@ class Graph:
         `EngineChoice` of Spark names a session, which runs the query and sends its rows here.
         """
         over = self._asked_snapshot(snapshot, branch=branch, at=at)
-        given = {**(params or {}), **values}
+        given = values_together(params, values)
         if engine in (None, "local") or (isinstance(engine, EngineChoice) and engine.engine is not EngineName.SPARK):
             return self._asking.query(over, text, name, given, source=query_source)
         if engine != "spark" and not isinstance(engine, EngineChoice):
@@ -272,7 +273,7 @@ class Graph:
         in `query`; only a query that is run needs its parameters.
         """
         over = self._asked_snapshot(snapshot, branch=branch, at=at)
-        given = {**(params or {}), **values}
+        given = values_together(params, values)
         return self._asking.explain(over, text, name, given, is_run=analyze, source=query_source)
 
     def prepare(self, text: str, name: str | None = None, /, *, branch: str = MAIN_BRANCH) -> "PreparedQuery":
@@ -384,7 +385,7 @@ class Graph:
         called like the arguments of this method. With `if_commit` the commit happens only if that one still is the head
         of the branch (`PreconditionFailed` otherwise). `query_source` names the text in messages.
         """
-        from omnigraph.query.mutate.request import MutateRequest, values_together
+        from omnigraph.query.mutate.request import MutateRequest
         from omnigraph.query.mutate.run import run_mutation
 
         self._admit(PolicyAction.CHANGE, actor=actor, branch=branch)
