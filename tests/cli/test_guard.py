@@ -1,6 +1,7 @@
 """The matrix of commands and addressing flags, cell by cell, and the words of the refusals."""
 
 import itertools
+import re
 
 import pytest
 
@@ -177,6 +178,7 @@ def test_a_flag_outside_the_matrix_is_refused_before_the_config_is_read(command,
     assert "does not apply" in ran.err
     assert ran.err.count("\n") == 1
     assert not ran.err.removesuffix("\n").endswith(" ")
+    assert set(re.findall(r"--[a-z-]+", ran.err)) - {flag} <= ACCEPTED[command] | {"--config"}, "advises what it takes"
     if phrase == "direct (storage-native)":
         assert "storage URI" in ran.err
         assert ("--cluster <dir> --graph <id>" in ran.err) is ("--cluster" in ACCEPTED[command])
