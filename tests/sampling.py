@@ -76,12 +76,17 @@ KEEP_EVERY = {
     "tests/merge/test_pairs.py": 6,
     "tests/cli/test_examples.py::test_every_example_runs_as_printed": 0,
     "tests/docs/test_examples.py": 25,
+    # Clusters with graphs that are made for one diagnostic code each.
+    "tests/cluster/test_diagnostics.py": 8,
     # Quick in all their cases.
     "tests/base/": 1,
     "tests/catalog/": 1,
     "tests/language/": 1,
     "tests/records/": 1,
     "tests/cluster/": 1,
+    "tests/cli/test_addressing.py": 1,
+    "tests/cli/test_alias.py": 1,
+    "tests/cli/test_tokens.py": 1,
     "tests/branches/test_names.py": 1,
     "tests/changes/test_pairs.py": 1,
     "tests/cleanup/test_policy.py": 1,

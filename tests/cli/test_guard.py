@@ -1,6 +1,7 @@
 """The matrix of commands and addressing flags, cell by cell, and the words of the refusals."""
 
 import itertools
+import re
 
 import pytest
 
@@ -62,6 +63,8 @@ ACCEPTED = {
     "cluster refresh": set(),
     "cluster import": set(),
     "cluster force-unlock": set(),
+    "queries list": {"--cluster", "--graph", "--profile"},
+    "queries validate": {"--cluster", "--graph", "--profile"},
     "alias": set(),
     "login": set(),
     "logout": set(),
@@ -138,7 +141,8 @@ CLASS_PHRASE = (
         "data",
     )
     | dict.fromkeys(
-        ("serve", *(words for words in ACCEPTED if words.startswith(("cluster ", "policy ")))), "cluster control"
+        ("serve", *(words for words in ACCEPTED if words.startswith(("cluster ", "policy ", "queries ")))),
+        "cluster control",
     )
     | {"graphs list": "served"}
 )
@@ -178,6 +182,7 @@ def test_a_flag_outside_the_matrix_is_refused_before_the_config_is_read(command,
     assert "does not apply" in ran.err
     assert ran.err.count("\n") == 1
     assert not ran.err.removesuffix("\n").endswith(" ")
+    assert set(re.findall(r"--[a-z-]+", ran.err)) - {flag} <= ACCEPTED[command] | {"--config"}, "advises what it takes"
     if phrase == "direct (storage-native)":
         assert "storage URI" in ran.err
         assert ("--cluster <dir> --graph <id>" in ran.err) is ("--cluster" in ACCEPTED[command])

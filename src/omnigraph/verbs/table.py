@@ -281,6 +281,18 @@ VERBS = (
     Verb(words="cluster import", command_class=CommandClass.CONTROL, document="observed_cluster_document"),
     Verb(words="cluster force-unlock", command_class=CommandClass.CONTROL, document="removed_lock_document"),
     Verb(
+        words="queries list",
+        command_class=CommandClass.CONTROL,
+        accepts=frozenset({AddressFlag.CLUSTER, AddressFlag.GRAPH, AddressFlag.PROFILE}),
+        document="stored_queries_document",
+    ),
+    Verb(
+        words="queries validate",
+        command_class=CommandClass.CONTROL,
+        accepts=frozenset({AddressFlag.CLUSTER, AddressFlag.GRAPH, AddressFlag.PROFILE}),
+        document="checked_queries_document",
+    ),
+    Verb(
         words="graphs list",
         command_class=CommandClass.SERVED,
         accepts=frozenset({AddressFlag.SERVER, AddressFlag.PROFILE}),
@@ -308,6 +320,7 @@ GROUP_SUMMARIES = {
     "policy": "Say who may do what, and check it before it counts.",
     "graphs": "Look at the graphs of a server.",
     "profile": "Look at the named scopes of the operator config.",
+    "queries": "Look at the stored queries of a cluster.",
     "schema": "Look at the schema of a graph, and change it.",
 }
 
