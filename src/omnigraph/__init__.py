@@ -17,6 +17,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from omnigraph import errors as errors
+    from omnigraph._graph_clusters import open_cluster_graph
     from omnigraph._graph_data import embed_files
     from omnigraph._graph_upkeep import maintain_cluster
     from omnigraph.base.events import (
@@ -110,6 +111,7 @@ _NAMES_BY_HOME = {
     "omnigraph._graph_data": ("embed_files",),
     "omnigraph._graph_upkeep": ("maintain_cluster",),
     "omnigraph.graph": ("Graph", "init"),
+    "omnigraph._graph_clusters": ("open_cluster_graph",),
     "omnigraph.maintenance.cleanup.policy": ("CleanupPolicy",),
     "omnigraph.maintenance.cleanup.report": ("CleanupReport",),
     "omnigraph.maintenance.health.judging": ("HealthReport",),
@@ -214,6 +216,7 @@ __all__ = [
     "init",
     "maintain_cluster",
     "open",
+    "open_cluster_graph",
 ]
 
 

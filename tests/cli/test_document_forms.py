@@ -58,6 +58,7 @@ _WITHOUT_A_DOCUMENT_OF_A_GRAPH = {
     "shell",  # the same
     "serve",  # answers over HTTP
     *("blob get", "blob stat"),  # no time in them
+    *(row.words for row in VERBS if row.group == "policy"),  # nor in them, and no graph
 }
 
 

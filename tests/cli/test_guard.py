@@ -1,6 +1,7 @@
 """The matrix of commands and addressing flags, cell by cell, and the words of the refusals."""
 
 import itertools
+import re
 
 import pytest
 
@@ -8,6 +9,7 @@ from omnigraph.verbs.table import VERBS
 
 FLAGS = ("--server", "--cluster", "--graph", "--store", "--as", "--profile")
 DATA_READ = {"--store", "--server", "--graph", "--profile"}
+CONTROL = {"--cluster", "--graph", "--profile"}
 MAINTENANCE = {"--store", "--cluster", "--graph", "--profile"}
 
 # What each command accepts, restated from the contract rather than read from the table under test.
@@ -50,9 +52,9 @@ ACCEPTED = {
     "maintain": MAINTENANCE,
     "recover": MAINTENANCE,
     "embed": {*MAINTENANCE, "--as"},
-    "policy validate": {"--graph"},
-    "policy test": {"--graph"},
-    "policy explain": {"--graph"},
+    "policy validate": CONTROL,
+    "policy test": CONTROL,
+    "policy explain": CONTROL,
     "cluster validate": set(),
     "cluster plan": set(),
     "cluster apply": {"--as"},
@@ -133,7 +135,9 @@ CLASS_PHRASE = (
         ),
         "data",
     )
-    | dict.fromkeys(("serve", *(words for words in ACCEPTED if words.startswith("cluster "))), "cluster control")
+    | dict.fromkeys(
+        ("serve", *(words for words in ACCEPTED if words.startswith(("cluster ", "policy ")))), "cluster control"
+    )
 )
 WRONG_INVOCATION = {"health": 64, "verify": 64}
 """Low exit codes of `health` and `verify` speak of the graph."""
@@ -171,6 +175,7 @@ def test_a_flag_outside_the_matrix_is_refused_before_the_config_is_read(command,
     assert "does not apply" in ran.err
     assert ran.err.count("\n") == 1
     assert not ran.err.removesuffix("\n").endswith(" ")
+    assert set(re.findall(r"--[a-z-]+", ran.err)) - {flag} <= ACCEPTED[command] | {"--config"}, "advises what it takes"
     if phrase == "direct (storage-native)":
         assert "storage URI" in ran.err
         assert ("--cluster <dir> --graph <id>" in ran.err) is ("--cluster" in ACCEPTED[command])

@@ -233,3 +233,27 @@ def test_python_does_what_the_command_does(cluster):
     assert [graph.status.value for graph in report.graphs] == ["done"]
     with pytest.raises(omnigraph.errors.ClusterDiagnostics, match=r"maintenance\.max_tme"):
         omnigraph.maintain_cluster(str(cluster), settings={"max_tme": "10m"})
+
+
+def test_a_declared_cluster_is_applied_loaded_and_maintained(workplace, run):
+    """From the files of a cluster to a graph in order, with the section `maintenance` beside everything else."""
+    museum_files = workplace / "declared"
+    museum_files.mkdir()
+    museum_files.joinpath("art.pg").write_text("node Artist { name: String @key }\n", encoding="utf-8")
+    museum_files.joinpath("cluster.yaml").write_text(
+        "version: 1\ngraphs: { art: { schema: art.pg } }\nmaintenance: { graphs: { art: { max_time: 10m } } }\n",
+        encoding="utf-8",
+    )
+    for words in ("import", "apply"):
+        assert run("cluster", words, "--config", "declared").code == 0
+    for name in ("Ines", "Remy"):
+        workplace.joinpath("more.jsonl").write_text(json.dumps({"type": "Artist", "data": {"name": name}}), "utf-8")
+        loaded = run("load", "--store", "declared/graphs/art.omni", "--data", "more.jsonl", "--mode", "append")
+        assert loaded.code == 0, loaded.err
+
+    ran = run("maintain", "--cluster", "declared", "--json")
+    status = run("cluster", "status", "--config", "declared")
+
+    assert ran.code == 0, ran.err
+    assert by_graph(ran.document)["art"]["status"] == "done"
+    assert status.code == 0, status.err

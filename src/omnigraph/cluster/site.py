@@ -44,11 +44,17 @@ class ClusterSite:
     """What is below `__cluster/`."""
 
     @classmethod
-    def open(cls, root: str, environ: Mapping[str, str] = os.environ) -> "ClusterSite":
+    def open(
+        cls,
+        root: str,
+        environ: Mapping[str, str] = os.environ,
+        *,
+        storage_options: Mapping[str, str] | None = None,
+    ) -> "ClusterSite":
         """Open the storage root that `storage_root` found."""
         # A cluster may own a whole bucket, a graph may not: the control directory is addressable in both cases.
         location = GraphRoot.parse(f"{root.rstrip('/')}/{CONTROL_DIRECTORY}")
-        return cls(root=root, objects=open_objects(location, StoreSettings.resolve(location, None, environ)))
+        return cls(root=root, objects=open_objects(location, StoreSettings.resolve(location, storage_options, environ)))
 
     @property
     def state_path(self) -> str:

@@ -67,7 +67,7 @@ from omnigraph.errors.missing import (
     SchemaContractMissing,
     SnapshotNotFound,
 )
-from omnigraph.errors.permission import PolicyDenied, PolicyEvaluation, PolicyInvalid
+from omnigraph.errors.permission import PolicyDenied, PolicyEvaluation, PolicyInvalid, PolicyUnavailable
 from omnigraph.errors.requests import (
     Addressing,
     ConstraintViolation,
@@ -178,6 +178,7 @@ __all__ = [
     "PolicyEvaluation",
     "PolicyInvalid",
     "PolicyTestsFailed",
+    "PolicyUnavailable",
     "PreconditionFailed",
     "PublishContended",
     "QueriesInvalid",

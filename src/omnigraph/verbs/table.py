@@ -91,8 +91,7 @@ class Verb:
 _READ = frozenset({AddressFlag.STORE, AddressFlag.SERVER, AddressFlag.GRAPH, AddressFlag.PROFILE})
 _WRITE = _READ | {AddressFlag.AS}
 _MAINTENANCE = frozenset({AddressFlag.STORE, AddressFlag.CLUSTER, AddressFlag.GRAPH, AddressFlag.PROFILE})
-_POLICY = frozenset({AddressFlag.GRAPH})
-"""Of a policy file: the name of the graph that it is asked about."""
+_CONTROL = frozenset({AddressFlag.CLUSTER, AddressFlag.GRAPH, AddressFlag.PROFILE})
 
 VERBS = (
     Verb(
@@ -255,9 +254,9 @@ VERBS = (
         request="pipeline.embed.request.EmbedRequest",
         document="embed_document",
     ),
-    Verb(words="policy validate", command_class=CommandClass.LOCAL, accepts=_POLICY, document="bundles_document"),
-    Verb(words="policy test", command_class=CommandClass.LOCAL, accepts=_POLICY, document="policy_tests_document"),
-    Verb(words="policy explain", command_class=CommandClass.LOCAL, accepts=_POLICY, document="decision_document"),
+    Verb(words="policy validate", command_class=CommandClass.CONTROL, accepts=_CONTROL, document="bundles_document"),
+    Verb(words="policy test", command_class=CommandClass.CONTROL, accepts=_CONTROL, document="policy_tests_document"),
+    Verb(words="policy explain", command_class=CommandClass.CONTROL, accepts=_CONTROL, document="decision_document"),
     Verb(words="alias", command_class=CommandClass.LOCAL),
     Verb(words="login", command_class=CommandClass.LOCAL),
     Verb(words="logout", command_class=CommandClass.LOCAL),

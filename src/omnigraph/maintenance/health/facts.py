@@ -19,7 +19,7 @@ from omnigraph.maintenance.health.branches import BranchHealth, LiveBranch, obse
 from omnigraph.maintenance.health.damage import Damage, DamagedPart, DamageLog, verify_heads
 from omnigraph.maintenance.health.rules import BrokenTable, forced_tables, observe_rules
 from omnigraph.maintenance.health.runs import MaintenanceRun, maintenance_runs
-from omnigraph.maintenance.health.space import DEFAULT_POLICY, Leftover, observe_space
+from omnigraph.maintenance.health.space import DEFAULT_POLICY, NOTHING_TO_RECLAIM, Leftover, observe_space
 from omnigraph.maintenance.health.tables import DEFAULT_AIM, TableHealth, observe_tables_of
 from omnigraph.maintenance.journal import JOURNAL_PREFIX, read_journal
 from omnigraph.maintenance.optimize.request import OptimizeRequest
@@ -86,17 +86,18 @@ def observe_health(
     context: GraphContext,
     *,
     aim: OptimizeRequest = DEFAULT_AIM,
-    retention: CleanupPolicy = DEFAULT_POLICY,
+    retention: CleanupPolicy | None = DEFAULT_POLICY,
 ) -> GraphHealth:
     """Look at a graph; raise only when there is nothing that could be looked at.
 
-    `aim` says what optimize would be asked for, and `retention` what a cleanup would keep.
+    `aim` says what optimize would be asked for, and `retention` what a cleanup would keep; with None nobody asks what
+    it would remove, which takes as long to find out as everything else.
     """
     context.manifest.load(MAIN_BRANCH)
     damages = DamageLog()
     live = _live_branches(context, damages)
     history = _history(context, live.values(), damages)
-    space = observe_space(context, damages, retention)
+    space = NOTHING_TO_RECLAIM if retention is None else observe_space(context, damages, retention)
     tables = [
         table for branch in live.values() for table in observe_tables_of(branch.capture, space.by_table, damages, aim)
     ]

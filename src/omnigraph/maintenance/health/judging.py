@@ -273,7 +273,7 @@ class HealthReport(Shown):
 
 
 def report_health(
-    context: GraphContext, *, aim: OptimizeRequest = DEFAULT_AIM, retention: CleanupPolicy = DEFAULT_POLICY
+    context: GraphContext, *, aim: OptimizeRequest = DEFAULT_AIM, retention: CleanupPolicy | None = DEFAULT_POLICY
 ) -> HealthReport:
     """Look at a graph and judge what is seen; writes nothing and takes no lock."""
     health = observe_health(context, aim=aim, retention=retention)

@@ -33,6 +33,9 @@ class Reclaimable:
     leftovers: tuple[Leftover, ...]
 
 
+NOTHING_TO_RECLAIM = Reclaimable(by_table={}, leftovers=())
+
+
 def observe_space(context: GraphContext, damages: DamageLog, retention: CleanupPolicy) -> Reclaimable:
     """Preview a cleanup; what cannot be previewed is damage, and the rest still counts."""
     nothing: tuple[CleanupRow, ...] = ()

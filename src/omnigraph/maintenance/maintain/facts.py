@@ -74,7 +74,8 @@ def look_at(
             # What else is due shows when that is settled: half of an operation looks like drift.
             return GraphLook(graph=graph, looked_at_us=now_us, state=state, interrupted=interrupted)
         settings = graph.settings
-        report = report_health(context, aim=_aim(settings.optimize), retention=settings.preview_policy)
+        retention = None if settings.cleanup is None else settings.cleanup.policy
+        report = report_health(context, aim=_aim(settings.optimize), retention=retention)
     except BaseException as failure:
         if not is_failure(failure):
             raise

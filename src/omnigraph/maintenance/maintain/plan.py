@@ -132,10 +132,7 @@ def plan_graph(look: GraphLook, *, now_us: int) -> GraphPlan:
         reason="; ".join(why for step in steps for why in step.why[:1]) if steps else "in good order",
         steps=steps,
         for_people=tuple(finding for finding in others if finding.severity is Severity.ACTION),
-        notes=(
-            *(finding for finding in others if finding.severity is not Severity.ACTION),
-            *(finding for finding in findings if finding.code == "reclaimable" and settings.cleanup is None),
-        ),
+        notes=tuple(finding for finding in others if finding.severity is not Severity.ACTION),
     )
     return _unless_quiet(plan, now_us) if steps else plan
 

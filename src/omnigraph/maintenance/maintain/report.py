@@ -39,6 +39,8 @@ class StepReport:
     commit: str | None = None
     bytes: int = 0
     """Rewritten by optimize, removed by cleanup."""
+    engine: str | None = None
+    """Where bulk work ran; None for a step without any."""
     duration_ms: int = 0
 
 
@@ -209,6 +211,7 @@ def _step_document(report: StepReport) -> dict[str, Any]:
         "detail": report.detail,
         "commit": report.commit,
         "bytes": report.bytes,
+        "engine": report.engine,
         "duration_ms": report.duration_ms,
     }
 

@@ -181,6 +181,7 @@ class _Run:
             detail=detail,
             commit=result.commit.graph_commit_id if result.commit is not None else None,
             bytes=result.bytes_rewritten,
+            engine=result.engine,
         )
 
     def _cleanup(self, step: Cleanup) -> StepReport:
@@ -195,7 +196,7 @@ class _Run:
         if report.failed:
             status = StepStatus.FAILED
             detail = f"{report.failed[0].name} was not cleaned as a whole: {report.failed[0].error}"
-        return StepReport(step=step, status=status, detail=detail, bytes=removed)
+        return StepReport(step=step, status=status, detail=detail, bytes=removed, engine=report.engine)
 
     def _own_end(self) -> int | None:
         """Return when the graph's own time is over: that of its settings, and the beginning of quiet hours."""

@@ -56,8 +56,3 @@ class GraphSettings:
     max_bytes: int | None = None
     """Bytes to rewrite in one run."""
     engine: EngineName = EngineName.AUTO
-
-    @property
-    def preview_policy(self) -> CleanupPolicy:
-        """What is asked about when looking: the declared policy, or what a cleanup would do by default."""
-        return (self.cleanup or CleanupSettings()).policy
