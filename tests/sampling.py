@@ -76,6 +76,8 @@ KEEP_EVERY = {
     "tests/merge/test_pairs.py": 6,
     "tests/cli/test_examples.py::test_every_example_runs_as_printed": 0,
     "tests/docs/test_examples.py": 25,
+    # Clusters with graphs that are made for one diagnostic code each.
+    "tests/cluster/test_diagnostics.py": 8,
     # Quick in all their cases.
     "tests/base/": 1,
     "tests/catalog/": 1,

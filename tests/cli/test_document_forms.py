@@ -53,7 +53,7 @@ LINES = {
 }
 _WITHOUT_A_DOCUMENT_OF_A_GRAPH = {
     *(row.words for row in VERBS if row.command_class is CommandClass.LOCAL),
-    *(row.words for row in VERBS if row.group == "cluster"),
+    *(row.words for row in VERBS if row.group in {"cluster", "queries"}),
     "spark-sql",  # rows as somebody asked for them
     "shell",  # the same
     "serve",  # answers over HTTP

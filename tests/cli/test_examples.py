@@ -13,7 +13,7 @@ from omnigraph.cli.help_pages import FIRST_STEPS
 from omnigraph.verbs.table import VERBS
 
 NEED_A_SERVER = {"alias", "serve"}
-NEED_A_CLUSTER = {"cluster"}
+NEED_A_CLUSTER = {"cluster", "queries"}
 """Their examples run in `tests/cluster/test_cli.py`, in the order in which a cluster lives."""
 
 

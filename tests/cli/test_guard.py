@@ -63,6 +63,8 @@ ACCEPTED = {
     "cluster refresh": set(),
     "cluster import": set(),
     "cluster force-unlock": set(),
+    "queries list": {"--cluster", "--graph", "--profile"},
+    "queries validate": {"--cluster", "--graph", "--profile"},
     "alias": set(),
     "login": set(),
     "logout": set(),
@@ -136,7 +138,8 @@ CLASS_PHRASE = (
         "data",
     )
     | dict.fromkeys(
-        ("serve", *(words for words in ACCEPTED if words.startswith(("cluster ", "policy ")))), "cluster control"
+        ("serve", *(words for words in ACCEPTED if words.startswith(("cluster ", "policy ", "queries ")))),
+        "cluster control",
     )
 )
 WRONG_INVOCATION = {"health": 64, "verify": 64}

@@ -257,3 +257,36 @@ def test_an_edited_ledger_is_not_written_over(museum: Path) -> None:
     assert codes(apply(museum)) == {"external_blob_policy_digest_mismatch"}
     assert codes(refresh_cluster(str(museum))) == {"external_blob_policy_digest_mismatch"}
     assert state.read_bytes() == content
+
+
+def test_a_graph_that_is_there_already_is_taken_in_by_refresh_and_never_made_anew(museum: Path) -> None:
+    """Somebody made a graph at a derived root before it was declared, with another schema."""
+    loans = str(museum / "graphs" / "loans.omni")
+    shutil.copytree(museum / "__cluster", museum / "aside")
+    shutil.rmtree(museum / "__cluster")
+    omnigraph.init(loans, "node Loan {\n  number: String @key\n  due: Date?\n}\n")
+    shutil.move(museum / "aside", museum / "__cluster")
+    declare(museum, f"{ONE_GRAPH}  loans: {{ schema: loans.pg }}\n{KEEPERS}")
+
+    refused = apply(museum)
+
+    assert "graph_create_failed" in codes(refused)
+    assert "omnigraph cluster refresh" in next(
+        found.message for found in refused.diagnostics if found.code == "graph_create_failed"
+    )
+    assert list((museum / "__cluster" / "recoveries").iterdir()) == []
+    assert refresh_cluster(str(museum)).ok
+    assert apply(museum).converged
+    assert len(omnigraph.open(loans, read_only=True).commits()) == 2
+
+
+def test_what_a_newer_version_wrote_is_shown_and_never_written_over(museum: Path) -> None:
+    state = museum / "__cluster" / "state.json"
+    state.write_text(state.read_text().replace('"version": 1,', '"version": 1, "weather": "fine",', 1))
+    content = state.read_bytes()
+
+    shown = cluster_status(str(museum))
+
+    assert (shown.ok, "graph.artworks" in shown.resource_digests) == (True, True)
+    assert codes(apply(museum)) == {"invalid_state_json"}
+    assert state.read_bytes() == content

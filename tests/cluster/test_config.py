@@ -134,6 +134,7 @@ CASES = [
         GRAPH + BLOBS % "{base: 's3://b/x', scope: server_safe}, {base: 's3://b/x/y', scope: server_safe}",
         "graphs.artworks.external_blobs.allow",
     ),
+    ("invalid_maintenance_settings", "", "maintenance: {cleanup: {keap: 3}}\n", "maintenance.cleanup.keap"),
     (
         "external_blob_ingress_default_deny",
         "",

@@ -162,7 +162,7 @@ def cluster_status(config_dir: str, *, environ: Mapping[str, str] = os.environ) 
 
 
 def _shown_ledger(session: ClusterSession) -> Ledger:
-    ledger = session.read_ledger()
+    ledger = session.read_ledger(is_strict=False)
     if ledger is None:
         session.found.warn(
             DiagnosticCode.STATE_MISSING,

@@ -14,6 +14,7 @@ from omnigraph import errors
 from omnigraph.base.events import Events, ignore_events
 from omnigraph.base.home import expand_home
 from omnigraph.base.plain_text import printable, read_yaml
+from omnigraph.base.units import counted
 from omnigraph.base.values import dataclass
 from omnigraph.cluster.declared import CONFIG_NAME
 from omnigraph.cluster.diagnostics import DiagnosticCode, Diagnostics, Refused
@@ -100,9 +101,9 @@ def _settings_of(source: SettingsSource, graph_ids: Collection[str]) -> Maintena
     for problem in problems:
         found.error(DiagnosticCode.INVALID_MAINTENANCE_SETTINGS, problem.path, problem.message)
     first, more = problems[0], len(problems) - 1
-    also = f" ({more} more: see the diagnostics)" if more else ""
+    also = f" ({counted(more, 'more problem')}.)" if more else ""
     raise errors.ClusterDiagnostics(
-        f"{where}: `{first.path}` {first.message.rstrip('.')}{also}. Nothing was maintained.",
+        f"{where}: `{first.path}` {first.message}{also} Nothing was maintained.",
         diagnostics=[finding.document() for finding in found.all()],
     )
 

@@ -37,6 +37,7 @@ class SettingsProblem:
     path: str
     """Of the key, such as `maintenance.graphs.artworks.cleanup.keep`."""
     message: str
+    """Goes on from the path: `must be a size, not 'lots'.`"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +68,7 @@ def parse_maintenance(
         if graph_id not in graph_ids:
             near = nearest(str(graph_id), graph_ids)
             meant = f"did you mean `{near}`?" if near else f"there are {', '.join(sorted(graph_ids)) or 'none'}."
-            reader.wrong(path, f"no graph has this id; {meant}")
+            reader.wrong(path, f"names no graph; {meant}")
         before = len(reader.problems)
         mine = reader.graph(_overlaid(top, reader.mapping(own, path, _GRAPH_KEYS)), path)
         # What is wrong at the top was told there.
@@ -111,7 +112,7 @@ class _Reader:
             if known is not None and key not in known:
                 near = nearest(str(key), known)
                 meant = f"did you mean `{near}`?" if near else f"it has {', '.join(sorted(known))}."
-                self.wrong(f"{path}.{printable(str(key))}", f"unknown key; {meant}")
+                self.wrong(f"{path}.{printable(str(key))}", f"is an unknown key; {meant}")
             elif not isinstance(key, str):
                 self.wrong(f"{path}.{printable(str(key))}", "is not text to YAML; quote it.")
         return {key: found for key, found in value.items() if isinstance(key, str)}
@@ -168,7 +169,7 @@ class _Reader:
         try:
             return QuietHours(spans=read_spans(spans), timezone=zone)
         except ValueError as error:
-            self.wrong(f"{path}.quiet_hours", f"{printable(str(error))}.")
+            self.wrong(f"{path}.quiet_hours", f"cannot be read: {printable(str(error))}.")
             return QuietHours(timezone=zone)
 
     def _value(
@@ -219,7 +220,7 @@ def _duration(value: object) -> timedelta:
     try:
         return parse_duration(value)
     except ValueError as error:
-        raise ValueError(printable(str(error))) from error
+        raise ValueError(f"cannot be read: {printable(str(error))}") from error
 
 
 def _positive_duration(value: object) -> timedelta:
@@ -235,7 +236,7 @@ def _size(value: object) -> int:
     try:
         return parse_bytes(str(value))
     except ValueError as error:
-        raise ValueError(printable(str(error))) from error
+        raise ValueError(f"cannot be read: {printable(str(error))}") from error
 
 
 def _engine(value: object) -> EngineName:

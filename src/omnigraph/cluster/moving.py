@@ -18,7 +18,7 @@ from omnigraph.cluster.looking import LiveGraph, look_at_graph, open_context, pr
 from omnigraph.cluster.planning import migration_document, schema_request
 from omnigraph.cluster.resources import schema_address
 from omnigraph.cluster.session import ClusterSession, now_text
-from omnigraph.errors import Effect, GraphNotFound, OmniError, SchemaDrift
+from omnigraph.errors import AlreadyInitialized, Effect, GraphNotFound, OmniError, SchemaDrift, StorageError
 from omnigraph.evolution.plan import FOREIGN_EDIT, has_foreign_edit
 from omnigraph.evolution.run import apply_schema
 from omnigraph.evolution.writer import refuse_other_branches
@@ -44,6 +44,7 @@ class GraphMover:
         """Make a graph with its declared schema."""
         file = self.desired.files[schema_address(graph_id)]
         intent = self._intent(IntentKind.GRAPH_CREATE, graph_id)
+        self._refuse_occupied(intent.graph_uri)
         context = open_context(intent.graph_uri)
         self._arm(intent)
         faults.reach("cluster_apply.before_graph_create")
@@ -51,6 +52,18 @@ class GraphMover:
         create_graph(context.store, request, events=self.events)
         faults.reach("cluster_apply.after_graph_create")
         self._arm(replace(intent, expected_manifest_version=_version(context)))
+
+    def _refuse_occupied(self, uri: str) -> None:
+        """Refuse a root where something is, before an intent exists: the next sweep could not tell whose it is."""
+        live = look_at_graph(uri)
+        if live.is_open:
+            raise AlreadyInitialized(
+                f"{uri} is a graph already that the ledger does not know; run `omnigraph cluster refresh`, which takes "
+                "it in.",
+                uri=uri,
+            )
+        if live.exists:
+            raise AlreadyInitialized(f"{uri} holds something that is no graph: {live.error} Move it away.", uri=uri)
 
     def change_schema(self, graph_id: str) -> dict[str, Json]:
         """Give a graph its declared schema; return the engine's plan. A refusal leaves no intent behind."""
@@ -103,10 +116,12 @@ class GraphMover:
 
     def _keep_writers_out(self, context: GraphContext, held: ExitStack) -> None:
         try:
-            branches = [MAIN_BRANCH, *context.manifest.branch_names()]
             context.manifest.load(MAIN_BRANCH)
-        except (GraphNotFound, OmniError):
-            return  # what an interrupted deletion left has no writers any more
+            branches = [MAIN_BRANCH, *context.manifest.branch_names()]
+        except OmniError as error:
+            if isinstance(error, StorageError) and error.is_transient:
+                raise
+            return  # what an interrupted deletion left is no graph, and has no writers any more
         held.enter_context(sole_maintainer(context, "cluster apply", wait_seconds=waits.GATE_SECONDS))
         held.enter_context(hold_branches(context, branches, operation="cluster apply", events=self.events))
 

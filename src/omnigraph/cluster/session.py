@@ -54,9 +54,12 @@ class ClusterSession:
             self.found.extend([refused.diagnostic])
         return None
 
-    def read_ledger(self) -> Ledger | None:
-        """Read the ledger, if there is one; raise `Refused` if it cannot be used."""
-        self.stored = self.site.read_ledger()
+    def read_ledger(self, *, is_strict: bool = True) -> Ledger | None:
+        """Read the ledger, if there is one; raise `Refused` if it cannot be used.
+
+        A command that writes nothing may read what a newer omnigraph wrote.
+        """
+        self.stored = self.site.read_ledger(is_strict=is_strict)
         return self.stored.ledger if self.stored else None
 
     def required_ledger(self) -> Ledger:

@@ -280,6 +280,18 @@ VERBS = (
     Verb(words="cluster refresh", command_class=CommandClass.CONTROL, document="observed_cluster_document"),
     Verb(words="cluster import", command_class=CommandClass.CONTROL, document="observed_cluster_document"),
     Verb(words="cluster force-unlock", command_class=CommandClass.CONTROL, document="removed_lock_document"),
+    Verb(
+        words="queries list",
+        command_class=CommandClass.CONTROL,
+        accepts=frozenset({AddressFlag.CLUSTER, AddressFlag.GRAPH, AddressFlag.PROFILE}),
+        document="stored_queries_document",
+    ),
+    Verb(
+        words="queries validate",
+        command_class=CommandClass.CONTROL,
+        accepts=frozenset({AddressFlag.CLUSTER, AddressFlag.GRAPH, AddressFlag.PROFILE}),
+        document="checked_queries_document",
+    ),
     Verb(words="profile list", command_class=CommandClass.LOCAL),
     Verb(words="profile show", command_class=CommandClass.LOCAL),
     Verb(words="serve", command_class=CommandClass.CONTROL, accepts=frozenset({AddressFlag.CLUSTER})),
@@ -296,6 +308,7 @@ GROUP_SUMMARIES = {
     "commit": "Look at the history of a graph.",
     "policy": "Say who may do what, and check it before it counts.",
     "profile": "Look at the named scopes of the operator config.",
+    "queries": "Look at the stored queries of a cluster.",
     "schema": "Look at the schema of a graph, and change it.",
 }
 
