@@ -19,6 +19,8 @@ from benchmarks.query_first import ONE_HOP
 
 _COMMITS_PER_SECOND = 20
 _PAUSE_SECONDS = 0.005
+_FIRST = 500
+"""The people before have been given friends by other measurements."""
 
 
 def write(uri: str, seconds: float) -> None:
@@ -27,7 +29,7 @@ def write(uri: str, seconds: float) -> None:
     turn, begun = 0, time.monotonic()
     while time.monotonic() < begun + seconds:
         with graph.write() as batch:
-            batch.insert("Knows", [{"from": person(turn), "to": friend} for friend in _new_friends(turn)])
+            batch.insert("Knows", [{"from": person(_FIRST + turn), "to": friend} for friend in _new_friends(turn)])
         made = batch.result.commit
         assert made is not None
         print(made.graph_commit_id, flush=True)
@@ -49,7 +51,7 @@ def following_figures(graph: omnigraph.Graph, data: Data, seconds: float) -> lis
         listening.start()
         busy = time.process_time()
         while writer.poll() is None:
-            found = graph.query(ONE_HOP, k=person(len(answers)))
+            found = graph.query(ONE_HOP, k=person(_FIRST + len(answers)))
             if found.commit_id == last:
                 time.sleep(_PAUSE_SECONDS)
                 continue
@@ -85,14 +87,14 @@ def following_figures(graph: omnigraph.Graph, data: Data, seconds: float) -> lis
 
 
 def _new_friends(turn: int) -> set[str]:
-    return {person(turn + 1), person(turn + 2)}
+    return {person(_FIRST + turn + 1), person(_FIRST + turn + 2)}
 
 
 def _check(answers: list[tuple[str, int, set[str]]], turn_by_commit: dict[str, int], data: Data) -> None:
     """Hold every answer against what the data and the commits up to its own say."""
     assert answers
     for commit, asked, found in answers:
-        friends = {person(int(target)) for target in data.targets[data.sources == asked]}
+        friends = {person(int(target)) for target in data.targets[data.sources == _FIRST + asked]}
         assert found == friends | (_new_friends(asked) if asked <= turn_by_commit[commit] else set()), asked
 
 

@@ -26,7 +26,7 @@ def test_a_hundred_thousand_commits_leave_few_fragments_and_each_row_is_written_
     commits = 100_000
     for _ in range(commits):
         fragments[next(numbers)] = 1
-        chosen = fragments_to_fold(fragments) if len(fragments) >= FOLDED_AT_ONCE else ()
+        chosen = fragments_to_fold(fragments)
         if chosen:
             rows = sum(fragments.pop(number) for number in chosen)
             fragments[next(numbers)] = rows
@@ -34,8 +34,8 @@ def test_a_hundred_thousand_commits_leave_few_fragments_and_each_row_is_written_
         most = max(most, len(fragments))
 
     assert sum(fragments.values()) == commits
-    assert most <= 4 * FOLDED_AT_ONCE
-    assert rewritten <= 4 * commits
+    assert most < 3 * FOLDED_AT_ONCE
+    assert rewritten <= 5 * commits
 
 
 def test_small_fragments_are_left_alone_until_there_are_many_and_large_ones_always() -> None:
@@ -54,7 +54,7 @@ def test_many_commits_leave_few_fragments_and_every_state_can_still_be_read(loca
         contents.append(harbor.content(graph))
         assert harbor.content(reader) == contents[-1]
 
-    assert max(_fragments(graph, address) for address in INTERNAL) < 6
+    assert max(_fragments(graph, address) for address in INTERNAL) < 8
     other = omnigraph.open(local_root)
     assert other.commits()[: len(commits)] == commits[::-1]
     assert {commit.actor_id for commit in other.commits()[: len(commits) - 1]} == {"act-test"}
@@ -76,7 +76,7 @@ def test_two_handles_on_two_branches_fold_what_they_share(local_root: str) -> No
 
     assert graph.commits() == omnigraph.open(local_root).commits()
     assert len({commit.graph_commit_id for commit in graph.commits()}) == graph.snapshot().graph_version
-    assert _fragments(graph, COMMITS) < 6
+    assert _fragments(graph, COMMITS) < 11
     graph.branches.merge("review")
     assert harbor.content(graph) == harbor.content(omnigraph.open(local_root))
 

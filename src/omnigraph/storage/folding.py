@@ -5,8 +5,9 @@ every write. Folding keeps the number of fragments small whatever the number of 
 come together as are folded at once, they become one of the next size, so each row is written again a few times in all.
 """
 
+from collections import Counter
 from collections.abc import Mapping
-from itertools import count, takewhile
+from itertools import count
 from typing import Final
 
 from omnigraph.base import faults
@@ -16,18 +17,21 @@ from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.tables import Table, TableStore
 from omnigraph.storage.transactions import CommitInterleaved
 
-FOLDED_AT_ONCE: Final = 32
+FOLDED_AT_ONCE: Final = 24
+"""How many of the smallest size, which commits leave, are folded together."""
+_LARGER_AT_ONCE: Final = 8
+"""How many of any other size: fewer, since these are folded seldom and looked into by every commit."""
 _BATCH_ROWS: Final = 1_024
 
 
 def fragments_to_fold(rows_by_fragment: Mapping[int, int]) -> tuple[int, ...]:
     """Choose the fragments that should become one: of the largest size that has enough of them, and all smaller ones.
 
-    The sizes are up to 31 rows, up to 1,023, up to 32,767 and so on.
+    The sizes are up to 23 rows, up to 191, up to 1,535 and so on.
     """
     sizes = {number: _size(rows) for number, rows in rows_by_fragment.items()}
-    present = sorted(set(sizes.values()), reverse=True)
-    full = next((size for size in present if sum(one == size for one in sizes.values()) >= FOLDED_AT_ONCE), None)
+    counts = Counter(sizes.values())
+    full = max((size for size, number in counts.items() if number >= _at_once(size)), default=None)
     return () if full is None else tuple(number for number, size in sizes.items() if size <= full)
 
 
@@ -38,7 +42,7 @@ def fold_small_fragments(store: TableStore, table: Table) -> Table | None:
     leaves the table as it was. When somebody else wrote to these fragments meanwhile, they are left alone too.
     """
     rows = table.rows_by_fragment()
-    chosen = fragments_to_fold(rows) if len(rows) >= FOLDED_AT_ONCE else ()
+    chosen = fragments_to_fold(rows) if len(rows) >= min(FOLDED_AT_ONCE, _LARGER_AT_ONCE) else ()
     if not chosen:
         return None
     path = table.address.path
@@ -67,4 +71,8 @@ def _drop(store: TableStore, table: Table, result: str) -> None:
 
 
 def _size(rows: int) -> int:
-    return sum(1 for _ in takewhile(lambda power: rows >= FOLDED_AT_ONCE**power, count(1)))
+    return next(size for size in count() if rows < FOLDED_AT_ONCE * _LARGER_AT_ONCE**size)
+
+
+def _at_once(size: int) -> int:
+    return _LARGER_AT_ONCE if size else FOLDED_AT_ONCE
