@@ -12,13 +12,35 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+class OneRow:
+    """The one row of an answer as plain values; a table is made of them if somebody asks for one.
+
+    Making Arrow of a row and taking it apart again takes longer than finding it.
+    """
+
+    __slots__ = ("_schema", "columns", "values")
+
+    def __init__(self, values: tuple[Any, ...], schema: "pa.Schema", columns: tuple[str, ...]) -> None:
+        self.values = values
+        """As JSON says them."""
+        self.columns = columns
+        self._schema = schema
+
+    def table(self) -> "pa.Table":
+        """Return the row as a table."""
+        import pyarrow as pa
+
+        arrays = [pa.array([value], field.type) for value, field in zip(self.values, self._schema, strict=True)]
+        return pa.Table.from_arrays(arrays, schema=self._schema)
+
+
 class Result:
     """The answer to a query; iterate over it for dictionaries."""
 
-    __slots__ = ("_rows", "branch", "commit_id", "query_name")
+    __slots__ = ("_given", "branch", "commit_id", "query_name")
 
-    def __init__(self, rows: "pa.Table", *, query_name: str, branch: str, commit_id: str) -> None:
-        self._rows = rows
+    def __init__(self, rows: "pa.Table | OneRow", *, query_name: str, branch: str, commit_id: str) -> None:
+        self._given = rows
         self.query_name = query_name
         self.branch = branch
         """The branch whose state was read."""
@@ -34,7 +56,8 @@ class Result:
         return html_table(self.columns, zip(*_listed(shown), strict=True), caption=caption)
 
     def __len__(self) -> int:
-        return int(self._rows.num_rows)
+        given = self._given
+        return 1 if isinstance(given, OneRow) else int(given.num_rows)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return iter(self.rows())
@@ -42,7 +65,21 @@ class Result:
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns, in the order of `return`."""
-        return tuple(self._rows.schema.names)
+        given = self._given
+        return given.columns if isinstance(given, OneRow) else tuple(given.schema.names)
+
+    @property
+    def only_row(self) -> tuple[Any, ...] | None:
+        """The values of the one row as JSON says them, where they were found as such; None otherwise."""
+        given = self._given
+        return given.values if isinstance(given, OneRow) else None
+
+    @property
+    def _rows(self) -> "pa.Table":
+        given = self._given
+        if isinstance(given, OneRow):
+            given = self._given = given.table()
+        return given
 
     @property
     def schema(self) -> "pa.Schema":

@@ -60,7 +60,7 @@ class Answering:
         )
         way = ways.choose(snapshot, self._plan)
         try:
-            rows = self._program.run(run) if way is READY else self._answer_by(way, snapshot, run, ways)
+            rows = self._program.answer(run) if way is READY else self._answer_by(way, snapshot, run, ways)
         except DoesNotFit:
             _note(run, NO_ROOM)
             rows = self._answer_without_image(snapshot, run)

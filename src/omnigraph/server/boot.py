@@ -1,5 +1,6 @@
 """Starting the server, in the order that the contract has: tokens, snapshot, policies, state, graphs, address."""
 
+import gc
 import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -54,6 +55,9 @@ def serve(request: ServeRequest, environ: Mapping[str, str]) -> None:
                 "graphs_quarantined": service.quarantined,
             },
         )
+        # What is there now stays for as long as the server runs: nothing of it needs to be looked at for garbage again.
+        gc.collect()
+        gc.freeze()
         run_service(application, sock, request.bind, shutdown_seconds=request.shutdown_timeout)
         application.close()
         log.note("stopped", {})

@@ -43,6 +43,7 @@ class Call:
     """One request."""
 
     __slots__ = (
+        "_header_by_name",
         "_is_admitted",
         "actor",
         "arguments",
@@ -56,12 +57,13 @@ class Call:
         "service",
     )
 
-    def __init__(self, service: Service, scope: Scope, receive: Receive, request_id: str) -> None:
+    def __init__(self, service: Service, scope: Scope, receive: Receive) -> None:
         self.service = service
         self.scope = scope
         self.receive = receive
-        self.request_id = request_id
+        self.request_id = ""
         self.headers: list[tuple[bytes, bytes]] = scope["headers"]
+        self._header_by_name = dict(self.headers)
         self.route: HttpOperation | None = None
         self.arguments: Mapping[str, str] = {}
         self.actor: str | None = None
@@ -72,11 +74,8 @@ class Call:
     # What it says
 
     def header(self, name: bytes) -> bytes | None:
-        """Return a header, the first if there are several."""
-        for key, value in self.headers:
-            if key == name:
-                return value
-        return None
+        """Return a header, the last if there are several."""
+        return self._header_by_name.get(name)
 
     def header_values(self, name: bytes) -> list[bytes]:
         """Return every value of a header."""
@@ -155,6 +154,8 @@ class Call:
         if not route.media_type:
             return
         encoding = self.header(b"content-encoding")
+        if encoding is None and self.header(b"content-type") == route.media_type.encode():
+            return
         if encoding is not None and encoding.strip().lower() not in {b"", b"identity"}:
             raise UnsupportedMediaType(
                 "Content-Encoding is not supported; send the body as it is.", expected="identity"
