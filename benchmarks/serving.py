@@ -161,14 +161,11 @@ def main() -> None:
     print(
         f"{options.clients} clients, {options.people} people, median of {options.rounds} rounds of {options.seconds} s"
     )
-    print(
-        f"{'':16} {'requests/s':>11} {'p50 ms':>8} {'p99 ms':>8} {'CPU µs':>8} {'of empty':>9} {'by CPU':>7} {'failed':>7}"
-    )
+    heads = ("requests/s", "p50 ms", "p99 ms", "CPU µs", "of empty", "by CPU", "failed")
+    print(" " * 16, *(f"{head:>10}" for head in heads))
     for name, row in result.items():
-        print(
-            f"{name:16} {row['requests_per_second']:11.0f} {row['p50_ms']:8.2f} {row['p99_ms']:8.2f} "
-            f"{row['cpu_us']:8.0f} {row['of_empty']:9.2f} {row['of_empty_cpu']:7.2f} {row['failed']:7.0f}"
-        )
+        keys = ("requests_per_second", "p50_ms", "p99_ms", "cpu_us", "of_empty", "of_empty_cpu", "failed")
+        print(f"{name:16}", *(f"{row[key]:10.2f}" for key in keys))
 
 
 if __name__ == "__main__":

@@ -77,14 +77,16 @@ def open_graph(
     recover: bool = True,
     policy: Authorizer | None = None,
     storage_options: Mapping[str, str] | None = None,
+    embed_environ: Mapping[str, str] | None = None,
     events: Events = ignore_events,
 ) -> "Graph":
     """Open a graph; a read-write open first settles what interrupted writers left, a read-only one writes nothing.
 
     `recover=False` leaves that to `Graph.recover`, which says what it did. With a `policy`, such as
-    `PolicyEngine.load_graph(path, graph_id)`, whatever writes needs an `actor` to whom the policy allows it.
+    `PolicyEngine.load_graph(path, graph_id)`, whatever writes needs an `actor` to whom the policy allows it. Queries
+    find their embedding provider in `embed_environ`, by default in the environment.
     """
-    context = GraphContext.over(GraphStore.open(uri, storage_options), LocalEngine(), policy)
+    context = GraphContext.over(GraphStore.open(uri, storage_options), LocalEngine(), policy, embed_environ)
     refuse_file(context.store)
     try:
         context.manifest.load(MAIN_BRANCH)

@@ -61,8 +61,8 @@ class Following:
     def query(
         self, snapshot: "Snapshot", text: str, name: str | None, values: Mapping[str, object], *, source: str
     ) -> "Result":
-        """Run one read."""
-        return self._asking.query(snapshot, text, name, values, source=source)
+        """Run one read for who wants values and no Arrow."""
+        return self._asking.query(snapshot, text, name, values, source=source, is_plain=True)
 
     def is_at_hand(self, snapshot: "Snapshot", text: str, name: str | None) -> bool:
         """Whether a read touches little by its shape, whatever its parameters are, and all of that is in memory."""

@@ -17,9 +17,10 @@ from omnigraph.cluster.serving import (
     refuse_quarantined,
     refuse_without_graphs,
 )
-from omnigraph.errors import BootRefused, OmniError, Usage
+from omnigraph.errors import BootRefused, OmniError
 from omnigraph.policy.actions import BundleKind
 from omnigraph.server.app import Application
+from omnigraph.server.embedding import embedding_environ
 from omnigraph.server.gate import PolicyGate
 from omnigraph.server.logs import ServerLog
 from omnigraph.server.running import listen, run_service
@@ -179,15 +180,6 @@ def _open_graphs(
 def _open_graph(serving: ServingGraph, gate: PolicyGate, environ: Mapping[str, str]) -> ServedGraph:
     from omnigraph.graph import open_graph
 
-    _refuse_unusable_embedding(serving, environ)
-    graph = open_graph(serving.uri, policy=gate.authorizer)
+    graph = open_graph(serving.uri, policy=gate.authorizer, embed_environ=embedding_environ(serving.embedding, environ))
     queries = check_stored(serving.query_texts, graph.following.look(_MAIN).catalog)
     return ServedGraph(graph_id=serving.graph_id, graph=graph, gate=gate, queries=queries)
-
-
-def _refuse_unusable_embedding(serving: ServingGraph, environ: Mapping[str, str]) -> None:
-    """Keep a graph out whose provider has a key that this process was not given."""
-    key = serving.embedding.api_key if serving.embedding is not None else None
-    variable = key.removeprefix("${").removesuffix("}") if key is not None else None
-    if variable is not None and not dict(environ).get(variable, "").strip():
-        raise Usage(f"its embedding provider needs ${variable}, which is not set", flag=variable)

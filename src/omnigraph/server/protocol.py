@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from omnigraph.server.settings import Limits
 
 _JSON_HEAD = b"content-type: application/json\r\nx-request-id: %b\r\ncontent-length: %d\r\n"
+_SLICE_BYTES = 16_384
 _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
 
@@ -35,10 +36,25 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Take bytes; a request whose headers are endless ends here."""
-        super().data_received(data)
         self._received_at = self.loop.time()
-        cycle = self.cycle
-        if cycle is not None and not cycle.response_complete:
+        if len(data) <= _SLICE_BYTES:
+            self._feed(data)
+            return
+        # In slices, so that it shows how many of the bytes are headers.
+        rest = memoryview(data)
+        while rest and not self.transport.is_closing():
+            size = _SLICE_BYTES if self._is_idle else len(rest)
+            self._feed(bytes(rest[:size]))
+            rest = rest[size:]
+
+    @property
+    def _is_idle(self) -> bool:
+        """Whether no request is being answered, so that what comes is the headers of the next."""
+        return self.cycle is None or self.cycle.response_complete
+
+    def _feed(self, data: bytes) -> None:
+        super().data_received(data)
+        if not self._is_idle:
             self._header_bytes, self._headers_since = 0, None
             return
         self._header_bytes += len(data)
