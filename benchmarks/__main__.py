@@ -25,6 +25,7 @@ PARTS = (
     "pauses",
     "first_optimize",
     "history",
+    "maintain",
     "feeding",
     "merge_large",
     "query_image",
@@ -54,7 +55,7 @@ def main() -> None:
     parser.add_argument("part", nargs="*", help=f"of {', '.join(PARTS)}; all if none is named")
     parser.add_argument("--update-docs", action="store_true", help="write the tables and the chart of the docs")
     parser.add_argument("--large", action="store_true", help="measure sizes too that take much longer, where there are")
-    parser.add_argument("--small", action="store_true", help="take little data, to see that a part runs; for `query`")
+    parser.add_argument("--small", action="store_true", help="take little data, to see that a part runs, where it can")
     options = parser.parse_args()
     if options.small and options.update_docs:
         parser.error("--small measures nothing that the docs could show")

@@ -21,9 +21,9 @@ from benchmarks.hot_paths import SCHEMA, one_row
 from omnigraph.manifest.log import CommitLog
 from omnigraph.manifest.publish import Publisher
 from omnigraph.pipeline.load import run as load_run
-from omnigraph.storage import staging
+from omnigraph.storage import staging, transactions
 from omnigraph.storage.tables import Table
-from omnigraph.writes import protocol
+from omnigraph.writes import aftermath, protocol
 from omnigraph.writes.pending import SidecarStore
 
 _COMMITS = 80
@@ -35,11 +35,11 @@ CALLS: tuple[tuple[Any, str, str], ...] = (
     (Table, "lookup", "  of it: look the id up"),
     (staging, "write_data_files", "  of it: write the data file"),
     (SidecarStore, "arm", "arm the sidecar"),
-    (staging, "_commit", "commit the table"),
-    (Table, "read_added_since", "read what is new in the manifest"),
+    (transactions, "_commit", "commit the table"),
     (Publisher, "publish", "publish"),
     (CommitLog, "add", "log the commit"),
     (SidecarStore, "forget", "forget the sidecar"),
+    (aftermath, "tidy_internal_tables", "tidy up"),
     (sys.modules["lance.dataset"].MergeInsertBuilder, "execute", "in both: Lance's keyed merges"),
     (os, "fsync", "in all: fsync"),
 )

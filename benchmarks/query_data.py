@@ -32,7 +32,7 @@ class Size:
     """How many seconds are spent on measuring one answer, in each way."""
     processes: int = 5
     """How many new processes are asked the same."""
-    following: float = 20.0
+    following: float = 60.0
     """How many seconds a writer is followed."""
 
 

@@ -95,6 +95,7 @@ EXIT_MEANINGS = {
     7: "an interrupted write must be settled first",
     8: "not possible right now: the branch is busy, or the store failed in passing",
     9: "done, but the result could not be printed: stdout is full or closed; stderr names the commit",
+    10: "`maintain` has done what it could, and something needs a person",
     130: "interrupted",
     141: "stdout was closed, and nothing was changed",
 }

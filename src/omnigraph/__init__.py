@@ -17,7 +17,9 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from omnigraph import errors as errors
+    from omnigraph._graph_clusters import open_cluster_graph
     from omnigraph._graph_data import embed_files
+    from omnigraph._graph_upkeep import maintain_cluster
     from omnigraph.base.events import (
         Advanced,
         EngineChosen,
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
     from omnigraph.maintenance.cleanup.policy import CleanupPolicy
     from omnigraph.maintenance.cleanup.report import CleanupReport
     from omnigraph.maintenance.health.judging import HealthReport
+    from omnigraph.maintenance.maintain.report import MaintainReport
     from omnigraph.maintenance.optimize.report import OptimizeResult
     from omnigraph.maintenance.repair.run import RepairReport
     from omnigraph.maintenance.verify.report import Problem, VerifyReport
@@ -106,10 +109,13 @@ _NAMES_BY_HOME = {
     "omnigraph.evolution.plan": ("SchemaPlan",),
     "omnigraph.evolution.run": ("AppliedSchema",),
     "omnigraph._graph_data": ("embed_files",),
+    "omnigraph._graph_upkeep": ("maintain_cluster",),
     "omnigraph.graph": ("Graph", "init"),
+    "omnigraph._graph_clusters": ("open_cluster_graph",),
     "omnigraph.maintenance.cleanup.policy": ("CleanupPolicy",),
     "omnigraph.maintenance.cleanup.report": ("CleanupReport",),
     "omnigraph.maintenance.health.judging": ("HealthReport",),
+    "omnigraph.maintenance.maintain.report": ("MaintainReport",),
     "omnigraph.maintenance.optimize.report": ("OptimizeResult",),
     "omnigraph.maintenance.repair.run": ("RepairReport",),
     "omnigraph.maintenance.verify.report": ("Problem", "VerifyReport"),
@@ -176,6 +182,7 @@ __all__ = [
     "HealthReport",
     "LintReport",
     "LoadResult",
+    "MaintainReport",
     "MergeResult",
     "MutationResult",
     "Noted",
@@ -207,7 +214,9 @@ __all__ = [
     "embed_files",
     "errors",
     "init",
+    "maintain_cluster",
     "open",
+    "open_cluster_graph",
 ]
 
 

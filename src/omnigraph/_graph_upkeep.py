@@ -1,7 +1,7 @@
 """Methods of `Graph` that maintain and recover it; each makes a request and hands it on."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from omnigraph.base.events import Events, ignore_events
@@ -11,11 +11,13 @@ from omnigraph.manifest.commits import MAIN_BRANCH
 
 if TYPE_CHECKING:
     from datetime import timedelta
+    from pathlib import Path
 
     from omnigraph.graph import Graph
     from omnigraph.maintenance.cleanup.policy import CleanupPolicy
     from omnigraph.maintenance.cleanup.report import CleanupReport
     from omnigraph.maintenance.health.judging import HealthReport
+    from omnigraph.maintenance.maintain.report import MaintainReport
     from omnigraph.maintenance.optimize.report import OptimizeResult
     from omnigraph.maintenance.repair.run import RepairReport
     from omnigraph.maintenance.verify.report import VerifyReport
@@ -166,6 +168,76 @@ def cleanup(
     if confirm:
         self._refuse_read_only()
     return run_cleanup(self._context, request, events=events)
+
+
+def maintain(
+    self: "Graph",
+    *,
+    settings: "str | Path | Mapping[str, object] | None" = None,
+    dry_run: bool = False,
+    full: bool = False,
+    max_seconds: float | None = None,
+    max_bytes: int | None = None,
+    engine: "str | EngineChoice | None" = None,
+    events: Events = ignore_events,
+) -> "MaintainReport":
+    """Do what `health` finds due and nothing else: recover, optimize, and clean up where the settings say what stays.
+
+    `settings` is a YAML file with a section `maintenance`, or that section as a mapping. What needs a person is
+    reported and left alone. `failure` of the result says what went wrong, if anything did.
+    """
+    from omnigraph.cluster.maintaining import upkeep_of_graph
+    from omnigraph.maintenance.maintain.request import MaintainRequest
+    from omnigraph.maintenance.maintain.rounds import Journal, run_maintain
+
+    if not dry_run:
+        self._refuse_read_only()
+    request = MaintainRequest(
+        dry_run=dry_run,
+        full=full,
+        max_seconds=max_seconds,
+        max_bytes=max_bytes,
+        engine=EngineChoice.named(engine, os.environ),
+    )
+    upkeep = upkeep_of_graph(self.uri, settings=settings)
+    journal = Journal(objects=self._context.store.objects, prefix=upkeep.journal.prefix)
+    opened = {upkeep.graphs[0].name: self._context}
+    return run_maintain(upkeep.graphs, request, journal, about=self.uri, opened=opened, events=events)
+
+
+def maintain_cluster(
+    cluster: str,
+    *,
+    graphs: Sequence[str] = (),
+    settings: "str | Path | Mapping[str, object] | None" = None,
+    dry_run: bool = False,
+    full: bool = False,
+    max_seconds: float | None = None,
+    max_bytes: int | None = None,
+    workers: int = 1,
+    engine: "str | EngineChoice | None" = None,
+    events: Events = ignore_events,
+) -> "MaintainReport":
+    """Do for the applied graphs of a cluster, or some of them, what `Graph.maintain` does for one.
+
+    `cluster` is a directory or a storage root. Without `settings` the section `maintenance` of its `cluster.yaml`
+    counts. A graph that another process maintains is left to it, and one that cannot be read keeps none of the others
+    waiting.
+    """
+    from omnigraph.cluster.maintaining import upkeep_of_cluster
+    from omnigraph.maintenance.maintain.request import MaintainRequest
+    from omnigraph.maintenance.maintain.rounds import run_maintain
+
+    request = MaintainRequest(
+        dry_run=dry_run,
+        full=full,
+        max_seconds=max_seconds,
+        max_bytes=max_bytes,
+        workers=workers,
+        engine=EngineChoice.named(engine, os.environ),
+    )
+    upkeep = upkeep_of_cluster(cluster, graphs, settings=settings, events=events)
+    return run_maintain(upkeep.graphs, request, upkeep.journal, about=upkeep.about, events=events)
 
 
 def recover(self: "Graph", *, wait_seconds: float = 0.0, events: Events = ignore_events) -> "SweepResult":

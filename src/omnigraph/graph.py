@@ -10,12 +10,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from omnigraph import _graph_data, _graph_upkeep
+from omnigraph.base.cluster_shape import cluster_shape
 from omnigraph.base.events import Events, ignore_events
 from omnigraph.engine.choice import EngineChoice, EngineName
 from omnigraph.engine.local import LocalEngine
-from omnigraph.errors import ClusterManaged, GraphNotFound, InvalidTarget
+from omnigraph.errors import GraphNotFound, InvalidTarget
 from omnigraph.graphs.authorizing import Authorizer, PolicyAction
 from omnigraph.graphs.context import GraphContext
+from omnigraph.graphs.given import values_together
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.manifest.missing import no_graph_at, refuse_file, refuse_unfit_for_new_graph
 from omnigraph.storage.store import GraphStore
@@ -58,9 +60,10 @@ def init(
     Refuses an existing graph, always. `force` clears what an interrupted `init` left; on an object store, taking over
     the claim of another process also needs `consent`. `schema_source` names the text in error messages.
     """
+    from omnigraph.cluster.direct import refuse_cluster_managed
     from omnigraph.manifest.birth import InitRequest, create_graph
 
-    _refuse_cluster_managed(uri, remedy="declare the graph in cluster.yaml")
+    refuse_cluster_managed(uri, remedy="declare the graph in cluster.yaml")
     store = GraphStore.open(uri, storage_options)
     refuse_unfit_for_new_graph(store)
     request = InitRequest(
@@ -83,10 +86,16 @@ def open_graph(
     """Open a graph; a read-write open first settles what interrupted writers left, a read-only one writes nothing.
 
     `recover=False` leaves that to `Graph.recover`, which says what it did. With a `policy`, such as
-    `PolicyEngine.load_graph(path, graph_id)`, whatever writes needs an `actor` to whom the policy allows it. Queries
-    find their embedding provider in `embed_environ`, by default in the environment.
+    `PolicyEngine.load_graph(path, graph_id)`, whatever writes needs an `actor` to whom the policy allows it. Without
+    one, a graph of a cluster has the policy that the cluster has bound to it. `embed_environ` is where queries find
+    their embedding provider.
     """
-    context = GraphContext.over(GraphStore.open(uri, storage_options), LocalEngine(), policy, embed_environ)
+    store = GraphStore.open(uri, storage_options)
+    if policy is None and not read_only and cluster_shape(store.uri) is not None:
+        from omnigraph.cluster.direct import policy_at
+
+        policy = policy_at(store.uri, storage_options=storage_options, events=events)
+    context = GraphContext.over(store, LocalEngine(), policy, embed_environ)
     refuse_file(context.store)
     try:
         context.manifest.load(MAIN_BRANCH)
@@ -97,18 +106,6 @@ def open_graph(
 
         settle_on_open(context, events)
     return Graph(context, read_only=read_only)
-
-
-def _refuse_cluster_managed(uri: str, *, remedy: str) -> None:
-    from omnigraph.cluster.ledger import cluster_root_for_graph_uri
-
-    root = cluster_root_for_graph_uri(uri)
-    if root is not None:
-        raise ClusterManaged(
-            f"{uri} belongs to the cluster at {root}: {remedy} and run `cluster apply`. Nothing was changed.",
-            uri=uri,
-            root=root,
-        )
 
 
 class Graph:
@@ -236,7 +233,7 @@ class Graph:
         `EngineChoice` of Spark names a session, which runs the query and sends its rows here.
         """
         over = self._asked_snapshot(snapshot, branch=branch, at=at)
-        given = {**(params or {}), **values}
+        given = values_together(params, values)
         if engine in (None, "local") or (isinstance(engine, EngineChoice) and engine.engine is not EngineName.SPARK):
             return self._asking.query(over, text, name, given, source=query_source)
         if engine != "spark" and not isinstance(engine, EngineChoice):
@@ -278,7 +275,7 @@ class Graph:
         in `query`; only a query that is run needs its parameters.
         """
         over = self._asked_snapshot(snapshot, branch=branch, at=at)
-        given = {**(params or {}), **values}
+        given = values_together(params, values)
         return self._asking.explain(over, text, name, given, is_run=analyze, source=query_source)
 
     def prepare(self, text: str, name: str | None = None, /, *, branch: str = MAIN_BRANCH) -> "PreparedQuery":
@@ -390,7 +387,7 @@ class Graph:
         called like the arguments of this method. With `if_commit` the commit happens only if that one still is the head
         of the branch (`PreconditionFailed` otherwise). `query_source` names the text in messages.
         """
-        from omnigraph.query.mutate.request import MutateRequest, values_together
+        from omnigraph.query.mutate.request import MutateRequest
         from omnigraph.query.mutate.run import run_mutation
 
         self._admit(PolicyAction.CHANGE, actor=actor, branch=branch)
@@ -447,11 +444,12 @@ class Graph:
 
         Earlier graph versions keep what is dropped, unless `allow_data_loss` gives it up for good right away.
         """
+        from omnigraph.cluster.direct import refuse_cluster_managed
         from omnigraph.evolution.plan import SchemaRequest
         from omnigraph.evolution.run import apply_schema
 
         self._admit(PolicyAction.SCHEMA_APPLY, actor=actor, target_branch=MAIN_BRANCH)
-        _refuse_cluster_managed(self.uri, remedy="change its schema file there")
+        refuse_cluster_managed(self.uri, remedy="change its schema file there")
         request = SchemaRequest(
             schema=schema, schema_source=schema_source, allow_data_loss=allow_data_loss, actor=actor, message=message
         )
@@ -474,6 +472,7 @@ class Graph:
     health = _graph_upkeep.health
     verify = _graph_upkeep.verify
     cleanup = _graph_upkeep.cleanup
+    maintain = _graph_upkeep.maintain
     recover = _graph_upkeep.recover
     abandon = _graph_upkeep.abandon
     pending_operations = _graph_upkeep.pending_operations

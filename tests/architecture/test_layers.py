@@ -39,7 +39,15 @@ LAYERS = {
     "server": 12,
     "cli": 13,
 }
-FACADE = {"graph.py", "_graph_data.py", "_graph_upkeep.py", "spark.py", "__init__.py", "__main__.py"}
+FACADE = {
+    "graph.py",
+    "_graph_clusters.py",
+    "_graph_data.py",
+    "_graph_upkeep.py",
+    "spark.py",
+    "__init__.py",
+    "__main__.py",
+}
 
 DOORS = {
     "lance": ("storage/",),

@@ -108,7 +108,7 @@ def test_every_name_of_documents_is_there() -> None:
 
 def test_every_verb_about_a_graph_has_a_document_and_every_document_is_told_of() -> None:
     about_graphs = {verb.words for verb in VERBS if verb.takes_graph}
-    about_policies = {verb.words for verb in VERBS if verb.group == "policy"}
+    about_policies = {verb.words for verb in VERBS if verb.group in {"policy", "cluster", "queries"}}
     described = {verb.words: verb.document for verb in VERBS if verb.document is not None}
 
     assert set(described) == about_graphs | about_policies
@@ -142,7 +142,10 @@ def test_a_request_is_a_frozen_value_and_flags_have_its_defaults(verb: Verb) -> 
 
 DOORS = ("cli/", "server/", "connectors/spark/", "graph.py", "_graph_data.py", "_graph_upkeep.py")
 """Where users say what they want, keyword by keyword."""
-DOORS_BELOW = ("branches/verbs.py", "changes/verbs.py", "changes/feed.py", "graphs/snapshot.py", "policy/engine.py")
+DOORS_BELOW = (
+    *("branches/verbs.py", "changes/verbs.py", "changes/feed.py", "graphs/snapshot.py"),
+    *("policy/engine.py", "cluster/direct.py"),
+)
 """Objects that `Graph` hands out or is given, whose methods users call."""
 
 

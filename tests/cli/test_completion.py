@@ -166,3 +166,22 @@ def test_bash_completes_a_branch(program, branched):
 
     assert done.stdout == "review\n"
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("omnigraph alias ", {"plain,overdue"}),
+        ("omnigraph login ", {"plain,prod"}),
+        ("omnigraph logout ", {"plain,prod"}),
+        ("omnigraph snapshot --server ", {"plain,prod"}),
+        ("omnigraph profile show ", {"plain,stage"}),
+    ],
+)
+def test_names_of_the_operator_config_are_offered(line, expected, offered, workplace, configure):
+    configure(
+        "servers: { prod: { url: https://x } }\nprofiles: { stage: { server: prod } }\n"
+        "aliases: { overdue: { server: prod, query: q } }\n"
+    )
+
+    assert offered(line) == expected

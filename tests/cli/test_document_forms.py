@@ -46,16 +46,19 @@ LINES = {
     "cleanup": ("cleanup", "art.omni"),
     "health": ("health", "art.omni"),
     "verify": ("verify", "art.omni"),
+    "maintain": ("maintain", "art.omni"),
     "recover": ("recover", "art.omni", "--list"),
     "query": ("query", "art.omni", "-e", "match { $a: Artist } return { $a.name }"),
     "lint": ("lint", "art.omni", "--query", "art.gq"),
 }
 _WITHOUT_A_DOCUMENT_OF_A_GRAPH = {
     *(row.words for row in VERBS if row.command_class is CommandClass.LOCAL),
+    *(row.words for row in VERBS if row.group in {"cluster", "queries"}),
     "spark-sql",  # rows as somebody asked for them
     "shell",  # the same
     "serve",  # answers over HTTP
     *("blob get", "blob stat"),  # no time in them
+    *(row.words for row in VERBS if row.group == "policy"),  # nor in them, and no graph
 }
 
 

@@ -30,6 +30,7 @@ LINES = {
     "cleanup": (),
     "health": (),
     "verify": (),
+    "maintain": (),
     "recover": (),
     "embed": (),
     "query": ("-e", "match { $a: Artist } return { $a.name }"),
@@ -138,7 +139,7 @@ def test_nothing_is_suggested_when_nothing_is_near(run, art):
 
 def test_a_command_without_its_first_word_is_named_whole(run):
     assert "there is `omnigraph branch merge`" in run("merge", "review").err
-    assert "`omnigraph branch list` and `omnigraph profile list`" in run("list").err
+    assert "`omnigraph branch list` and `omnigraph queries list` and `omnigraph profile list`" in run("list").err
 
 
 def test_help_is_not_taken_for_health(run):

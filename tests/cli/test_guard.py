@@ -1,6 +1,7 @@
 """The matrix of commands and addressing flags, cell by cell, and the words of the refusals."""
 
 import itertools
+import re
 
 import pytest
 
@@ -8,6 +9,7 @@ from omnigraph.verbs.table import VERBS
 
 FLAGS = ("--server", "--cluster", "--graph", "--store", "--as", "--profile")
 DATA_READ = {"--store", "--server", "--graph", "--profile"}
+CONTROL = {"--cluster", "--graph", "--profile"}
 MAINTENANCE = {"--store", "--cluster", "--graph", "--profile"}
 
 # What each command accepts, restated from the contract rather than read from the table under test.
@@ -47,11 +49,22 @@ ACCEPTED = {
     "cleanup": MAINTENANCE,
     "branch merge": {*DATA_READ, "--as"},
     "optimize": MAINTENANCE,
+    "maintain": MAINTENANCE,
     "recover": MAINTENANCE,
     "embed": {*MAINTENANCE, "--as"},
-    "policy validate": {"--graph"},
-    "policy test": {"--graph"},
-    "policy explain": {"--graph"},
+    "policy validate": CONTROL,
+    "policy test": CONTROL,
+    "policy explain": CONTROL,
+    "cluster validate": set(),
+    "cluster plan": set(),
+    "cluster apply": {"--as"},
+    "cluster approve": {"--as"},
+    "cluster status": set(),
+    "cluster refresh": set(),
+    "cluster import": set(),
+    "cluster force-unlock": set(),
+    "queries list": {"--cluster", "--graph", "--profile"},
+    "queries validate": {"--cluster", "--graph", "--profile"},
     "alias": set(),
     "login": set(),
     "logout": set(),
@@ -73,6 +86,7 @@ BULK = {
     "optimize",
     "cleanup",
     "verify",
+    "maintain",
     "spark-sql",
 }
 CLASS_PHRASE = (
@@ -82,6 +96,7 @@ CLASS_PHRASE = (
             "lint",
             "check",
             "optimize",
+            "maintain",
             "repair",
             "health",
             "verify",
@@ -122,7 +137,10 @@ CLASS_PHRASE = (
         ),
         "data",
     )
-    | {"serve": "cluster control"}
+    | dict.fromkeys(
+        ("serve", *(words for words in ACCEPTED if words.startswith(("cluster ", "policy ", "queries ")))),
+        "cluster control",
+    )
 )
 WRONG_INVOCATION = {"health": 64, "verify": 64}
 """Low exit codes of `health` and `verify` speak of the graph."""
@@ -160,13 +178,15 @@ def test_a_flag_outside_the_matrix_is_refused_before_the_config_is_read(command,
     assert "does not apply" in ran.err
     assert ran.err.count("\n") == 1
     assert not ran.err.removesuffix("\n").endswith(" ")
+    assert set(re.findall(r"--[a-z-]+", ran.err)) - {flag} <= ACCEPTED[command] | {"--config"}, "advises what it takes"
     if phrase == "direct (storage-native)":
         assert "storage URI" in ran.err
         assert ("--cluster <dir> --graph <id>" in ran.err) is ("--cluster" in ACCEPTED[command])
     elif phrase == "local":
         assert "does not address a graph" in ran.err
     elif phrase == "cluster control":
-        assert ran.err.endswith("Use --cluster <dir|uri>.\n")
+        takes_cluster = "--cluster" in ACCEPTED[command]
+        assert ran.err.endswith("Use --cluster <dir|uri>.\n" if takes_cluster else "Use --config <dir>.\n")
     else:
         assert ran.err.endswith("does not apply.\n")
 

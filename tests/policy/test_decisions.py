@@ -5,6 +5,7 @@ import pytest
 
 import omnigraph
 from omnigraph.errors import InvalidName, InvalidTarget, PolicyEvaluation
+from support.keepers import apply_policies
 from support.program import POLICY
 
 ALLOWED, DENIED = "allow", "deny"
@@ -47,19 +48,23 @@ def test_a_decision_is_that_of_the_table(actor, action, branch, target, expected
 
 
 @truth_table
-def test_the_command_line_explains_the_same(actor, action, branch, target, expected, rule, run, seed_files):
+def test_the_command_line_explains_the_same_of_a_file_and_of_a_cluster(
+    actor, action, branch, target, expected, rule, run, seed_files
+):
+    apply_policies(str(seed_files / "museum"))
     branches = [*(("--branch", branch) if branch else ()), *(("--target-branch", target) if target else ())]
 
-    ran = run(
-        *("policy", "explain", "--policy", "art.policy.yaml", "--graph", "artworks", "--json"),
-        *("--actor", actor, "--action", action, *branches),
-    )
+    for source, bundle in ((("--policy", "art.policy.yaml"), "art"), (("--cluster", "museum"), "keepers")):
+        ran = run(
+            *("policy", "explain", *source, "--graph", "artworks", "--json"),
+            *("--actor", actor, "--action", action, *branches),
+        )
 
-    assert ran.code == 0, ran.err
-    asked = {"actor": actor, "action": action, "bundle": "art", "target_branch": target}
-    asked["branch"] = branch and (branch.strip() or None)
-    message = ran.document["message"]
-    assert ran.document == {"decision": expected, "matched_rule": rule, "message": message, **asked}
+        assert ran.code == 0, ran.err
+        asked = {"actor": actor, "action": action, "bundle": bundle, "target_branch": target}
+        asked["branch"] = branch and (branch.strip() or None)
+        message = ran.document["message"]
+        assert ran.document == {"decision": expected, "matched_rule": rule, "message": message, **asked}
 
 
 @pytest.mark.parametrize(

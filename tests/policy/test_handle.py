@@ -22,7 +22,7 @@ READS = {
     *("commits", "commit", "plan_schema", "lint", "export", "baseline", "frames", "register_views"),
     *("health", "verify", "pending_operations", "recoveries"),
 }
-MAINTENANCE = {"optimize", "repair", "cleanup", "recover", "abandon"}
+MAINTENANCE = {"optimize", "repair", "cleanup", "recover", "abandon", "maintain"}
 """Recorded under names of the system, and never asked about."""
 BRANCH_READS = {"list", "diff"}
 PROPERTIES = {"uri", "schema_source", "changes", "branches", "following"}

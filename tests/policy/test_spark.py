@@ -6,6 +6,7 @@ import pytest
 
 import omnigraph
 from omnigraph.errors import PolicyDenied
+from support.keepers import apply_policies
 from support.program import POLICY, SCHEMA
 
 pytest.importorskip("pyspark")
@@ -41,6 +42,23 @@ def test_a_write_through_spark_is_refused_before_it_begins(kind, options):
     with pytest.raises(PolicyDenied, match="main"):
         begin(actor="act-lee", branch="main")
     assert begin(actor="act-lee") is not None
+
+
+def test_a_graph_of_a_cluster_is_judged_by_its_applied_policy(tmp_path):
+    from omnigraph.connectors.spark.source import OmniGraphSource
+
+    uri = f"{tmp_path}/museum/graphs/artworks.omni"
+    omnigraph.init(uri, SCHEMA).branches.create("draft")
+    apply_policies(f"{tmp_path}/museum")
+
+    def begin(**further: str) -> object:
+        options = {"graph": uri, "type": "Artist", "loadMode": "merge", "branch": "draft", **further}
+        return OmniGraphSource(options).writer(Columns(["name"]), False)
+
+    with pytest.raises(PolicyDenied, match="act-ines"):
+        begin(actor="act-ines")
+    assert begin(actor="act-lee") is not None
+    assert begin() is not None, "nobody may, on this machine"
 
 
 def test_a_frame_is_written_under_the_actor_who_was_checked(options, spark):

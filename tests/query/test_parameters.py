@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from omnigraph.errors import ParamError
+from omnigraph.errors import InvalidTarget, ParamError
 from omnigraph.query.parameters import bind_parameters
+from support.sailing import crew_graph
 from support.sailors import check, sailors
 
 SAILORS = sailors()
@@ -140,3 +141,19 @@ def test_a_limit_is_a_number_from_nought_up(value, word):
     with pytest.raises(ParamError) as refused:
         bind_parameters(limited, {"n": value})
     assert word in refused.value.message
+
+
+def test_a_parameter_comes_once_however_a_query_is_asked(tmp_path) -> None:
+    graph = crew_graph(str(tmp_path / "crew.omni"))
+    text = "query q($k: String) { match { $s: Sailor { name: $k } } return { $s.name } }"
+    with graph.snapshot() as snapshot:
+        for ask in (
+            lambda **given: graph.query(text, **given),
+            lambda **given: graph.explain(text, analyze=True, **given),
+            lambda **given: snapshot.query(text, **given),
+            lambda params, **given: graph.prepare(text).run(params, **given),
+            lambda **given: graph.mutate("query d($k: String) { delete Sailor where name = $k }", **given),
+        ):
+            with pytest.raises(InvalidTarget, match="The parameter k is given by name and in params; give it once"):
+                ask(params={"k": "Ana"}, k="Bo")
+        assert len(snapshot.query(text, params={"k": "Ana"})) == len(snapshot.query(text, k="Ana")) == 1

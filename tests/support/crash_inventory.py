@@ -9,7 +9,7 @@ from pathlib import Path
 TESTS = Path(__file__).parents[1]
 SOURCE = TESTS.parent / "src" / "omnigraph"
 # The underscore tells `schema.after_publish` from the name of a file.
-_SPELLED = re.compile(r"([a-z]+(?:\.[a-z_]+)*\.[a-z]+_[a-z_]+)(?::(?:kill|error|pause)(?::\d+){0,2})?")
+_SPELLED = re.compile(r"([a-z_]+(?:\.[a-z_]+)*\.[a-z]+_[a-z_]+)(?::(?:kill|error|pause)(?::\d+){0,2})?")
 
 
 @cache

@@ -17,7 +17,7 @@ from support.writer_child import BRANCH_KINDS, KINDS, SCHEMA_KINDS
 
 _PROOFS = "test_crash"
 """How the names of files begin in which something dies."""
-_POINT = re.compile(r"[a-z]+(?:\.[a-z_]+)+")
+_POINT = re.compile(r"[a-z_]+(?:\.[a-z_]+)+")
 _ACTION = re.compile(r"\b(kill|error|pause)\b")
 _ACTION_IN_NAME = re.compile(r"_(kill|pause)d_")
 _ROW_OF_CASE = re.compile(r"\b(\d\d)-[a-z]+\.")
@@ -32,6 +32,7 @@ _TITLES = {
     "schema": "Schema changes",
     "branch": "Creating and deleting branches",
     "merge": "Merging branches",
+    "cluster_apply": "Applying a cluster",
 }
 BROKEN_REQUESTS = "broken_requests"
 """The test property that says how many requests of the store one test has broken."""

@@ -20,7 +20,7 @@ edge Knows: Person -> Person { since: Date? }
 _PEOPLE = 2_000
 _EDGES = 8_000
 _COMMITS_PER_SECOND = 20
-_OPTIMIZE_EVERY = 60
+_OPTIMIZE_EVERY = 400
 ASKED = 50
 """The people who are changed and asked about are the first ones."""
 

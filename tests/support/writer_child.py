@@ -13,7 +13,7 @@ from omnigraph.maintenance.cleanup.policy import CleanupPolicy
 from omnigraph.pipeline.load import inputs
 from omnigraph.pipeline.load.bulk import pieces
 from omnigraph.providers.config import EmbedConfig
-from omnigraph.storage import commit_steps
+from omnigraph.storage import commit_steps, folding
 from support import harbor
 
 CHANGES = [
@@ -200,6 +200,16 @@ MAINTENANCE_KINDS = {
 """Runs that change no row; an optimize is rolled forward from wherever it stopped, a cleanup is run again."""
 
 
+def tidying_mutate(graph: omnigraph.Graph) -> object:
+    """Fold the graph's own tables in this very write, as a writer does after many."""
+    with patch.object(folding, "FOLDED_AT_ONCE", 2):
+        return mutate(graph)
+
+
+TIDYING_KINDS = {"tidying_mutation": tidying_mutate}
+"""A write that many have gone before."""
+
+
 def recover(graph: omnigraph.Graph) -> object:
     """Settle everything; on S3 the lease of a dead writer has to run out first."""
     result = graph.recover()
@@ -216,7 +226,7 @@ def main() -> None:
     uri, kind = sys.argv[1:3]
     graph = harbor.open_with_short_leases(uri)
     try:
-        writers = {**KINDS, **BRANCH_KINDS, **EMBED_KINDS, **SCHEMA_KINDS, **MAINTENANCE_KINDS}
+        writers = {**KINDS, **BRANCH_KINDS, **EMBED_KINDS, **SCHEMA_KINDS, **MAINTENANCE_KINDS, **TIDYING_KINDS}
         commit = recover(graph) if kind == "recover" else writers[kind](graph)
     except (OmniError, OSError) as error:
         print(json.dumps({"ok": False, "error": getattr(error, "kind", "oserror"), "message": str(error)}))

@@ -19,10 +19,11 @@ from omnigraph.changes.filled import with_filled
 from omnigraph.engine.interface import Produced
 from omnigraph.errors import Internal
 from omnigraph.graphs.context import GraphContext
-from omnigraph.storage.lineage import Stretch, row_versions_tell, stretches_between
+from omnigraph.storage.lineage import History, Stretch, history_of, stretches_between
 from omnigraph.storage.row_changes import (
     UnsharedRows,
     deleted_row_ids,
+    rows_added_since,
     rows_written_since,
     unshared_bytes,
     unshared_rows,
@@ -166,9 +167,12 @@ def touched_rows(
     # With what the fields say of themselves: a property may have taken the name of another that was dropped.
     if not older.schema.remove_metadata().equals(newer.schema.remove_metadata(), check_metadata=True):
         return None
-    stretches = _telling_way(context, older, newer)
-    if stretches is not None:
-        batches = [*rows_written_since(older, newer, columns)] if stretches else []
+    stretches, history = _way(context, older, newer)
+    if history is History.ADDED_ONLY:
+        batches = [*rows_added_since(older, newer, columns)] if stretches else []
+        return TouchedRows(gone=pa.array([], pa.uint64()), written=_with_row_ids(newer, columns, batches))
+    if history is History.ROW_BY_ROW:
+        batches = [*rows_written_since(older, newer, columns)]
         gone = deleted_row_ids(context.store.tables, older.address.location, stretches)
         return TouchedRows(gone=gone, written=_with_row_ids(newer, columns, batches))
     rows_older, rows_newer = unshared_rows(older, newer)
@@ -259,14 +263,18 @@ def _in_bucket(context: GraphContext, table: Table, rows: UnsharedRows, number: 
 
 
 def _telling_way(context: GraphContext, older: Table, newer: Table) -> tuple[Stretch, ...] | None:
+    stretches, history = _way(context, older, newer)
+    return None if history is History.INCOMPLETE else stretches
+
+
+def _way(context: GraphContext, older: Table, newer: Table) -> tuple[tuple[Stretch, ...], History]:
     stretches = stretches_between(context.store.tables, older, newer)
     if stretches is None:
-        return None
+        return (), History.INCOMPLETE
     versions = sum(stretch.end - stretch.begin for stretch in stretches)
     if versions > _VERSIONS_READ_MIN + newer.count_rows() // _ROWS_PER_VERSION:
-        return None
-    tells = row_versions_tell(context.store.objects, older.address.location, stretches)
-    return stretches if tells else None
+        return (), History.INCOMPLETE
+    return stretches, history_of(context.store.objects, older.address.location, stretches)
 
 
 def _touched(

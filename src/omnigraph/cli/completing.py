@@ -78,7 +78,11 @@ def _completing(parameter: click.Parameter, words: str) -> click.types.StringPar
         return Offered(_branches)
     if spellings & _TYPES:
         return Offered(_types)
-    return Offered(_profiles) if "--profile" in spellings else None
+    if "--profile" in spellings or (words, parameter.name) == ("profile show", "name"):
+        return Offered(_configured("profiles"))
+    if "--server" in spellings or (words in {"login", "logout"} and parameter.name == "name"):
+        return Offered(_configured("servers"))
+    return Offered(_configured("aliases")) if (words, parameter.name) == ("alias", "name") else None
 
 
 def _branches(context: click.Context, incomplete: str) -> list[str]:
@@ -96,9 +100,14 @@ def _types(context: click.Context, incomplete: str) -> list[str]:
     return keys if ":" in incomplete else list(dict.fromkeys(key.partition(":")[2] for key in keys))
 
 
-def _profiles(context: click.Context, incomplete: str) -> list[str]:
-    del incomplete
-    return list(context.ensure_object(Invocation).config.profiles)
+def _configured(section: str) -> Callable[[click.Context, str], list[str]]:
+    """Offer the names under one section of the operator config."""
+
+    def names(context: click.Context, incomplete: str) -> list[str]:
+        del incomplete
+        return list(getattr(context.ensure_object(Invocation).config, section))
+
+    return names
 
 
 def _graph(context: click.Context) -> str:

@@ -36,6 +36,8 @@ class GlobalFlags:
     server: str | None = None
     cluster: str | None = None
     graph: str | None = None
+    graphs: tuple[str, ...] = ()
+    """Every `--graph` of the line, for the command that takes several."""
     profile: str | None = None
     target: str | None = None
     cluster_graph: str | None = None

@@ -42,6 +42,18 @@ def _remember(context: click.Context, parameter: click.Parameter, value: Any) ->
     setattr(flags, parameter.name, value)
 
 
+def _remember_graphs(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> None:
+    """Remember every graph that was named; a command for one graph takes the last, as for any flag given twice."""
+    if context.get_parameter_source("graph") is not ParameterSource.COMMANDLINE:
+        return
+    for name in value:
+        if not name.strip():
+            raise errors.Usage(f"{parameter.opts[0]} is empty; give it a value or leave it out.", flag="--graph")
+    flags = context.ensure_object(Invocation).flags
+    flags.graphs += value
+    flags.graph = flags.graphs[-1]
+
+
 class GlobalOption(click.Option):
     """A flag that means the same on every command.
 
@@ -87,7 +99,14 @@ GLOBAL_OPTIONS = (
     _address(
         "--cluster", flag=AddressFlag.CLUSTER, metavar="DIR|URI|NAME", help="A cluster, by directory, root or name."
     ),
-    _address("--graph", flag=AddressFlag.GRAPH, metavar="ID", help="One graph inside a server or cluster."),
+    _address(
+        "--graph",
+        flag=AddressFlag.GRAPH,
+        metavar="ID",
+        multiple=True,
+        callback=_remember_graphs,
+        help="One graph inside a server or cluster.",
+    ),
     _address("--profile", flag=AddressFlag.PROFILE, metavar="NAME", help="A named scope of the operator config."),
     _address("--as", "actor", flag=AddressFlag.AS, metavar="ACTOR", help="Who writes; recorded on the commit."),
     _address("--target", flag=AddressFlag.PROFILE, hidden=True),

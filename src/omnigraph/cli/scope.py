@@ -42,7 +42,7 @@ def resolve_storage(invocation: Invocation, *, otherwise: str = "") -> StorageTa
     command = invocation.command
     # A broken operator config stops the run even when the line has an address: it also holds actor and engine.
     config = invocation.config
-    graph = _selected_graph(invocation)
+    graph = selected_graph(invocation)
     binding = find_binding(invocation)
     if binding is None:
         scoped = "--server <name|url>"
@@ -84,8 +84,13 @@ def storage_at(command: RunningCommand, uri: str) -> StorageTarget:
     return StorageTarget(uri=uri, name=last_segment.removesuffix(".omni") or last_segment)
 
 
+def is_server_url(location: str) -> bool:
+    """Whether a location is that of a server, where storage is meant."""
+    return location.lower().startswith(("http://", "https://"))
+
+
 def _refuse_server_url(command: RunningCommand, url: str) -> None:
-    if not url.lower().startswith(("http://", "https://")):
+    if not is_server_url(url):
         return
     if command.verb.command_class is not CommandClass.DIRECT:
         raise command.addressing_error(
@@ -94,18 +99,20 @@ def _refuse_server_url(command: RunningCommand, url: str) -> None:
         )
     raise command.addressing_error(
         f"`{command.typed}` is a {CLASS_PHRASES[CommandClass.DIRECT]} command: it needs direct storage access and "
-        f"cannot work through the remote server {_without_secrets(url)}. Name the graph by its file:// or s3:// URI."
+        f"cannot work through the remote server {without_secrets(url)}. Name the graph by its file:// or s3:// URI."
     )
 
 
-def _without_secrets(url: str) -> str:
+def without_secrets(url: str) -> str:
+    """Spell a URL without what may be a secret: user, password, query and fragment."""
     from urllib.parse import urlsplit
 
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 
 
-def _selected_graph(invocation: Invocation) -> str | None:
+def selected_graph(invocation: Invocation) -> str | None:
+    """Return the graph that the line picks in its scope, under the older spelling too."""
     flags = invocation.flags
     if flags.cluster_graph is None:
         return flags.graph
@@ -134,7 +141,7 @@ def _refuse_unfit(command: RunningCommand, binding: Binding) -> None:
         case CommandClass.SERVED, ScopeKind.CLUSTER:
             message = (
                 f"`{command.typed}` requires a server; {binding.source} gives a cluster scope, which "
-                "`cluster status` shows."
+                "`omnigraph cluster status` shows."
             )
         case CommandClass.SERVED, ScopeKind.STORE:
             message = f"`{command.typed}` requires a server; {binding.source} gives a store scope."
@@ -167,7 +174,8 @@ def _graph_in_cluster(invocation: Invocation, binding: Binding, graph: str | Non
 def _only_graph(command: RunningCommand, binding: Binding, graph_ids: tuple[str, ...]) -> str:
     if not graph_ids:
         raise errors.GraphNotApplied(
-            f"cluster `{binding.value}` has no applied graphs; declare one in cluster.yaml and run `cluster apply`.",
+            f"cluster `{binding.value}` has no applied graphs; declare one in cluster.yaml and run "
+            "`omnigraph cluster apply`.",
             applied=[],
         )
     if len(graph_ids) > 1:
@@ -193,7 +201,7 @@ def _served_refusal(invocation: Invocation, binding: Binding) -> errors.OmniErro
         )
     url = server_url(binding.value, invocation.config)
     return errors.Usage(
-        f"served graphs are not supported by this version (server {_without_secrets(url)}); "
+        f"served graphs are not supported by this version (server {without_secrets(url)}); "
         "address the graph's storage with --store <uri>."
     )
 

@@ -112,8 +112,6 @@ def _spellings(command: click.Command, context: click.Context) -> Iterator[str]:
 _INSTEAD = {
     "server": "Address the storage of a graph with --store <uri>.",
     "graphs": "Address the storage of a graph with --store <uri>.",
-    "cluster": "Graphs that a cluster has applied can be maintained with --cluster <dir> --graph <id>.",
-    "queries": "",
     "mcp": "",
 }
 

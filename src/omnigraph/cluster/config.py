@@ -52,6 +52,8 @@ def read_config(directory: str, found: Diagnostics) -> DeclaredCluster | None:
     graphs = read_graphs(keys, sections.get("graphs"), providers=declared)
     named = [graph_id for graph_id in keys.mapping(sections.get("graphs"), "graphs") if isinstance(graph_id, str)]
     policies = read_policies(keys, sections.get("policies"), graphs=named)
+    if _MAINTENANCE in sections:
+        _check_maintenance(keys, sections[_MAINTENANCE], named)
     if header is None:
         return None
     plain: dict[str, Json] = {key: value for key, value in parsed.items() if key != _MAINTENANCE}
@@ -61,6 +63,15 @@ def read_config(directory: str, found: Diagnostics) -> DeclaredCluster | None:
 def config_directory(directory: str) -> Path:
     """Return the directory of a config as an absolute path."""
     return Path(os.path.abspath(expand_home(directory)))  # noqa: PTH100  # pathlib has no lexical form
+
+
+def _check_maintenance(keys: KeyReader, section: object, graph_ids: list[str]) -> None:
+    """Note what is wrong with how the graphs are to be maintained; `maintain` itself reads the section anew."""
+    from omnigraph.cluster.maintenance_settings import parse_maintenance
+
+    for problem in parse_maintenance(section, graph_ids)[1]:
+        reason = f"`{problem.path}` {problem.message}"
+        keys.wrong(problem.path, reason, DiagnosticCode.INVALID_MAINTENANCE_SETTINGS)
 
 
 def _parsed(directory: str, found: Diagnostics) -> dict[str, Json] | None:

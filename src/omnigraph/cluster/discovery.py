@@ -10,6 +10,7 @@ from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Catalog
 from omnigraph.cluster.declared import DeclaredGraph, NamedQueries
 from omnigraph.cluster.diagnostics import DiagnosticCode, Diagnostics
+from omnigraph.cluster.resources import NAME_RULE, is_name
 from omnigraph.errors import MixedMutation, ParseError, QueryTypeError
 from omnigraph.language.query import parse_queries
 from omnigraph.language.query.syntax import QueryFileSyntax, QuerySyntax
@@ -82,6 +83,10 @@ class QueryFinder:
             for syntax in read[1].queries if read else ():
                 assert read is not None  # the loop has no round without a file
                 name = syntax.name.text
+                if not is_name(name):
+                    reason = f"`{name}` in {file} cannot be the name of a stored query: one {NAME_RULE}."
+                    self._found.error(DiagnosticCode.INVALID_RESOURCE_ID, path, reason)
+                    continue
                 if name in queries:
                     self._found.error(
                         DiagnosticCode.DUPLICATE_QUERY_NAME,

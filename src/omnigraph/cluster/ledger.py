@@ -9,9 +9,9 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import unquote
 
 from omnigraph import errors
+from omnigraph.base.cluster_shape import GRAPH_SUFFIX, GRAPHS_DIRECTORY, cluster_shape, split_location
 from omnigraph.base.events import Events, Warned, ignore_events
 from omnigraph.base.home import expand_home
 from omnigraph.base.plain_text import read_yaml
@@ -21,8 +21,6 @@ LEDGER_PATH = "__cluster/state.json"
 LEDGER_VERSION = 1
 
 _GRAPH_PREFIX = "graph."
-_GRAPH_SUFFIX = ".omni"
-_GRAPHS_DIRECTORY = "/graphs/"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +37,7 @@ class AppliedGraphs:
             raise errors.GraphNotApplied(
                 f"graph `{graph_id}` is not applied in cluster `{self.cluster}`. "
                 f"Applied: [{', '.join(self.graph_ids)}]. "
-                "Check the spelling, or add it to cluster.yaml and run `cluster apply`.",
+                "Check the spelling, or add it to cluster.yaml and run `omnigraph cluster apply`.",
                 graph_id=graph_id,
                 applied=list(self.graph_ids),
             )
@@ -48,7 +46,7 @@ class AppliedGraphs:
 
 def graph_root_uri(root: str, graph_id: str) -> str:
     """Return where a graph of the cluster with this storage root is; always derived, never configured."""
-    return f"{root.rstrip('/')}{_GRAPHS_DIRECTORY}{graph_id}{_GRAPH_SUFFIX}"
+    return f"{root.rstrip('/')}{GRAPHS_DIRECTORY}{graph_id}{GRAPH_SUFFIX}"
 
 
 def resolve_graph_storage_uri(
@@ -76,11 +74,8 @@ def cluster_root_for_graph_uri(graph_uri: str, *, environ: Mapping[str, str] = o
 
 def cluster_shaped_root(graph_uri: str) -> str | None:
     """Return what stands before the last `/graphs/` if one `….omni` segment follows it, else None; pure text."""
-    prefix, path = _split_location(graph_uri)
-    before, marker, name = path.rstrip("/").rpartition(_GRAPHS_DIRECTORY)
-    if not marker or "/" in name or not name.endswith(_GRAPH_SUFFIX):
-        return None
-    return f"{prefix}{before}" or "/"
+    shape = cluster_shape(graph_uri)
+    return None if shape is None else shape[0]
 
 
 def read_applied_graphs(
@@ -92,25 +87,10 @@ def read_applied_graphs(
     if content is None:
         raise errors.ClusterStateMissing(
             f"cluster `{cluster}` has no applied state: {root}/{LEDGER_PATH} does not exist. "
-            "Run `cluster import`, then `cluster apply`.",
+            "Run `omnigraph cluster import`, then `omnigraph cluster apply`.",
             cluster=cluster,
         )
     return AppliedGraphs(cluster=cluster, root=root, graph_ids=_parse_graph_ids(content, cluster))
-
-
-def _split_location(uri: str) -> tuple[str, str]:
-    """Split a location into scheme and bucket, where no marker counts, and an absolute path; touches no disk."""
-    scheme, separator, rest = uri.partition("://")
-    if not separator:
-        return "", _absolute(uri)
-    if scheme == "file":
-        return "", _absolute(f"/{unquote(rest).lstrip('/')}")
-    bucket, _, key = rest.partition("/")
-    return f"{scheme}://{bucket}", f"/{key}"
-
-
-def _absolute(path: str) -> str:
-    return os.path.abspath(expand_home(path))  # noqa: PTH100  # pathlib has no lexical form
 
 
 def storage_root(cluster: str, events: Events = ignore_events) -> str:
@@ -136,7 +116,7 @@ def declared_root(directory: Path, storage: str) -> str:
 
 
 def _normal_root(location: str) -> str:
-    prefix, path = _split_location(location)
+    prefix, path = split_location(location)
     return f"{prefix}{path.rstrip('/')}" or "/"
 
 
@@ -184,7 +164,9 @@ def _read_ledger(root: str, environ: Mapping[str, str]) -> bytes | None:
     try:
         stored = open_objects(location, StoreSettings.resolve(location, None, environ)).read(name)
     except errors.StorageError as error:
-        problem = f"of {root} cannot be read: {error.message} Restore it, or remove it and run `cluster import`"
+        problem = (
+            f"of {root} cannot be read: {error.message} Restore it, or remove it and run `omnigraph cluster import`"
+        )
         raise _diagnostic("state_read_error", LEDGER_PATH, problem) from error
     return stored.content if stored else None
 

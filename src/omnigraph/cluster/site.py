@@ -44,11 +44,17 @@ class ClusterSite:
     """What is below `__cluster/`."""
 
     @classmethod
-    def open(cls, root: str, environ: Mapping[str, str] = os.environ) -> "ClusterSite":
+    def open(
+        cls,
+        root: str,
+        environ: Mapping[str, str] = os.environ,
+        *,
+        storage_options: Mapping[str, str] | None = None,
+    ) -> "ClusterSite":
         """Open the storage root that `storage_root` found."""
         # A cluster may own a whole bucket, a graph may not: the control directory is addressable in both cases.
         location = GraphRoot.parse(f"{root.rstrip('/')}/{CONTROL_DIRECTORY}")
-        return cls(root=root, objects=open_objects(location, StoreSettings.resolve(location, None, environ)))
+        return cls(root=root, objects=open_objects(location, StoreSettings.resolve(location, storage_options, environ)))
 
     @property
     def state_path(self) -> str:
@@ -78,20 +84,20 @@ class ClusterSite:
         ledger = parse_ledger(stored.content, is_strict=is_strict)
         return StoredLedger(ledger=ledger, content=stored.content, token=stored.token)
 
-    def write_ledger(self, ledger: Ledger, *, over: StoredLedger | None) -> bytes:
-        """Write the ledger over exactly the one that was read, or where there was none; return its bytes."""
+    def write_ledger(self, ledger: Ledger, *, over: StoredLedger | None) -> StoredLedger:
+        """Write the ledger over exactly the one that was read, or where there was none."""
         content = ledger.to_bytes()
         try:
             if over is None:
-                self.objects.create(STATE_NAME, content)
+                token = self.objects.create(STATE_NAME, content)
             else:
-                self.objects.replace(STATE_NAME, content, over.token)
+                token = self.objects.replace(STATE_NAME, content, over.token)
         except (ObjectChanged, ObjectExists):
             raise Refused(
                 DiagnosticCode.STATE_CAS_MISMATCH,
                 LEDGER_PATH,
                 f"{self.state_path} was changed by somebody else while this command ran; it wrote nothing there. Look "
-                "at `cluster status`, and run the command again.",
+                "at `omnigraph cluster status`, and run the command again.",
             ) from None
         except StorageError as error:
             raise Refused(
@@ -99,7 +105,7 @@ class ClusterSite:
                 LEDGER_PATH,
                 f"{self.state_path} could not be written: {error.message} Run the command again.",
             ) from error
-        return content
+        return StoredLedger(ledger=ledger, content=content, token=token)
 
     def prove_conditional_writes(self) -> None:
         """Refuse a store that ignores the conditions of writes, before anything depends on them."""

@@ -238,7 +238,7 @@ def _invalid(problem: str) -> Refused:
     return Refused(
         DiagnosticCode.INVALID_STATE_JSON,
         LEDGER_PATH,
-        f"{LEDGER_PATH} {problem}. Restore it from a copy, or remove it and run `cluster import`.",
+        f"{LEDGER_PATH} {problem}. Restore it from a copy, or remove it and run `omnigraph cluster import`.",
     )
 
 

@@ -1,16 +1,19 @@
-"""What `optimize`, `repair`, `cleanup` and `verify` did and found.
+"""What `optimize`, `repair`, `cleanup`, `maintain` and `verify` did and found.
 
-The documents of optimize and cleanup are made beside their results, because the journal in the graph keeps them.
+The documents of optimize, cleanup and maintain are made beside their results, because a journal keeps them.
 """
 
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from omnigraph.base import clock
 from omnigraph.base.values import Json
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
     from omnigraph.maintenance.cleanup.report import CleanupReport
+    from omnigraph.maintenance.journal import JournalEntry
+    from omnigraph.maintenance.maintain.report import MaintainReport
     from omnigraph.maintenance.optimize.report import OptimizeResult
     from omnigraph.maintenance.repair.run import RepairReport, RepairRow
     from omnigraph.maintenance.verify.report import VerifyReport
@@ -63,6 +66,28 @@ def cleanup_document(report: "CleanupReport", *, uri: str) -> Json:
     from omnigraph.maintenance.cleanup.report import as_document
 
     return {"uri": uri, **as_document(report)}
+
+
+def maintain_document(report: "MaintainReport") -> Json:
+    """Describe one run over all of its graphs."""
+    from omnigraph.maintenance.maintain.report import as_document
+
+    return as_document(report)
+
+
+def maintain_journal_document(entries: "Sequence[JournalEntry]") -> Json:
+    """Describe earlier runs, newest first, each as it was printed."""
+    return {
+        "runs": [
+            {
+                **entry.document,
+                "run_id": entry.run_id,
+                "host": entry.host,
+                "ended_at": clock.timestamp_from_us(entry.ended_at_us),
+            }
+            for entry in reversed(entries)
+        ]
+    }
 
 
 def verify_document(report: "VerifyReport") -> Json:

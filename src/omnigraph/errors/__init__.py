@@ -46,10 +46,13 @@ from omnigraph.errors.maintenance import (
     ClusterDiagnostics,
     DoctorFailed,
     LintFailed,
+    MaintainFailed,
     MaintenanceContention,
     MaintenanceLocked,
+    NeedsPerson,
     OptimizePartial,
     PolicyTestsFailed,
+    QueriesInvalid,
     RepairRefused,
 )
 from omnigraph.errors.missing import (
@@ -64,7 +67,7 @@ from omnigraph.errors.missing import (
     SchemaContractMissing,
     SnapshotNotFound,
 )
-from omnigraph.errors.permission import PolicyDenied, PolicyEvaluation, PolicyInvalid
+from omnigraph.errors.permission import PolicyDenied, PolicyEvaluation, PolicyInvalid, PolicyUnavailable
 from omnigraph.errors.requests import (
     Addressing,
     ConstraintViolation,
@@ -152,6 +155,7 @@ __all__ = [
     "Io",
     "KeyConflict",
     "LintFailed",
+    "MaintainFailed",
     "MaintenanceContention",
     "MaintenanceLocked",
     "ManifestConflict",
@@ -160,6 +164,7 @@ __all__ = [
     "MissingError",
     "MissingPackage",
     "MixedMutation",
+    "NeedsPerson",
     "NoCommonAncestor",
     "NotConfirmed",
     "OmniError",
@@ -173,8 +178,10 @@ __all__ = [
     "PolicyEvaluation",
     "PolicyInvalid",
     "PolicyTestsFailed",
+    "PolicyUnavailable",
     "PreconditionFailed",
     "PublishContended",
+    "QueriesInvalid",
     "QueryExecution",
     "QueryFailed",
     "QueryNotFound",

@@ -31,6 +31,23 @@ class OptimizePartial(OmniError):
     code = None
 
 
+class MaintainFailed(OmniError):
+    """Some graphs could not be maintained as planned; what was done stands, and the next run tries again."""
+
+    kind = "maintain_failed"
+    http_status = None
+    code = None
+
+
+class NeedsPerson(OmniError):
+    """Some graphs have something that no maintenance settles by itself; the document has the command for each."""
+
+    kind = "needs_person"
+    http_status = None
+    code = None
+    exit_code = 10
+
+
 class RepairRefused(OmniError):
     """Some drift was not published because nobody has vouched for it."""
 
@@ -75,5 +92,13 @@ class PolicyTestsFailed(OmniError):
     """Some case of a file of policy tests got another decision than it expects; the result lists them all."""
 
     kind = "policy_tests_failed"
+    http_status = None
+    code = None
+
+
+class QueriesInvalid(OmniError):
+    """Some stored query of a cluster does not fit the schema of its graph; the result lists each."""
+
+    kind = "queries_invalid"
     http_status = None
     code = None

@@ -1,6 +1,6 @@
 """Failures of permission: an actor who may not, and bundles that cannot say."""
 
-from omnigraph.errors.base import OmniError
+from omnigraph.errors.base import OmniError, Retry
 
 
 class PolicyDenied(OmniError):
@@ -10,6 +10,15 @@ class PolicyDenied(OmniError):
     http_status = 403
     code = "forbidden"
     exit_code = 6
+
+
+class PolicyUnavailable(OmniError):
+    """The bundle that a cluster has bound to a graph is lost, altered or cannot be read; nothing was done."""
+
+    kind = "policy_unavailable"
+    http_status = None
+    code = None
+    retry = Retry.AFTER_CHANGE
 
 
 class PolicyEvaluation(OmniError):

@@ -13,6 +13,7 @@ from omnigraph.catalog.type_names import bare_name, find_types, keys_named, node
 from omnigraph.errors import Internal
 from omnigraph.graphs.comparisons import Where
 from omnigraph.graphs.context import GraphContext
+from omnigraph.graphs.given import values_together
 from omnigraph.graphs.table import SnapshotTable
 from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
 from omnigraph.storage.locks import HeldVersions
@@ -184,7 +185,7 @@ class Snapshot:
         come by name, or in `params`.
         """
         queries = self._queries or self._asked()
-        return queries.query(self, text, name, {**params, **values} if params else values)
+        return queries.query(self, text, name, values_together(params, values) if params else values)
 
     def prepare(self, text: str, name: str | None = None, /) -> PreparedQuery:
         """Check a read once, to run it with different values."""

@@ -1,4 +1,8 @@
-"""The maintenance journal: one control object per run that leaves no commit, for `health` and for people."""
+"""Journals: one control object per run, the newest of them kept, for `health` and for people.
+
+Every graph has one for runs that leave no commit. What `maintain` did has a journal of its own, beside the graph or in
+the cluster: it runs every hour, and its lines must not push those of `optimize` and `cleanup` out.
+"""
 
 import json
 import socket
@@ -30,7 +34,13 @@ class JournalEntry:
 
 
 def record_run(
-    objects: ControlStore, verb: str, *, started_at_us: int, document: Mapping[str, Any], events: Events
+    objects: ControlStore,
+    verb: str,
+    *,
+    started_at_us: int,
+    document: Mapping[str, Any],
+    events: Events,
+    prefix: str = JOURNAL_PREFIX,
 ) -> str | None:
     """Write an entry and forget the oldest ones; return its id. A journal that cannot be written stops nobody."""
     entry = JournalEntry(
@@ -42,8 +52,8 @@ def record_run(
         document=document,
     )
     try:
-        objects.create(f"{JOURNAL_PREFIX}{entry.run_id}.json", json.dumps(asdict(entry), indent=1).encode())
-        for path in objects.list(JOURNAL_PREFIX)[:-_ENTRIES_MAX]:
+        objects.create(f"{prefix}{entry.run_id}.json", json.dumps(asdict(entry), indent=1).encode())
+        for path in objects.list(prefix)[:-_ENTRIES_MAX]:
             objects.delete(path)
     except (OmniError, OSError) as failure:
         events(Warned(message=f"this run of {verb} was not recorded: {failure}"))
@@ -51,10 +61,12 @@ def record_run(
     return entry.run_id
 
 
-def read_journal(objects: ControlStore) -> list[JournalEntry]:
+def read_journal(
+    objects: ControlStore, *, prefix: str = JOURNAL_PREFIX, newest: int = _ENTRIES_MAX
+) -> list[JournalEntry]:
     """Return the recorded runs, oldest first; an entry that cannot be read is left out."""
     entries = []
-    for path in objects.list(JOURNAL_PREFIX):
+    for path in objects.list(prefix)[-newest:]:
         stored = objects.read(path)
         try:
             entries.append(JournalEntry(**json.loads(stored.content if stored is not None else b"")))

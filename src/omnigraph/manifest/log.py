@@ -24,6 +24,7 @@ from omnigraph.storage.tables import Table, TableAddress, TableStore
 
 COMMITS: Final = TableAddress("_graph_commits")
 ACTORS: Final = TableAddress("_graph_commit_actors")
+_KNOWN_MAX: Final = 50_000
 
 COMMITS_SCHEMA: Final = pa.schema(
     [
@@ -52,6 +53,8 @@ class CommitLog:
     def __init__(self, tables: TableStore) -> None:
         self._tables = tables
         self._logged: set[CommitId] = set()
+        self._known: dict[CommitId, Commit] = {}
+        """Commits that somebody has looked for: the next older state is not looked for from the newest again."""
 
     def add(self, commit: Commit) -> None:
         """Log a commit and its actor; a commit that is there already is left alone."""
@@ -82,7 +85,9 @@ class CommitLog:
 
     def recent(self, *heads: Commit) -> RecentHistory:
         """Return the same as `history`, read from its newest end and only as far as somebody looks."""
-        return RecentHistory(lambda: self._head_or_none(COMMITS), heads, self._commits)
+        if len(self._known) > _KNOWN_MAX:
+            self._known = {}  # whoever is reading on with the old ones keeps them
+        return RecentHistory(lambda: self._head_or_none(COMMITS), heads, self._commits, self._known)
 
     def at_version(self, graph_version: int, *, head: Commit) -> Commit:
         """Return the commit that made a graph version on the head's first-parent line."""

@@ -166,8 +166,9 @@ class Publisher:
             parent_commit_id=state.head.graph_commit_id,
             graph_version=state.head.graph_version + 1,
         )
-        rows = manifest_rows(changes, commit)
-        swap_rows(self._tables, state.table, "object_id", rows_to_table(rows, state.table.schema))
+        rows = rows_to_table(manifest_rows(changes, commit), state.table.schema)
+        landed = swap_rows(self._tables, state.table, "object_id", rows)
+        self._reader.take_over(state, landed, rows)
         return commit
 
 

@@ -27,23 +27,36 @@ class ReadCommits(Protocol):
 class RecentHistory(Mapping[CommitId, Commit]):
     """Commits by id. Whoever asks for one that is not there yet has older parts of the log read until it is found."""
 
-    def __init__(self, open_log: Callable[[], Table | None], heads: tuple[Commit, ...], read: ReadCommits) -> None:
+    def __init__(
+        self,
+        open_log: Callable[[], Table | None],
+        heads: tuple[Commit, ...],
+        read: ReadCommits,
+        known: dict[CommitId, Commit],
+    ) -> None:
+        """Take the commits that were read before, which never change; what is read now is added to them."""
         self._commits = {head.graph_commit_id: head for head in heads}
+        self._known = known
         self._read_commits = read
         newest = max((head.graph_version for head in heads), default=0)
         self._parts = _parts_newest_first(open_log, newest)
 
     def __getitem__(self, commit_id: CommitId) -> Commit:
-        while commit_id not in self._commits:
-            if not self._read_on():
-                raise KeyError(commit_id)
-        return self._commits[commit_id]
+        found = self._find(commit_id)
+        if found is None:
+            raise KeyError(commit_id)
+        return found
 
     def __contains__(self, commit_id: object) -> bool:
+        return isinstance(commit_id, str) and self._find(CommitId(commit_id)) is not None
+
+    def _find(self, commit_id: CommitId) -> Commit | None:
+        if commit_id not in self._commits and commit_id in self._known:
+            self._commits[commit_id] = self._known[commit_id]
         while commit_id not in self._commits:
             if not self._read_on():
-                return False
-        return True
+                return None
+        return self._commits[commit_id]
 
     def __iter__(self) -> Iterator[CommitId]:
         self._read_all()
@@ -63,6 +76,7 @@ class RecentHistory(Mapping[CommitId, Commit]):
             return False
         for commit in self._read_commits(rows):
             self._commits.setdefault(commit.graph_commit_id, commit)
+            self._known[commit.graph_commit_id] = commit
         return True
 
 

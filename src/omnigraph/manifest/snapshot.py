@@ -6,6 +6,7 @@ columnar; only the few newest rows per table ever become Python values.
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ from omnigraph.base.values import dataclass
 from omnigraph.catalog.arrow import identity_mark
 from omnigraph.catalog.model import Catalog, TableIdentity, TableKey
 from omnigraph.errors import GraphCorrupt, SnapshotNotFound
-from omnigraph.manifest.commits import MAIN_BRANCH, CommitId
+from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId
 from omnigraph.manifest.pinned_state import pinned_state
 from omnigraph.manifest.rows import OBJECT_ID_BY_TYPE, ManifestRow, ObjectType, schema_object_id
 from omnigraph.storage.expected_tables import ExpectedTable
@@ -159,6 +160,30 @@ def fold(rows: pa.Table, *, branch: str, incarnation: str, graph_version: int, c
         schema=schema,
         pins=dict(sorted(pins.items())),
     )
+
+
+def advance(older: GraphSnapshot, newer_rows: pa.Table, *, head: Commit) -> GraphSnapshot | None:
+    """Return what `fold` would, of the snapshot before and the rows that were published since.
+
+    None where they do more than move pins: a schema change begins, renames and ends tables.
+    """
+    pins = dict(older.pins)
+    key_by_identity = {pin.identity: key for key, pin in pins.items()}
+    for record in newer_rows.sort_by("graph_version").to_pylist():
+        row = ManifestRow.from_columns(record)
+        if row.object_type is ObjectType.GRAPH_HEAD:
+            continue
+        key = key_by_identity.get(row.identity) if row.object_type is ObjectType.TABLE_VERSION else None
+        if key is None or row.table_version is None:
+            return None
+        pins[key] = replace(
+            pins[key],
+            ref=row.table_branch,
+            version=row.table_version,
+            row_count=row.row_count or 0,
+            is_marked=pinned_state(row).is_marked,
+        )
+    return replace(older, graph_version=head.graph_version, commit_id=head.graph_commit_id, pins=pins)
 
 
 def _pin(

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from functools import cached_property
 from threading import Lock
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,13 +16,16 @@ from omnigraph.manifest.missing import no_such_branch
 from omnigraph.manifest.root import refuse_moved
 from omnigraph.manifest.rows import HEAD_OBJECT_ID, MANIFEST, ObjectType
 from omnigraph.manifest.schemas import SchemaStore
-from omnigraph.manifest.snapshot import GraphSnapshot, SchemaRef, fold
+from omnigraph.manifest.snapshot import GraphSnapshot, SchemaRef, advance, fold
 from omnigraph.manifest.stamp import Stamp, read_stamp
 from omnigraph.storage.filters import Comparison
 from omnigraph.storage.known_heads import SeenRef, see_ref
 from omnigraph.storage.refs import list_refs
 from omnigraph.storage.tables import Table, TableAddress, TableStore
 from omnigraph.storage.uris import GraphRoot
+
+_FOLLOWED_ROWS_MAX: Final = 256
+"""With more rows than this, all of them are folded at once, a column at a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,10 +47,14 @@ class ManifestState:
     """In the present shape, also when the disk is not (see `stamp`)."""
     stamp: Stamp
     head: Commit
+    followed: GraphSnapshot | None = None
+    """The snapshot of the head where it was made of the one before, which takes less than all rows do."""
 
     @cached_property
     def snapshot(self) -> GraphSnapshot:
         """The snapshot of the head."""
+        if self.followed is not None:
+            return self.followed
         return self.snapshot_at(self.head.graph_version, self.head.graph_commit_id)
 
     def snapshot_at(self, graph_version: int, commit_id: CommitId) -> GraphSnapshot:
@@ -137,6 +144,15 @@ class ManifestReader:
             self._states[branch] = cached, seen
         return cached
 
+    def take_over(self, before: ManifestState, landed: Table, published: pa.Table) -> None:
+        """Know the state that a publish of this process made of another, so that nobody has to read it."""
+        if landed.version != before.table.version + 1:
+            return  # Lance put it on top of a compaction; whoever asks next reads what is there.
+        with self._lock:
+            known, seen = self._states.get(before.branch.name, (None, None))
+            if known is before:
+                self._states[before.branch.name] = _followed(before, landed, published), seen
+
     def _is_same_branch(self, branch: str, seen: SeenRef | None) -> bool:
         return branch == MAIN_BRANCH or (seen is not None and seen.is_unchanged)
 
@@ -161,7 +177,7 @@ class ManifestReader:
             and known.stamp.is_current
             and known.table.version < table.version
         ):
-            rows = _merge_added(known.rows, _present_rows(table.read_added_since(known.table)))
+            return _followed(known, table, _present_rows(table.read_added_since(known.table)))
         else:
             rows = _present_rows(table.read())
         return ManifestState(branch=handle, table=table, rows=rows, stamp=stamp, head=_head(rows))
@@ -181,6 +197,17 @@ class ManifestReader:
 def _present_rows(rows: pa.Table) -> pa.Table:
     """Leave out the rows of older shapes that a migrated manifest still holds: they have no graph version."""
     return rows.filter(pc.is_valid(rows["graph_version"]))
+
+
+def _followed(known: ManifestState, table: Table, added: pa.Table) -> ManifestState:
+    """Bring a state up to date from the rows that were added to its table."""
+    rows = _merge_added(known.rows, added)
+    head = _head(rows)
+    older: GraphSnapshot | None = vars(known).get("snapshot")
+    newer = added.filter(pc.greater(added["graph_version"], pa.scalar(known.head.graph_version, pa.uint64())))
+    is_little = newer.num_rows <= _FOLLOWED_ROWS_MAX
+    followed = advance(older, newer, head=head) if older is not None and is_little else None
+    return ManifestState(branch=known.branch, table=table, rows=rows, stamp=known.stamp, head=head, followed=followed)
 
 
 def _merge_added(known: pa.Table, added: pa.Table) -> pa.Table:

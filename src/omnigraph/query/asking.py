@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from omnigraph.base.clock import now_ms
 from omnigraph.base.values import dataclass
 from omnigraph.errors import InvalidTarget
+from omnigraph.graphs.given import values_together
 from omnigraph.graphs.result import Result
 from omnigraph.query.check import check_query
 from omnigraph.query.choosing import choose_query
@@ -225,4 +226,4 @@ class Prepared:
 
     def run(self, params: Mapping[str, object] | None = None, /, **values: object) -> Result:
         """Run the query; parameters come by name, or as one mapping."""
-        return self._asking.query(self._snapshot(), self._text, self._name, {**(params or {}), **values})
+        return self._asking.query(self._snapshot(), self._text, self._name, values_together(params, values))

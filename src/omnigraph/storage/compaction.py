@@ -16,12 +16,13 @@ from functools import cache
 from threading import Lock
 from typing import Any, Literal, NamedTuple
 
-from omnigraph.base import clock, ids
+from omnigraph.base import clock, ids, stopping
 from omnigraph.base.units import counted
 from omnigraph.base.values import dataclass
 from omnigraph.errors import OmniError
 from omnigraph.storage.access import ANY_OPERATION, TableAccess
 from omnigraph.storage.checksums import read_back
+from omnigraph.storage.data_paths import data_path
 from omnigraph.storage.file_references import FileKind, FileReference
 from omnigraph.storage.lance_errors import LanceFailure, classify, lance_failures, storage_error
 from omnigraph.storage.layout import has_blobs
@@ -73,7 +74,7 @@ class RewriteOutcome:
 
 def run_rewrite(task: RewriteTask) -> RewriteOutcome:
     """Write the new files of one group and check them against what was read; commits nothing."""
-    if task.not_after_us is not None and clock.now_us() > task.not_after_us:
+    if stopping.is_over(task.not_after_us):
         return RewriteOutcome(key=task.key)
     started = clock.monotonic_seconds()
     try:
@@ -96,16 +97,35 @@ def run_rewrite(task: RewriteTask) -> RewriteOutcome:
 
 
 def _as_lance_says(task: RewriteTask, dataset: Any) -> Any:
+    return lance_task(
+        dataset,
+        task.fragment_ids,
+        live_rows=task.live_rows,
+        batch_rows=task.batch_rows,
+        copy_pages=task.copy_pages,
+        follow_addresses=task.follow_addresses,
+    )
+
+
+def lance_task(
+    dataset: Any,
+    fragment_ids: Sequence[int],
+    *,
+    live_rows: int,
+    batch_rows: int,
+    copy_pages: bool = False,
+    follow_addresses: bool = False,
+) -> Any:
     """Make a task of Lance's own for the fragments of our choice; its planner would choose others."""
     from lance.optimize import CompactionTask
 
     options = {
-        **_planner_options("try_binary_copy" if task.copy_pages else "reencode"),
-        "target_rows_per_fragment": max(task.live_rows, 1),
-        "batch_size": task.batch_rows,
-        "has_eager_remappable_index": task.follow_addresses,
+        **_planner_options("try_binary_copy" if copy_pages else "reencode"),
+        "target_rows_per_fragment": max(live_rows, 1),
+        "batch_size": batch_rows,
+        "has_eager_remappable_index": follow_addresses,
     }
-    fragments = [dataset.get_fragment(number).metadata.to_json() for number in task.fragment_ids]
+    fragments = [dataset.get_fragment(number).metadata.to_json() for number in fragment_ids]
     document = {"task": {"fragments": fragments}, "read_version": dataset.version, "options": options}
     return CompactionTask.from_json(json.dumps(document))  # type: ignore[attr-defined]  # not in its stub
 
@@ -255,7 +275,7 @@ def _present_state(fragment: Any) -> _State:
     # Spelled out by attribute: turning the metadata of thousands of fragments into JSON would be felt under the gates.
     deletions = fragment.deletion_file
     return _State(
-        files=tuple((file.path, tuple(file.fields), file.base_id) for file in fragment.files),
+        files=tuple((data_path(file), tuple(file.fields), file.base_id) for file in fragment.files),
         deletions=None if deletions is None else (deletions.read_version, deletions.id, deletions.base_id),
         overlays=len(fragment.overlays or ()),
     )

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
 
-from omnigraph.base import clock, ids
+from omnigraph.base import clock, ids, stopping
 from omnigraph.base.values import dataclass
 from omnigraph.errors import OmniError
 from omnigraph.storage.access import TableAccess
@@ -94,7 +94,7 @@ def run_training(task: TrainTask) -> TrainOutcome:
     """Train a vector index on a sample of its vectors; writes nothing."""
     from lance.indices import IndicesBuilder
 
-    if task.not_after_us is not None and clock.now_us() > task.not_after_us:
+    if stopping.is_over(task.not_after_us):
         return TrainOutcome(key=task.key)
     started = clock.monotonic_seconds()
     try:
@@ -110,7 +110,7 @@ def run_training(task: TrainTask) -> TrainOutcome:
 
 def run_index_build(task: IndexTask) -> IndexOutcome:
     """Build one index without committing it; a full-text one is merged, since unmerged it cannot be read."""
-    if task.not_after_us is not None and clock.now_us() > task.not_after_us:
+    if stopping.is_over(task.not_after_us):
         return IndexOutcome(key=task.key)
     started = clock.monotonic_seconds()
     try:

@@ -54,7 +54,7 @@ def insert_missing(store: TableStore, table: Table, key: str, rows: pa.Table) ->
     store.landed(Table(table.address, handle))
 
 
-def swap_rows(store: TableStore, table: Table, key: str, rows: pa.Table) -> None:
+def swap_rows(store: TableStore, table: Table, key: str, rows: pa.Table) -> Table:
     """Upsert rows by key on exactly this state of the table, or raise `SwapLost` and change nothing.
 
     A raised `SwapLost` is not proof of failure: an acknowledgement may have been lost. The caller re-reads.
@@ -78,7 +78,7 @@ def swap_rows(store: TableStore, table: Table, key: str, rows: pa.Table) -> None
         if classify(error) in {LanceFailure.NOT_FOUND, LanceFailure.EXISTS}:
             raise storage_error(error, doing=f"publishing to {table.address.path}", uri=table.address.path) from error
         raise SwapLost(str(error)) from error
-    store.landed(Table(table.address, handle))
+    return store.landed(Table(table.address, handle))
 
 
 def _strip_auto_cleanup(table: Table, handle: Any) -> bool:

@@ -6,6 +6,8 @@ chain as long as every version in it was made by an operation that keeps them; a
 versions back and the delta then reports nothing.
 """
 
+from enum import StrEnum
+
 from omnigraph.base.values import dataclass
 from omnigraph.storage.objects import ControlStore
 from omnigraph.storage.operations import HistoryUnreadable, OperationName, TableDirectory, has_version, operation
@@ -59,20 +61,34 @@ def stretches_between(store: TableStore, older: Table, newer: Table) -> tuple[St
     return tuple(stretch for stretch in reversed(found) if stretch.begin < stretch.end)
 
 
-def row_versions_tell(objects: ControlStore, location: str, stretches: tuple[Stretch, ...]) -> bool:
-    """Whether every version on the way keeps row versions truthful; one that cannot be read does not count as such.
+class History(StrEnum):
+    """What Lance remembers of a way."""
+
+    INCOMPLETE = "incomplete"
+    """Some version on it says nothing of its rows, or cannot be read."""
+    ROW_BY_ROW = "row by row"
+    """Row versions tell what was written, and row deltas what was deleted."""
+    ADDED_ONLY = "added only"
+    """The same, and nothing but new fragments was added: what is there stayed as it was."""
+
+
+def history_of(objects: ControlStore, location: str, stretches: tuple[Stretch, ...]) -> History:
+    """Tell whether every version on the way keeps row versions truthful; one that cannot be read does not count.
 
     The version that a stretch begins after must be there too, since Lance compares with it: on a ref that is the copy
     of what it was forked from, which cleanup may have removed.
     """
     files = TableDirectory(objects, location)
     if not all(has_version(files, ref=stretch.ref, version=stretch.begin) for stretch in stretches):
-        return False
+        return History.INCOMPLETE
+    is_added_only = True
     try:
-        return all(
-            operation(files, ref=stretch.ref, version=version).name in _TELLING_OPERATIONS
-            for stretch in stretches
-            for version in range(stretch.begin + 1, stretch.end + 1)
-        )
+        for stretch in stretches:
+            for version in range(stretch.begin + 1, stretch.end + 1):
+                name = operation(files, ref=stretch.ref, version=version).name
+                if name not in _TELLING_OPERATIONS:
+                    return History.INCOMPLETE
+                is_added_only = is_added_only and name == OperationName.APPEND
     except HistoryUnreadable:
-        return False
+        return History.INCOMPLETE
+    return History.ADDED_ONLY if is_added_only else History.ROW_BY_ROW

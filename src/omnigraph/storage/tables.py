@@ -5,12 +5,10 @@ the main line, so nothing above this module ever sees a Lance URI or passes a da
 `staging.py` and `transactions.py`.
 """
 
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
 from operator import attrgetter
-from threading import Lock
 from typing import Any, Final, NewType
 
 import pyarrow as pa
@@ -25,6 +23,8 @@ from omnigraph.storage.expected_tables import ExpectedTable, mark_of
 from omnigraph.storage.known_heads import KnownHeads, identity
 from omnigraph.storage.lance_errors import LanceFailure, classify, lance_failures, storage_error, translated
 from omnigraph.storage.objects import ControlStore
+from omnigraph.storage.open_states import OpenStates
+from omnigraph.storage.small_fragments import fragments_to_ask
 from omnigraph.storage.uris import GraphRoot
 
 TableVersion = NewType("TableVersion", int)
@@ -37,9 +37,9 @@ ROW_ADDRESS: Final = "_rowaddr"
 AUTO_CLEANUP_PREFIX: Final = "lance.auto_cleanup."
 """While keys with this prefix are stored, Lance deletes old versions inside any commit, pinned ones included."""
 
-_HANDLES_MAX = 256
-_METADATA_CACHE_BYTES = 256 << 20
-"""A quarter of what Lance would take: enough for the files of every table in use."""
+_METADATA_CACHE_BYTES = 128 << 20
+"""An eighth of what Lance would take: enough for the files of tables in use, and what whoever follows commits fills."""
+_THRIFTY: Final = {"io_buffer_size": 16 << 20, "batch_readahead": 2, "fragment_readahead": 1}
 _SORT_BYTES_MAX = 256 * 2**20
 _CHUNK_BYTES = 64 * 2**20
 _LOOKUP_BY_FILTER_MAX = 2_000
@@ -193,12 +193,13 @@ class Table:
         fragment_ids: Sequence[int] | None = None,
         row_ids: pa.Array | None = None,
         insists_on_index: bool = False,
+        is_thrifty: bool = False,
     ) -> pa.RecordBatchReader:
         """Stream rows, of all fragments or of some, all or those with some row ids, `limit` of them behind `offset`.
 
         `where` is a filter as `filters.py` spells it, or an Arrow expression.
         An index is derived state: where one cannot be read, the rows are looked through without it, unless the caller
-        wants to know what the index says.
+        wants to know what the index says. Left alone, Lance reads ahead as much as it can; `is_thrifty` bounds that.
         """
         with self._reading():
             fragments = [self._dataset.get_fragment(number) for number in fragment_ids or ()]
@@ -212,6 +213,7 @@ class Table:
             "fragments": fragments if fragment_ids is not None else None,
             "blob_handling": "all_binary",
             "row_addr_allowlist": None if row_ids is None else serialized_row_ids(row_ids),
+            **(_THRIFTY if is_thrifty else {}),
         }
         reader = self._reader(options)
         may_use_index = where is not None and not insists_on_index
@@ -294,6 +296,8 @@ class Table:
         wanted = values.unique().drop_null()
         if len(wanted) <= _LOOKUP_BY_FILTER_MAX:
             where = filters.in_values(column, wanted) if len(wanted) else "false"
+            if fragment_ids is None and pa.types.is_string(wanted.type):
+                fragment_ids = fragments_to_ask(self._dataset, column, wanted, self.read)
             return self.read(
                 columns, where=where, with_row_ids=True, with_row_addresses=True, fragment_ids=fragment_ids
             )
@@ -385,9 +389,8 @@ class TableStore:
         self._local_root = f"{root.uri}/" if root.is_local else None
         self._storage_options = dict(storage_options) if storage_options else None
         self._session: Any = None
-        self._handles: OrderedDict[tuple[TableAddress, int], Table] = OrderedDict()
+        self._handles: OpenStates[TableAddress, Table] = OpenStates()
         self._heads = KnownHeads()
-        self._lock = Lock()
 
     @property
     def storage_options(self) -> dict[str, str] | None:
@@ -400,10 +403,7 @@ class TableStore:
 
     def open(self, address: TableAddress, version: int) -> Table:
         """Open one state; raise `HistoricalVersionReclaimed` when that version is gone."""
-        with self._lock:
-            cached = self._handles.get((address, version))
-            if cached is not None:
-                self._handles.move_to_end((address, version))
+        cached = self._handles.find(address, version)
         if cached is not None:
             return _as_expected(cached, address)
         try:
@@ -423,8 +423,7 @@ class TableStore:
         """Open the newest version on a ref; None when there is no table."""
         versions = self._versions(address)
         if versions is not None and (known := self._heads.find(versions)) is not None:
-            with self._lock:
-                cached = self._handles.get((address, known))
+            cached = self._handles.find(address, known)
             if cached is not None:
                 return _as_expected(cached, address, is_pin=False)
         directory = identity(versions) if versions is not None else None
@@ -449,8 +448,16 @@ class TableStore:
     def is_newest(self, table: Table) -> bool:
         """Whether a state is still the newest on its ref."""
         versions = self._versions(table.address)
-        newest = self._heads.find(versions) if versions is not None else None
-        return (newest if newest is not None else table.latest_version()) == table.version
+        if versions is None:
+            return table.latest_version() == table.version
+        newest = self._heads.find(versions)
+        if newest is None:
+            directory = identity(versions)
+            newest = table.latest_version()
+            if newest == table.version:
+                # A writer that is about to commit touches the directory; that is no reason to list it at every look.
+                self._heads.remember(versions, newest, directory=directory)
+        return newest == table.version
 
     def fresh_head(self, address: TableAddress) -> Table:
         """Open the newest version on a handle of its own, which a commit may move on; raise when there is no table."""
@@ -458,8 +465,7 @@ class TableStore:
 
     def fresh(self, address: TableAddress, version: int | None) -> Table:
         """Open a state on a handle of its own: some calls of Lance want a handle to themselves while they run."""
-        with self._lock:
-            known = self._handles.get((address, version)) if version is not None else None
+        known = self._handles.find(address, version) if version is not None else None
         if known is not None:
             return _as_expected(Table(address, known.own_handle()), address)
         with translated(doing=f"opening {address.path}", uri=address.path):
@@ -468,24 +474,17 @@ class TableStore:
 
     def remember(self, table: Table) -> Table:
         """Keep a state open for later readers."""
-        with self._lock:
-            self._handles[table.address, table.version] = table
-            while len(self._handles) > _HANDLES_MAX:
-                self._handles.popitem(last=False)
+        self._handles.keep(table.address, table.version, table)
         return table
 
     def forget(self, address: TableAddress) -> None:
         """Close all states of a ref that is being deleted: its name may come back with other content."""
-        with self._lock:
-            for key in [key for key in self._handles if key[0] == address]:
-                del self._handles[key]
+        self._handles.forget(lambda held: held == address)
         self._forget_heads(address.path)
 
     def forget_table(self, location: str) -> None:
         """Close all states of a table, on every ref: some of them, or all, are being removed."""
-        with self._lock:
-            for key in [key for key in self._handles if key[0].location == location]:
-                del self._handles[key]
+        self._handles.forget(lambda held: held.location == location)
         self._forget_heads(location)
 
     def _forget_heads(self, path: str) -> None:

@@ -91,8 +91,7 @@ class Verb:
 _READ = frozenset({AddressFlag.STORE, AddressFlag.SERVER, AddressFlag.GRAPH, AddressFlag.PROFILE})
 _WRITE = _READ | {AddressFlag.AS}
 _MAINTENANCE = frozenset({AddressFlag.STORE, AddressFlag.CLUSTER, AddressFlag.GRAPH, AddressFlag.PROFILE})
-_POLICY = frozenset({AddressFlag.GRAPH})
-"""Of a policy file: the name of the graph that it is asked about."""
+_CONTROL = frozenset({AddressFlag.CLUSTER, AddressFlag.GRAPH, AddressFlag.PROFILE})
 
 VERBS = (
     Verb(
@@ -238,6 +237,14 @@ VERBS = (
         request="maintenance.verify.run.VerifyRequest",
         document="verify_document",
     ),
+    Verb(
+        words="maintain",
+        command_class=CommandClass.DIRECT,
+        accepts=_MAINTENANCE,
+        is_bulk=True,
+        request="maintenance.maintain.request.MaintainRequest",
+        document="maintain_document",
+    ),
     Verb(words="recover", command_class=CommandClass.DIRECT, accepts=_MAINTENANCE, document="sweep_document"),
     Verb(
         words="embed",
@@ -247,12 +254,44 @@ VERBS = (
         request="pipeline.embed.request.EmbedRequest",
         document="embed_document",
     ),
-    Verb(words="policy validate", command_class=CommandClass.LOCAL, accepts=_POLICY, document="bundles_document"),
-    Verb(words="policy test", command_class=CommandClass.LOCAL, accepts=_POLICY, document="policy_tests_document"),
-    Verb(words="policy explain", command_class=CommandClass.LOCAL, accepts=_POLICY, document="decision_document"),
+    Verb(words="policy validate", command_class=CommandClass.CONTROL, accepts=_CONTROL, document="bundles_document"),
+    Verb(words="policy test", command_class=CommandClass.CONTROL, accepts=_CONTROL, document="policy_tests_document"),
+    Verb(words="policy explain", command_class=CommandClass.CONTROL, accepts=_CONTROL, document="decision_document"),
     Verb(words="alias", command_class=CommandClass.LOCAL),
     Verb(words="login", command_class=CommandClass.LOCAL),
     Verb(words="logout", command_class=CommandClass.LOCAL),
+    Verb(words="cluster validate", command_class=CommandClass.CONTROL, document="cluster_validation_document"),
+    Verb(words="cluster plan", command_class=CommandClass.CONTROL, document="cluster_plan_document"),
+    Verb(
+        words="cluster apply",
+        command_class=CommandClass.CONTROL,
+        accepts=frozenset({AddressFlag.AS}),
+        request="cluster.applying.ApplyRequest",
+        document="applied_cluster_document",
+    ),
+    Verb(
+        words="cluster approve",
+        command_class=CommandClass.CONTROL,
+        accepts=frozenset({AddressFlag.AS}),
+        request="cluster.commands.ApproveRequest",
+        document="approval_document",
+    ),
+    Verb(words="cluster status", command_class=CommandClass.CONTROL, document="cluster_status_document"),
+    Verb(words="cluster refresh", command_class=CommandClass.CONTROL, document="observed_cluster_document"),
+    Verb(words="cluster import", command_class=CommandClass.CONTROL, document="observed_cluster_document"),
+    Verb(words="cluster force-unlock", command_class=CommandClass.CONTROL, document="removed_lock_document"),
+    Verb(
+        words="queries list",
+        command_class=CommandClass.CONTROL,
+        accepts=frozenset({AddressFlag.CLUSTER, AddressFlag.GRAPH, AddressFlag.PROFILE}),
+        document="stored_queries_document",
+    ),
+    Verb(
+        words="queries validate",
+        command_class=CommandClass.CONTROL,
+        accepts=frozenset({AddressFlag.CLUSTER, AddressFlag.GRAPH, AddressFlag.PROFILE}),
+        document="checked_queries_document",
+    ),
     Verb(words="profile list", command_class=CommandClass.LOCAL),
     Verb(words="profile show", command_class=CommandClass.LOCAL),
     Verb(words="serve", command_class=CommandClass.CONTROL, accepts=frozenset({AddressFlag.CLUSTER})),
@@ -265,9 +304,11 @@ GROUP_SUMMARIES = {
     "blob": "Look at the bytes of one Blob value.",
     "branch": "Work on a copy of the whole graph that costs nothing.",
     "changes": "Follow what changes in a graph.",
+    "cluster": "Declare graphs, queries and policies in files, and apply them.",
     "commit": "Look at the history of a graph.",
     "policy": "Say who may do what, and check it before it counts.",
     "profile": "Look at the named scopes of the operator config.",
+    "queries": "Look at the stored queries of a cluster.",
     "schema": "Look at the schema of a graph, and change it.",
 }
 

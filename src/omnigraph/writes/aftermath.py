@@ -1,4 +1,4 @@
-"""What follows a publish, the same for every publisher: say it, log it, complete it, forget the sidecar.
+"""What follows a publish, the same for every publisher: say it, log it, complete it, forget the sidecar, tidy up.
 
 The commit is visible by now. Nothing here can undo it, so nothing here may make it look undone: a step that fails is a
 warning, and whoever writes next, or `omnigraph recover`, takes it again.
@@ -18,6 +18,7 @@ from omnigraph.manifest.commits import Commit
 from omnigraph.writes.completion import complete_schema_change
 from omnigraph.writes.pending import sidecars_of
 from omnigraph.writes.sidecar import Sidecar
+from omnigraph.writes.tidying import tidy_internal_tables
 
 Options = ParamSpec("Options")
 ResultT = TypeVar("ResultT")
@@ -46,8 +47,17 @@ def finish_published(context: GraphContext, commit: Commit, events: Events, *, s
     )
     attempt(lambda: _log(context, commit), events, otherwise=f"{published} but not logged yet; the next write logs it")
     faults.reach("write.after_log")
-    if sidecar is None:
-        return
+    if sidecar is not None:
+        _complete(context, sidecar, events, published=published)
+    attempt(
+        lambda: tidy_internal_tables(context, commit),
+        events,
+        otherwise=f"{published}, but the graph's own tables could not be tidied up; a later write does it, or "
+        f"`omnigraph optimize {context.store.uri}`",
+    )
+
+
+def _complete(context: GraphContext, sidecar: Sidecar, events: Events, *, published: str) -> None:
     # Until everything is completed the sidecar stays, and with it the knowledge of what is left to do.
     if attempt(
         lambda: complete_schema_change(context, sidecar),

@@ -138,7 +138,9 @@ class WriteBatch:
         entity = find_entity(self._catalog, type_name)
         read = read_rows(rows, entity, self._catalog)
         if read is not None:
-            self._statements.append(Upsert(entity=entity, rows=_with_minted_ids(read), is_insert=is_insert))
+            is_minted = read["id"].null_count == read.num_rows
+            rows = _with_minted_ids(read)
+            self._statements.append(Upsert(entity=entity, rows=rows, is_insert=is_insert, is_minted=is_minted))
         return self
 
 

@@ -73,9 +73,7 @@ class WorkingTable:
             rows = keep_vectors_of(self._current(new_ids, vector_columns(self._entity)), self._entity, rows)
         rows = self._images_only(rows)
         self._budget.spend(rows)
-        known = self._touched_ids()
-        unknown = new_ids.filter(pc.invert(pc.is_in(new_ids, value_set=known)))
-        stored = self._reference(self._table.lookup("id", unknown, reference_columns(self._entity)))
+        stored = self._untouched(new_ids) if not is_insert else empty_reference(self._entity)
         returning = rows_among(self._removed, new_ids)
         self._removed = rows_without(self._removed, new_ids)
         self._matched = pa.concat_tables([self._matched, stored, returning])
@@ -135,6 +133,11 @@ class WorkingTable:
         stored = rows_without(self._table.lookup("id", ids, columns), self._touched_ids())
         pending = rows_among(self._upserts, ids).select(columns)
         return pa.concat_tables([stored.select(columns).cast(pending.schema), pending])
+
+    def _untouched(self, ids: pa.Array) -> pa.Table:
+        """Return the stored rows with these ids that still speak for themselves."""
+        wanted = ids.filter(pc.invert(pc.is_in(ids, value_set=self._touched_ids())))
+        return self._reference(self._table.lookup("id", wanted, reference_columns(self._entity)))
 
     def _touched_ids(self) -> pa.Array:
         """Ids whose stored row no longer speaks for itself."""

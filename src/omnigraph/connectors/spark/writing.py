@@ -15,12 +15,13 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from omnigraph.base import work
+from omnigraph.cluster.direct import policy_at
 from omnigraph.connectors.spark.narrating import Narrator, heard, tell_begin, tell_end
 from omnigraph.connectors.spark.options import Options
 from omnigraph.connectors.spark.telling import sentence_first
 from omnigraph.engine.local import LocalEngine
 from omnigraph.errors import OmniError, Usage
-from omnigraph.graphs.authorizing import PolicyAction
+from omnigraph.graphs.authorizing import Authorizer, PolicyAction
 from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.pipeline.load.bulk.partitions import FrameTask, PartitionOutcome, keep_partition
@@ -45,7 +46,7 @@ class WriteOptions:
     branch: str
     actor_id: str | None
     policy: str | None
-    """The file of the bundle that must allow the write; None asks nobody."""
+    """The file of the bundle that must allow the write; None is that of the cluster, if the graph is in one."""
     message: str | None
     max_errors: int
     newest_by: str | None
@@ -111,9 +112,14 @@ class WriteOptions:
 
     def begin(self, names: list[str]) -> FrameLoad:
         """Begin a load of a frame with these columns, if the policy allows it; runs on the driver, before any task."""
+        context = self.context()
+        authorizer: Authorizer | None
         if self.policy is not None:
-            engine = PolicyEngine.load_graph(self.policy, graph_id=self.uri)
-            engine.authorize(PolicyAction.CHANGE, actor=self.actor_id, branch=self.branch)
+            authorizer = PolicyEngine.load_graph(self.policy, graph_id=self.uri)
+        else:
+            authorizer = policy_at(context.store.uri, storage_options=self.storage, events=Narrator())
+        if authorizer is not None:
+            authorizer.authorize(PolicyAction.CHANGE, actor=self.actor_id, branch=self.branch)
         request = FrameLoadRequest(
             type=self.type_name,
             mode=self.mode,
@@ -124,7 +130,7 @@ class WriteOptions:
             newest_by=self.newest_by,
             sets_aside=self.bad_records_path is not None,
         )
-        return FrameLoad.begin(self.context(), request, names)
+        return FrameLoad.begin(context, request, names)
 
     def bad_records(self, *names: str) -> str | None:
         """Name the file of one load's bad records, below the path that the options give."""

@@ -14,13 +14,15 @@ from omnigraph.errors import BranchNotFound, OmniError, StorageError
 from omnigraph.graphs.capture import capture_branch
 from omnigraph.graphs.context import GraphContext
 from omnigraph.graphs.holding import MAINTENANCE_LOCK
+from omnigraph.maintenance.cleanup.policy import CleanupPolicy
 from omnigraph.maintenance.health.branches import BranchHealth, LiveBranch, observe_branches
 from omnigraph.maintenance.health.damage import Damage, DamagedPart, DamageLog, verify_heads
 from omnigraph.maintenance.health.rules import BrokenTable, forced_tables, observe_rules
 from omnigraph.maintenance.health.runs import MaintenanceRun, maintenance_runs
-from omnigraph.maintenance.health.space import Leftover, observe_space
-from omnigraph.maintenance.health.tables import TableHealth, observe_tables_of
+from omnigraph.maintenance.health.space import DEFAULT_POLICY, NOTHING_TO_RECLAIM, Leftover, observe_space
+from omnigraph.maintenance.health.tables import DEFAULT_AIM, TableHealth, observe_tables_of
 from omnigraph.maintenance.journal import JOURNAL_PREFIX, read_journal
+from omnigraph.maintenance.optimize.request import OptimizeRequest
 from omnigraph.maintenance.unreadable import UNREADABLE, problem_of, refuse_unreachable
 from omnigraph.maintenance.verify.report import Problem
 from omnigraph.manifest.ancestry import History
@@ -80,14 +82,25 @@ class GraphHealth:
         return sum(table.reclaimable_bytes for table in self.tables) + sum(left.bytes for left in self.leftovers)
 
 
-def observe_health(context: GraphContext) -> GraphHealth:
-    """Look at a graph; raise only when there is nothing that could be looked at."""
+def observe_health(
+    context: GraphContext,
+    *,
+    aim: OptimizeRequest = DEFAULT_AIM,
+    retention: CleanupPolicy | None = DEFAULT_POLICY,
+) -> GraphHealth:
+    """Look at a graph; raise only when there is nothing that could be looked at.
+
+    `aim` says what optimize would be asked for, and `retention` what a cleanup would keep; with None nobody asks what
+    it would remove, which takes as long to find out as everything else.
+    """
     context.manifest.load(MAIN_BRANCH)
     damages = DamageLog()
     live = _live_branches(context, damages)
     history = _history(context, live.values(), damages)
-    space = observe_space(context, damages)
-    tables = [table for branch in live.values() for table in observe_tables_of(branch.capture, space.by_table, damages)]
+    space = NOTHING_TO_RECLAIM if retention is None else observe_space(context, damages, retention)
+    tables = [
+        table for branch in live.values() for table in observe_tables_of(branch.capture, space.by_table, damages, aim)
+    ]
     internal = list(_internal(context, live, damages))
     branches = _branches(context, live, history, damages)
     broken = _broken_rules(live, history, damages)

@@ -10,6 +10,7 @@ from omnigraph.base.showing import Shown
 from omnigraph.base.units import counted, spell_bytes
 from omnigraph.base.values import dataclass
 from omnigraph.graphs.context import GraphContext
+from omnigraph.maintenance.cleanup.policy import CleanupPolicy
 from omnigraph.maintenance.health.branches import BranchHealth
 from omnigraph.maintenance.health.commands import Commands
 from omnigraph.maintenance.health.damage import Damage, DamagedPart
@@ -18,15 +19,17 @@ from omnigraph.maintenance.health.finding import Finding, Severity, Status, most
 from omnigraph.maintenance.health.grouping import group_findings
 from omnigraph.maintenance.health.rules import BrokenTable
 from omnigraph.maintenance.health.runs import RepeatedFailure, repeated_failures
+from omnigraph.maintenance.health.space import DEFAULT_POLICY
 from omnigraph.maintenance.health.table_findings import AUTO_CLEANUP, find_in_tables
+from omnigraph.maintenance.health.tables import DEFAULT_AIM
+from omnigraph.maintenance.health.thresholds import INTERNAL_FRAGMENTS_MAX, RECLAIMABLE_BYTES_MIN, RECLAIMABLE_SHARE
+from omnigraph.maintenance.optimize.request import OptimizeRequest
 from omnigraph.maintenance.verify.report import Problem, ProblemKind
 from omnigraph.manifest.commits import MAIN_BRANCH
 
 __all__ = ["Finding", "Severity", "Status", "find", "status_of"]
 
-INTERNAL_FRAGMENTS_MAX = 50
 STALE_BRANCH_DAYS = 30
-RECLAIMABLE_BYTES_MIN = 64 << 20
 _DAY_US = 86_400 * 1_000_000
 _BRANCHES_APART_MAX = 3
 """Up to so many branches are told one by one, each with its own command."""
@@ -247,7 +250,7 @@ def _failure(commands: Commands, failure: RepeatedFailure) -> Finding:
 def _reclaimable(commands: Commands, health: GraphHealth) -> Iterator[Finding]:
     reclaimable = health.reclaimable_bytes
     live = sum(fragment.bytes for table in health.tables if table.facts for fragment in table.facts.layout.fragments)
-    if reclaimable >= RECLAIMABLE_BYTES_MIN and reclaimable * 2 >= live:
+    if reclaimable >= RECLAIMABLE_BYTES_MIN and reclaimable >= live * RECLAIMABLE_SHARE:
         yield Finding(
             severity=Severity.ATTENTION,
             code="reclaimable",
@@ -269,7 +272,9 @@ class HealthReport(Shown):
         return status_of(list(self.findings))
 
 
-def report_health(context: GraphContext) -> HealthReport:
+def report_health(
+    context: GraphContext, *, aim: OptimizeRequest = DEFAULT_AIM, retention: CleanupPolicy | None = DEFAULT_POLICY
+) -> HealthReport:
     """Look at a graph and judge what is seen; writes nothing and takes no lock."""
-    health = observe_health(context)
+    health = observe_health(context, aim=aim, retention=retention)
     return HealthReport(health=health, findings=tuple(find(health)))

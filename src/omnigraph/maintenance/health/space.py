@@ -33,11 +33,14 @@ class Reclaimable:
     leftovers: tuple[Leftover, ...]
 
 
-def observe_space(context: GraphContext, damages: DamageLog) -> Reclaimable:
+NOTHING_TO_RECLAIM = Reclaimable(by_table={}, leftovers=())
+
+
+def observe_space(context: GraphContext, damages: DamageLog, retention: CleanupPolicy) -> Reclaimable:
     """Preview a cleanup; what cannot be previewed is damage, and the rest still counts."""
     nothing: tuple[CleanupRow, ...] = ()
     rows = damages.attempt(
-        lambda: preview_cleanup(context, DEFAULT_POLICY), otherwise=nothing, part=DamagedPart.CLEANUP, where="."
+        lambda: preview_cleanup(context, retention), otherwise=nothing, part=DamagedPart.CLEANUP, where="."
     )
     by_table: dict[tuple[str, str | None], int] = {}
     leftovers: list[Leftover] = []

@@ -16,6 +16,9 @@ from omnigraph.storage.filters import Comparison, all_of
 from omnigraph.storage.refs import list_refs
 from omnigraph.storage.retention import stored_versions
 
+DEFAULT_AIM = OptimizeRequest(dry_run=True)
+"""What `optimize` does when nobody says otherwise."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableHealth:
@@ -41,7 +44,7 @@ class TableHealth:
 
 
 def observe_tables_of(
-    capture: Capture, reclaimable: Mapping[tuple[str, str | None], int], damages: DamageLog
+    capture: Capture, reclaimable: Mapping[tuple[str, str | None], int], damages: DamageLog, aim: OptimizeRequest
 ) -> Iterator[TableHealth]:
     """Look at every table that a branch owns; tables it inherits are their owner's matter."""
     branch = None if capture.snapshot.branch == MAIN_BRANCH else capture.snapshot.branch
@@ -65,7 +68,7 @@ def observe_tables_of(
             )
             continue
         found = damages.attempt(
-            partial(_observe, capture, drift, reclaimable),
+            partial(_observe, capture, drift, reclaimable, aim),
             otherwise=None,
             part=DamagedPart.TABLE,
             where=pin.address.path,
@@ -77,11 +80,13 @@ def observe_tables_of(
             _check_ref(capture, found, damages)
 
 
-def _observe(capture: Capture, drift: TableDrift, reclaimable: Mapping[tuple[str, str | None], int]) -> TableHealth:
+def _observe(
+    capture: Capture, drift: TableDrift, reclaimable: Mapping[tuple[str, str | None], int], aim: OptimizeRequest
+) -> TableHealth:
     branch, table_key = capture.snapshot.branch, drift.pin.table_key
     is_readable = drift.classification is not Classification.BEHIND
     facts = [observe_table(capture, table_key)] if is_readable else []
-    plans = plan_tables(facts, OptimizeRequest(dry_run=True))
+    plans = plan_tables(facts, aim)
     versions = stored_versions(capture.context.store.objects, drift.head.address) if drift.head is not None else ()
     has_rows = bool(facts) and facts[0].problem is None
     return TableHealth(

@@ -6,7 +6,7 @@ compaction: so there is no pin to move and nothing to recover. Live writers are 
 
 from dataclasses import replace
 
-from omnigraph.base import clock, faults, ids
+from omnigraph.base import clock, faults, ids, stopping
 from omnigraph.base.values import dataclass
 from omnigraph.engine.interface import Engine
 from omnigraph.maintenance.optimize.grouping import RewriteGroup, group_fragments
@@ -54,7 +54,7 @@ def compact_internal(
         head = store.tables.head(address)
         if head is None:
             return None
-        if not_after_us is not None and clock.now_us() > not_after_us:
+        if stopping.is_over(not_after_us):
             layout = read_layout(head)
             left = sum(group.bytes for group in _groups(layout, options))
             return InternalOutcome(report=_untouched(address, layout), bytes_left=left)

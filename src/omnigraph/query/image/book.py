@@ -27,6 +27,9 @@ _TAIL_SHARE = 50
 """Sealed again when one id in so many is in the dictionary: sealing costs a sort of all hashes."""
 
 
+_FOUND_MAX = 8_192
+"""So many ids that were found lately are known by heart: an id keeps its ordinal, so what was found stays right."""
+
 _serials = count()
 
 
@@ -104,6 +107,7 @@ class Book:
         self._sealed = sealed or SealedIds(pa.array([], pa.string()))
         self._tail: dict[bytes, int] = {}
         self._tail_ids: list[str] = []
+        self._found: dict[str, int] = {}
         self._lock = Lock()
 
     def __len__(self) -> int:
@@ -112,14 +116,23 @@ class Book:
     @property
     def nbytes(self) -> int:
         """About how much memory it takes."""
-        return self._sealed.nbytes + 150 * len(self._tail)
+        return self._sealed.nbytes + 150 * (len(self._tail) + len(self._found))
 
     def find(self, node_id: str) -> int:
         """Return the ordinal of an id, or `MISSING`."""
+        known = self._found.get(node_id)
+        if known is not None:
+            return known
         text = node_id.encode("utf-8", "surrogatepass")  # what no id is spelled with is found nowhere
         # The dictionary is looked at first: sealing moves ids from it, and only then takes it away.
         ordinal = self._tail.get(text, MISSING)
-        return ordinal if ordinal != MISSING else self._sealed.find(text)
+        if ordinal == MISSING:
+            ordinal = self._sealed.find(text)
+        if ordinal != MISSING:
+            if len(self._found) >= _FOUND_MAX:
+                self._found.clear()
+            self._found[node_id] = ordinal
+        return ordinal
 
     def find_all(self, texts: pa.Array) -> Ordinals:
         """Return the ordinals of ids, `MISSING` where there is none."""

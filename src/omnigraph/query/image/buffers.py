@@ -1,7 +1,7 @@
 """What images need between Arrow and numpy beside `run/arrays.py`: arrays that nobody can change, and texts."""
 
-from array import array
 from itertools import accumulate
+from struct import Struct
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from omnigraph.query.run.arrays import WIDTHS, arrow_of
 _INT32, _INT64, _STRING = pa.int32(), pa.int64(), pa.string()
 FEW = 24
 """Up to so many values are faster looked at one by one than all at once."""
+_PACK_ENDS = [Struct(f"={count + 1}i").pack for count in range(FEW + 1)]
+_from_buffers, _buffer = pa.Array.from_buffers, pa.py_buffer
 
 
 def is_fixed(kind: pa.DataType) -> bool:
@@ -48,10 +50,9 @@ def text_parts(texts: pa.Array) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
 def texts_at(begins: memoryview, data: memoryview, places: list[int]) -> pa.Array:
     """Return a few strings, none of them null, of parts as `text_parts` gives them; Arrow takes longer to begin."""
     texts = [data[begins[place] : begins[place + 1]] for place in places]
-    ends = array("i", accumulate(map(len, texts), initial=0))
-    return pa.Array.from_buffers(
-        _STRING, len(texts), [None, pa.py_buffer(ends), pa.py_buffer(b"".join(texts))], null_count=0
-    )
+    count = len(texts)
+    ends = _PACK_ENDS[count](*accumulate(map(len, texts), initial=0))
+    return _from_buffers(_STRING, count, [None, _buffer(ends), _buffer(b"".join(texts))], 0)
 
 
 def whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:

@@ -112,7 +112,7 @@ def read_column(table: Table, rows: TableRows, name: str, *, bytes_max: int) -> 
         raise DoesNotFit(f"{name} needs more memory than images may take")
     pieces, ordinals = [], [np.zeros(0, np.int32)]
     size_bytes = count = 0
-    for batch in table.scan([name], with_row_ids=True):
+    for batch in table.scan([name], with_row_ids=True, is_thrifty=True):
         pieces.append(batch[name])
         ordinals.append(rows.ordinals_of(row_ids_in(batch)))
         size_bytes += batch[name].nbytes
@@ -166,6 +166,6 @@ def _row_id_array(row_ids: RowIds) -> pa.Array:
 
 
 def _chunks(table: Table, columns: list[str], *, rows_max: int = _CHUNK_ROWS) -> Iterator[pa.Table]:
-    scanned = table.scan(columns, with_row_ids=True)
+    scanned = table.scan(columns, with_row_ids=True, is_thrifty=True)
     for batches in grouped(scanned, (lambda batch: batch.num_rows, rows_max)):
         yield pa.Table.from_batches(batches)

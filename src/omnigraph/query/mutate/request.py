@@ -24,12 +24,3 @@ class MutateRequest:
     def __post_init__(self) -> None:
         if not isinstance(self.query, str):
             raise InvalidTarget(f"query is the text of a query, not {self.query!r}.")
-
-
-def values_together(params: Mapping[str, object] | None, values: Mapping[str, object]) -> dict[str, object]:
-    """Put the parameters together that come in a mapping and by name; each of them comes once."""
-    given = dict(params or {})
-    twice = sorted(given.keys() & values.keys())
-    if twice:
-        raise InvalidTarget(f"The parameter {twice[0]} is given by name and in params; give it once.")
-    return {**given, **values}

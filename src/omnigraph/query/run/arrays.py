@@ -70,25 +70,49 @@ def arrow_of(values: NDArray[Any], kind: pa.DataType, valid: Truths | None = Non
     return pa.Array.from_buffers(kind, count, [validity, data])
 
 
+_KEPT_MAX = 1_024
+_KEPT_TEXT_BYTES_MAX = 64
+
+
+def _kept(made: dict[Any, pa.Array], value: Any, one: pa.Array) -> pa.Array:
+    if len(made) >= _KEPT_MAX:
+        made.clear()
+    made[value] = one
+    return one
+
+
 def maker_of_one(kind: pa.DataType) -> Callable[[Any], pa.Array]:
-    """Return what makes an array of one value as columns give it; Arrow's own way takes three times as long."""
+    """Return what makes an array of one value as columns give it; Arrow's own way takes three times as long.
+
+    Few ages and cities are many people's, so those that were made lately are kept; nobody can change one.
+    """
     from_buffers, buffer = pa.Array.from_buffers, pa.py_buffer
     width = WIDTHS.get(kind)
+    made: dict[Any, pa.Array] = {}
     if width is not None:
         pack = Struct(_PACKED_AS[width]).pack
+        is_kept = not pa.types.is_floating(kind)  # both zeros are one key of a dictionary
 
         def of_number(value: Any) -> pa.Array:
-            return pa.nulls(1, kind) if value is None else from_buffers(kind, 1, [None, buffer(pack(value))], 0)
+            known = made.get(value) if is_kept else None
+            if known is not None:
+                return known
+            one = pa.nulls(1, kind) if value is None else from_buffers(kind, 1, [None, buffer(pack(value))], 0)
+            return _kept(made, value, one) if is_kept else one
 
         return of_number
     if kind.id == _STRING_ID:
         pack_ends = Struct("<ii").pack
 
         def of_text(value: str | None) -> pa.Array:
+            known = made.get(value)
+            if known is not None:
+                return known
             if value is None:
                 return pa.nulls(1, kind)
             text = value.encode()
-            return from_buffers(kind, 1, [None, buffer(pack_ends(0, len(text))), buffer(text)], 0)
+            one = from_buffers(kind, 1, [None, buffer(pack_ends(0, len(text))), buffer(text)], 0)
+            return _kept(made, value, one) if len(text) <= _KEPT_TEXT_BYTES_MAX else one
 
         return of_text
     return lambda value: pa.array([value], kind)

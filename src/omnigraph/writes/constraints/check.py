@@ -41,6 +41,8 @@ def _check_unique(
     entity = delta.entity
     first = rule.properties[0]
     stored = retained.where_in(entity, first, delta.upserts[first].combine_chunks(), list(rule.properties))
+    if stored.num_rows == 0 and delta.upserts.num_rows == 1:
+        return  # alone with its values
     result = capture.context.engine.sql(
         {
             "incoming": _spelled(delta.upserts, entity, rule.properties, with_place=True),
@@ -57,12 +59,23 @@ def _check_endpoints(
 ) -> None:
     if delta.upserts.num_rows == 0:
         return
+    node_by_column = {
+        column: capture.catalog.node_by_name[edge.from_type if word == "from" else edge.to_type]
+        for word, column in ENDPOINTS
+    }
+    existing: dict[str, pa.Array] = {}
     for word, column in ENDPOINTS:
-        node = capture.catalog.node_by_name[edge.from_type if word == "from" else edge.to_type]
+        node = node_by_column[column]
+        if node.name not in existing:
+            # Both ends at once where they are of one type: a look-up takes its time, however little it looks for.
+            ends = [delta.upserts[end].combine_chunks() for end, other in node_by_column.items() if other is node]
+            existing[node.name] = retained.existing_ids(node, pa.concat_arrays(ends))
         endpoints = delta.upserts[column].combine_chunks()
+        if pc.all(pc.is_in(endpoints, value_set=existing[node.name])).as_py():
+            continue
         edges = _with_place(delta.upserts, {"id": delta.upserts["id"], "endpoint": endpoints})
         result = capture.context.engine.sql(
-            {"edges": edges, "nodes": pa.table({"id": retained.existing_ids(node, endpoints)})},
+            {"edges": edges, "nodes": pa.table({"id": existing[node.name]})},
             orphan_statement(limit=findings.limit),
         )
         for row in _counted(result, Code.ORPHAN_EDGE, findings):
