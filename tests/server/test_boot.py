@@ -354,3 +354,51 @@ def test_a_server_bundle_is_for_the_server_only(tmp_path: Path) -> None:
 
     with pytest.raises(PolicyInvalid):
         served_app(str(tmp_path))
+
+
+def test_without_the_extra_one_sentence_says_how_to_get_it(plain_template: Path) -> None:
+    script = (
+        "import sys; sys.modules['starlette'] = None; from omnigraph.cli.main import main;"
+        f"sys.exit(main(['serve', '--cluster', {str(plain_template)!r}, '--unauthenticated']))"
+    )
+
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "pip install 'omnigraph[server]'" in done.stderr
+
+
+def test_tokens_come_from_a_secret_of_aws(monkeypatch: pytest.MonkeyPatch) -> None:
+    import boto3
+    from moto import mock_aws
+
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "test")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
+    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
+    with mock_aws():
+        client = boto3.client("secretsmanager")
+        client.create_secret(Name="tokens", SecretString='{"act-a": "from-aws"}')
+        client.create_secret(Name="binary", SecretBinary=b"x")
+
+        environ = {"OMNIGRAPH_SERVER_BEARER_TOKENS_AWS_SECRET": "tokens", "OMNIGRAPH_SERVER_BEARER_TOKEN": "unused"}
+        found = load_tokens(environ)
+
+        assert (found.source, found.actor_of(b"Bearer from-aws"), len(found.digests)) == (
+            "AWS Secrets Manager",
+            "act-a",
+            1,
+        )
+        for name in ("binary", "nothing"):
+            with pytest.raises(BootRefused, match="AWS_SECRET"):
+                load_tokens({"OMNIGRAPH_SERVER_BEARER_TOKENS_AWS_SECRET": name})
+
+
+def test_a_missing_extra_for_aws_is_never_a_silent_fallback(monkeypatch: pytest.MonkeyPatch) -> None:
+    from omnigraph.errors import MissingPackage
+
+    monkeypatch.setitem(sys.modules, "boto3", None)
+
+    with pytest.raises(MissingPackage, match=r"omnigraph\[aws\]"):
+        load_tokens({"OMNIGRAPH_SERVER_BEARER_TOKENS_AWS_SECRET": "tokens", "OMNIGRAPH_SERVER_BEARER_TOKEN": "one"})

@@ -1,7 +1,9 @@
 """One request on its way through: what it says, who asks, and the doors to the graph and the threads."""
 
+import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
@@ -29,8 +31,11 @@ if TYPE_CHECKING:
     from omnigraph.graph import Graph
     from omnigraph.graphs.snapshot import Snapshot
     from omnigraph.server.operation import HttpOperation
+    from omnigraph.server.service import LookKey
 
 ResultT = TypeVar("ResultT")
+_STALE_SECONDS = 0.75
+"""How long a look at a head counts while another one is under way."""
 SMALL_WRITE_BYTES = 256
 """What a write without data counts as: branches, merges."""
 
@@ -210,6 +215,18 @@ class Call:
         recent = following.recent(branch)
         if recent is not None:
             return recent
+        looking = self.service.looking
+        key = (self.at.graph_id, branch, following.writes)
+        look = looking.get(key)
+        if look is None:
+            look = looking[key] = asyncio.ensure_future(self._look(branch))
+            look.add_done_callback(partial(_looked, looking, key))
+        # While others wait for storage, what was seen less than a second ago still counts.
+        stale = following.recent(branch, age_seconds=_STALE_SECONDS)
+        return stale if stale is not None else await asyncio.shield(look)
+
+    async def _look(self, branch: str) -> "Snapshot":
+        following = self.graph.following
         self.service.metrics.looks += 1
         missing = BranchNotFound(f"Branch '{branch}' was not found.", branch=branch)
         try:
@@ -241,6 +258,14 @@ class Call:
         result = await self.service.workers.write(work_and_forget)
         self.service.metrics.wrote(self._route.operation_id or "", monotonic_seconds() - started)
         return result
+
+
+def _looked(
+    looking: "dict[LookKey, asyncio.Future[Snapshot]]", key: "LookKey", look: "asyncio.Future[Snapshot]"
+) -> None:
+    del looking[key]
+    if not look.cancelled():
+        look.exception()  # looked at: whoever waited has it, and nobody may have
 
 
 def branch_named(text: str | None, *, default: str = MAIN_BRANCH, name: str = "branch") -> str:
