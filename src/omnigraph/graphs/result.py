@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 class Result:
     """The answer to a query; iterate over it for dictionaries."""
 
-    __slots__ = ("_rows", "branch", "commit_id", "query_name")
-
     def __init__(self, rows: "pa.Table", *, query_name: str, branch: str, commit_id: str) -> None:
         self._rows = rows
         self.query_name = query_name
@@ -65,6 +63,12 @@ class Result:
         """Return the rows as dictionaries."""
         names = self.columns
         return [dict(zip(names, row, strict=True)) for row in zip(*_listed(self._rows), strict=True)]
+
+    def json_rows(self) -> Iterator[tuple[Any, ...]]:
+        """Return what JSON says of the values, row by row."""
+        from omnigraph.records.json_values import json_values
+
+        return zip(*(json_values(column) for column in self._rows.columns), strict=True)
 
 
 def _listed(rows: "pa.Table") -> list[list[Any]]:
