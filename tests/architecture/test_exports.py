@@ -21,10 +21,18 @@ PUBLIC = (
     omnigraph.Blob,
     omnigraph.Branches,
     omnigraph.Changes,
+    omnigraph.RemoteGraph,
+    omnigraph.RemoteBranches,
+    omnigraph.RemoteChanges,
+    omnigraph.RemoteCommitChanges,
+    omnigraph.AsyncRemoteGraph,
+    omnigraph.AsyncRemoteBranches,
+    omnigraph.AsyncRemoteChanges,
+    omnigraph.AsyncBlob,
     omnigraph.SqlResult,
     omnigraph.WriteBatch,
 )
-FUNCTIONS = (omnigraph.init, omnigraph.open, omnigraph.embed_files)
+FUNCTIONS = (omnigraph.init, omnigraph.open, omnigraph.embed_files, omnigraph.connect, omnigraph.connect_async)
 
 
 class Elsewhere:

@@ -35,9 +35,11 @@ LAYERS = {
     "cluster": 10,
     "verbs": 11,
     "documents": 11,
+    "client": 12,
     "connectors": 12,
     "server": 12,
-    "cli": 13,
+    "mcp": 13,
+    "cli": 14,
 }
 FACADE = {
     "graph.py",
@@ -61,9 +63,11 @@ DOORS = {
     "click": ("cli/",),
     "rich": ("cli/",),
     "cedarpy": ("policy/cedar.py",),
+    "httpx": ("client/",),
+    "mcp": ("mcp/serving.py",),
     "prompt_toolkit": ("cli/shell/terminal.py",),
     "starlette": ("server/",),
-    "uvicorn": ("server/",),
+    "uvicorn": ("server/", "mcp/serving.py"),
 }
 
 

@@ -29,6 +29,7 @@ SMALL = {
     "commit show",
     "health",
     "lint",
+    "mcp",
     "query",
     "recover",
     "schema show",
@@ -140,7 +141,7 @@ def test_a_request_is_a_frozen_value_and_flags_have_its_defaults(verb: Verb) -> 
     }
 
 
-DOORS = ("cli/", "server/", "connectors/spark/", "graph.py", "_graph_data.py", "_graph_upkeep.py")
+DOORS = ("cli/", "server/", "client/", "connectors/spark/", "graph.py", "_graph_data.py", "_graph_upkeep.py")
 """Where users say what they want, keyword by keyword."""
 DOORS_BELOW = (
     *("branches/verbs.py", "changes/verbs.py", "changes/feed.py", "graphs/snapshot.py"),

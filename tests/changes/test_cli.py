@@ -80,7 +80,10 @@ def test_commit_changes_has_cause_images_and_endpoints(art: str, run: Run):
     document = run("commit", "changes", head(run, art), "--store", art, "--kind", "edge", "--json").document
 
     assert set(document) == {"cause", "changes"}
-    assert set(document["cause"]) == {"graph_commit_id", "parent_commit_id", "authored_branch", "authored_at"}
+    assert set(document["cause"]) == {
+        *("graph_commit_id", "parent_commit_id", "authored_branch", "authored_at"),
+        *("kind", "manifest_version", "graph_manifest_version"),
+    }
     (change,) = document["changes"]
     assert (change["kind"], change["type"]["name"], change["op"]) == ("edge", "CreatedBy", "insert")
     assert change["after"] == {"properties": {}, "endpoints": {"from": "Still Life", "to": "Ines"}}

@@ -288,7 +288,7 @@ def test_health_spells_commands_that_exist():
         parse(line.removeprefix("omnigraph "))
 
 
-@pytest.mark.parametrize("word", ["mcp"])
+@pytest.mark.parametrize("word", ["server"])
 def test_a_word_of_the_wider_product_is_told_from_a_misspelled_one(word, run):
     ran = run(word, "apply")
 

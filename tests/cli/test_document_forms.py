@@ -57,6 +57,8 @@ _WITHOUT_A_DOCUMENT_OF_A_GRAPH = {
     "spark-sql",  # rows as somebody asked for them
     "shell",  # the same
     "serve",  # answers over HTTP
+    "graphs list",  # the same
+    "mcp",  # talks to agents
     *("blob get", "blob stat"),  # no time in them
     *(row.words for row in VERBS if row.group == "policy"),  # nor in them, and no graph
 }

@@ -12,7 +12,7 @@ from omnigraph.cli.app import build_app
 from omnigraph.cli.help_pages import FIRST_STEPS
 from omnigraph.verbs.table import VERBS
 
-NEED_A_SERVER = {"alias", "serve"}
+NEED_A_SERVER = {"alias", "serve", "graphs list"}
 NEED_A_CLUSTER = {"cluster", "queries"}
 """Their examples run in `tests/cluster/test_cli.py`, in the order in which a cluster lives."""
 

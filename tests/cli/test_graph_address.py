@@ -58,7 +58,7 @@ def test_a_graph_is_addressed_in_the_same_ways_by_every_command(command, form, r
 
 
 def test_every_command_that_addresses_a_graph_is_covered():
-    elsewhere = {"init", "spark-sql", "shell", "blob get", "blob stat"}  # of graphs with blobs: test_cli_blobs.py
+    elsewhere = {"init", "spark-sql", "shell", "mcp", "blob get", "blob stat"}  # the last two: test_cli_blobs.py
     covered = {row.words for row in VERBS if row.takes_graph} - elsewhere
 
     assert covered == set(LINES)
@@ -139,7 +139,7 @@ def test_nothing_is_suggested_when_nothing_is_near(run, art):
 
 def test_a_command_without_its_first_word_is_named_whole(run):
     assert "there is `omnigraph branch merge`" in run("merge", "review").err
-    assert "`omnigraph branch list` and `omnigraph queries list` and `omnigraph profile list`" in run("list").err
+    assert "`omnigraph graphs list`" in run("list").err
 
 
 def test_help_is_not_taken_for_health(run):

@@ -72,6 +72,8 @@ ACCEPTED = {
     "profile show": set(),
     "doctor": set(),
     "serve": {"--cluster"},
+    "graphs list": {"--server", "--profile"},
+    "mcp": {*DATA_READ, "--as", "--cluster"},
     "completion": set(),
     "version": set(),
 }
@@ -114,6 +116,7 @@ CLASS_PHRASE = (
             "ingest",
             "blob get",
             "blob stat",
+            "mcp",
             "query",
             "read",
             "mutate",
@@ -141,6 +144,7 @@ CLASS_PHRASE = (
         ("serve", *(words for words in ACCEPTED if words.startswith(("cluster ", "policy ", "queries ")))),
         "cluster control",
     )
+    | {"graphs list": "served"}
 )
 WRONG_INVOCATION = {"health": 64, "verify": 64}
 """Low exit codes of `health` and `verify` speak of the graph."""
@@ -184,6 +188,8 @@ def test_a_flag_outside_the_matrix_is_refused_before_the_config_is_read(command,
         assert ("--cluster <dir> --graph <id>" in ran.err) is ("--cluster" in ACCEPTED[command])
     elif phrase == "local":
         assert "does not address a graph" in ran.err
+    elif phrase == "served":
+        assert ran.err.endswith("Use --server <name|url> or --profile <name>.\n")
     elif phrase == "cluster control":
         takes_cluster = "--cluster" in ACCEPTED[command]
         assert ran.err.endswith("Use --cluster <dir|uri>.\n" if takes_cluster else "Use --config <dir>.\n")

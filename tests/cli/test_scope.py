@@ -200,12 +200,12 @@ def test_an_unknown_server_lists_the_defined_ones(run, museum):
     assert "prod" in ran.err
 
 
-@pytest.mark.parametrize("address", [("--server", "prod"), ("--server", "https://x"), ("--profile", "stage")])
-def test_a_served_graph_is_refused_by_this_version_without_network(address, run, museum):
+@pytest.mark.parametrize("address", [("--server", "http://127.0.0.1:1"), ("--server", "http://127.0.0.1:1/base/")])
+def test_a_server_that_is_not_there_is_named_with_its_port(address, run):
     ran = run("snapshot", *address)
 
-    assert ran.code == 2
-    assert "served graphs are not supported by this version" in ran.err
+    assert ran.code == 8
+    assert "127.0.0.1:1 could not be reached" in ran.err
 
 
 def test_an_actor_on_a_served_write_is_refused_before_the_server_is_looked_up(run):

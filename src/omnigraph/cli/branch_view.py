@@ -10,6 +10,7 @@ from omnigraph.cli.output import Grid, Text, TextColumn
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
     from omnigraph.branches.listing import BranchSummary
     from omnigraph.branches.merge.run import MergeResult
+    from omnigraph.client.values import ServedMerge
     from omnigraph.errors import MergeConflicts
 
 
@@ -42,6 +43,21 @@ def branches_text(branches: "list[BranchSummary]") -> Text:
 
 
 _SIDES = ("base", "source", "target")
+
+
+def branch_names_text(names: "list[str]") -> Text:
+    """List branches of which only the names are known."""
+    return [Grid(columns=(TextColumn(title="branch"),), rows=tuple((name,) for name in names))]
+
+
+def served_merge_text(result: "ServedMerge") -> Text:
+    """Say what a merge was that a server ran, and whether the source is gone."""
+    gone = [f"deleted branch {result.source}"] if result.branch_deleted else []
+    if result.outcome == "already_up_to_date":
+        return [f"{result.target} is already up to date with {result.source}", *gone]
+    how = " as a fast-forward" if result.outcome == "fast_forward" else ""
+    commit = "" if result.commit is None else f": commit {result.commit.graph_commit_id}"
+    return [f"merged {result.source} into {result.target}{how}{commit}", *gone]
 
 
 def merge_text(result: "MergeResult") -> Text:

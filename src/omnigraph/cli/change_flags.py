@@ -25,6 +25,19 @@ class Filters(TypedDict):
     exclude_types: tuple[str, ...]
 
 
+class ServedFilters(TypedDict):
+    """The filters that go through a server."""
+
+    kinds: tuple[str, ...]
+    types: tuple[str, ...]
+    ops: tuple[str, ...]
+
+
+def served_filters(filters: Filters) -> ServedFilters:
+    """Return the filters that a server takes; the others were refused."""
+    return {"kinds": filters["kinds"], "types": filters["types"], "ops": filters["ops"]}
+
+
 def filter_options(function: CallbackT) -> CallbackT:
     """Take `--kind`, `--type`, `--exclude-type` and `--op`, each repeatable."""
     for option in (

@@ -1,7 +1,8 @@
 """The query that a line gives and the values of its parameters: NAME, `-e`, `--query`, `--params`, `--param`."""
 
 import json
-from typing import TYPE_CHECKING, Any, NoReturn, TypedDict
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import click
 
@@ -10,12 +11,14 @@ from omnigraph.base.units import shorten
 from omnigraph.base.values import dataclass
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.params import CallbackT, read_text_file
-from omnigraph.cli.scope import resolve_storage
 
 if TYPE_CHECKING:  # the parser is imported when there is something to parse
+    from omnigraph.client.values import StoredQueryInfo
     from omnigraph.query.choosing import Verb
 
 _INLINE = "<-e>"
+_AS_TEXT = frozenset({"string", "date", "datetime", "blob"})
+"""Kinds of parameters whose values stand on the line as they are."""
 
 
 class QueryFlags(TypedDict):
@@ -40,6 +43,36 @@ class QueryInput:
     params: dict[str, object]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredInput:
+    """The name of a query that a server keeps, and the values that go with it, written as on the line."""
+
+    verb: "Verb"
+    name: str
+    given: dict[str, object]
+    pairs: list[tuple[str, str]]
+
+    def params(self, stored: "Callable[[], list[StoredQueryInfo]]") -> dict[str, object]:
+        """Return all values; what `--param` means depends on the query, which is looked up only then."""
+        values = dict(self.given)
+        if not self.pairs:
+            return values
+        kinds = {one.name: one.kind for query in stored() if query.name == self.name for one in query.parameters}
+        for name, value in self.pairs:
+            if name in values:
+                raise errors.Usage(f"The parameter {name} is given twice.", flag="--param")
+            values[name] = value if kinds.get(name, "string") in _AS_TEXT else _json_or_text(value)
+        return values
+
+    def needs_server(self, uri: str) -> errors.Usage:
+        """Build the refusal of a stored query where there is only storage."""
+        return errors.Usage(
+            f"`{self.verb} {self.name}` runs a stored query, which needs a server, and {uri} is storage. Give the "
+            "query with -e TEXT, or its file with --query FILE.",
+            flag="-e",
+        )
+
+
 def query_options(function: CallbackT) -> CallbackT:
     """Take one query and its parameters."""
     options = (
@@ -62,10 +95,13 @@ def query_options(function: CallbackT) -> CallbackT:
     return function
 
 
-def read_query(invocation: Invocation, flags: QueryFlags, *, verb: "Verb") -> QueryInput:
+def read_query(invocation: Invocation, flags: QueryFlags, *, verb: "Verb") -> QueryInput | StoredInput:
     """Find the query that the line means and the values it gives; reads the files it names and no graph."""
     name = _name(invocation, flags, verb)
-    text, source = _text(invocation, flags, verb, name)
+    if name is not None and flags["text"] is None and flags["path"] is None:
+        given = read_params(flags["params"], flags["params_file"])
+        return StoredInput(verb=verb, name=name, given=given, pairs=_pairs(flags["pairs"]))
+    text, source = _text(flags, verb)
     from omnigraph.query.choosing import choose_query, written_values
 
     chosen = choose_query(text, name=name, verb=verb, source=source)
@@ -87,29 +123,17 @@ def _name(invocation: Invocation, flags: QueryFlags, verb: "Verb") -> str | None
     return older
 
 
-def _text(invocation: Invocation, flags: QueryFlags, verb: "Verb", name: str | None) -> tuple[str, str]:
+def _text(flags: QueryFlags, verb: "Verb") -> tuple[str, str]:
     text, path = flags["text"], flags["path"]
     if text is not None and path is not None:
         raise errors.Usage("-e is a query and --query names a file with one; give one of them.", flag="--query")
     if path is not None:
         return read_text_file(path, what="query file"), path
     if text is None:
-        if name is not None:
-            _refuse_stored(invocation, verb, name)
         raise errors.Usage(f"`{verb}` needs a query: -e TEXT, or --query FILE.", flag="-e")
     if not text.strip():
         raise errors.Usage("-e is empty; give it a query.", flag="-e")
     return text, _INLINE
-
-
-def _refuse_stored(invocation: Invocation, verb: "Verb", name: str) -> NoReturn:
-    """Refuse a name without a text: it means a query that a server keeps."""
-    target = resolve_storage(invocation)  # which refuses a server
-    raise errors.Usage(
-        f"`{verb} {name}` runs a stored query, which needs a server, and {target.uri} is storage. Give the query with "
-        "-e TEXT, or its file with --query FILE.",
-        flag="-e",
-    )
 
 
 def read_params(inline: str | None, path: str | None) -> dict[str, Any]:
@@ -141,3 +165,10 @@ def _pairs(given: tuple[str, ...]) -> list[tuple[str, str]]:
             raise errors.Usage(f"The parameter {name} is given twice.", flag="--param")
         pairs[name] = value
     return list(pairs.items())
+
+
+def _json_or_text(value: str) -> object:
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value

@@ -1,5 +1,7 @@
 """Which state of a graph is asked, and how answers look: `--branch`, `--snapshot`, `--format`."""
 
+from typing import TypedDict
+
 import click
 
 from omnigraph import errors
@@ -21,6 +23,18 @@ def state_options(function: CallbackT) -> CallbackT:
     for option in reversed(options):
         function = option(function)
     return function
+
+
+class ChosenState(TypedDict):
+    """Which state is asked, under the names that Python takes."""
+
+    branch: str | None
+    snapshot: str | None
+
+
+def chosen_state(branch: str, snapshot: str | None) -> ChosenState:
+    """Return the branch, or the snapshot that takes its place."""
+    return {"branch": branch if snapshot is None else None, "snapshot": snapshot}
 
 
 def chosen_branch(branch: str | None, snapshot: str | None) -> str:

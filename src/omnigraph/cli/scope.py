@@ -1,10 +1,10 @@
-"""From a binding to the storage of one graph, the consent to change it for good, and opening it to read.
+"""From a binding to the storage of one graph, and the consent to change it for good.
 
 Up to there nothing opens a graph; only a cluster binding reads storage, and there only the ledger.
 """
 
 import sys
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from omnigraph import errors
 from omnigraph.base.values import dataclass
@@ -12,9 +12,6 @@ from omnigraph.cli.bindings import Binding, ScopeKind, find_binding, server_url
 from omnigraph.cli.flags import RunningCommand
 from omnigraph.cli.invocation import Invocation
 from omnigraph.verbs.table import CLASS_PHRASES, AddressFlag, CommandClass
-
-if TYPE_CHECKING:  # the result classes live beside code that imports Lance
-    from omnigraph.graph import Graph
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,13 +34,55 @@ class StorageTarget:
         return "direct, local" if self.is_local else "direct, remote"
 
 
+class RunTarget(Protocol):
+    """What a run is about, as far as echoes and consent are concerned."""
+
+    @property
+    def uri(self) -> str:
+        """Its address, as people are shown it."""
+
+    @property
+    def name(self) -> str:
+        """What a person types to consent to losing data in it."""
+
+    @property
+    def access(self) -> str:
+        """How it is reached, as the echo spells it."""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is on this machine."""
+
+    @property
+    def is_looked_up(self) -> bool:
+        """Whether nobody typed the address."""
+
+
 def resolve_storage(invocation: Invocation, *, otherwise: str = "") -> StorageTarget:
     """Find the storage this run works on, or refuse with exit code 2; `otherwise` says what would do without one."""
+    binding, graph = bound_scope(invocation, otherwise=otherwise)
+    if binding.kind is ScopeKind.SERVER:
+        refuse_direct_flags(invocation)
+        url = without_secrets(server_url(binding.value, invocation.config))
+        raise invocation.command.addressing_error(
+            f"`{invocation.command.typed}` does not go through a server, and {binding.source} is one ({url}). "
+            "Address the storage of the graph with --store <uri>."
+        )
+    return storage_of(invocation, binding, graph)
+
+
+def bound_scope(invocation: Invocation, *, otherwise: str = "") -> tuple[Binding, str | None]:
+    """Find what this run addresses and the graph that the line picks in it, both still names."""
     command = invocation.command
     # A broken operator config stops the run even when the line has an address: it also holds actor and engine.
     config = invocation.config
     graph = selected_graph(invocation)
     binding = find_binding(invocation)
+    if binding is None and command.verb.command_class is CommandClass.SERVED:
+        raise command.addressing_error(
+            f"`{command.typed}` needs a server scope: give --server <name|url> or --profile <name>, or put a default "
+            f"into '{config.path}'."
+        )
     if binding is None:
         scoped = "--server <name|url>"
         if AddressFlag.SERVER not in command.verb.accepts:
@@ -56,16 +95,17 @@ def resolve_storage(invocation: Invocation, *, otherwise: str = "") -> StorageTa
     _refuse_unfit(command, binding)
     if invocation.flags.cluster_graph and binding.kind is not ScopeKind.CLUSTER:
         raise command.addressing_error("--cluster-graph needs a cluster scope.", flag="--cluster-graph")
-    match binding.kind:
-        case ScopeKind.STORE:
-            return _single_graph(command, binding, graph)
-        case ScopeKind.CLUSTER:
-            return _graph_in_cluster(invocation, binding, graph or binding.default_graph)
-        case ScopeKind.SERVER:
-            raise _served_refusal(invocation, binding)
+    return binding, graph
 
 
-def echo_target(invocation: Invocation, target: StorageTarget, *, destroys: bool = False) -> None:
+def storage_of(invocation: Invocation, binding: Binding, graph: str | None) -> StorageTarget:
+    """Find the storage behind an address that is no server."""
+    if binding.kind is ScopeKind.STORE:
+        return _single_graph(invocation.command, binding, graph)
+    return _graph_in_cluster(invocation, binding, graph or binding.default_graph)
+
+
+def echo_target(invocation: Invocation, target: RunTarget, *, destroys: bool = False) -> None:
     """Say on stderr which graph a run is about, before its first effect, where that tells something.
 
     It does before data goes away, and where the address was looked up; elsewhere the user has just typed it.
@@ -133,7 +173,7 @@ def _refuse_unfit(command: RunningCommand, binding: Binding) -> None:
             )
         case CommandClass.DIRECT, ScopeKind.CLUSTER if AddressFlag.CLUSTER not in command.verb.accepts:
             message = f"`{command.typed}` does not work on a cluster scope ({binding.source}). Use --store <uri>."
-        case CommandClass.ANY, ScopeKind.CLUSTER:
+        case CommandClass.ANY, ScopeKind.CLUSTER if AddressFlag.CLUSTER not in command.verb.accepts:
             message = (
                 f"`{command.typed}` got a cluster scope from {binding.source}, which is not valid for graph data "
                 "commands. Use --server <name|url> --graph <id>, or --store <uri>."
@@ -185,28 +225,23 @@ def _only_graph(command: RunningCommand, binding: Binding, graph_ids: tuple[str,
     return graph_ids[0]
 
 
-def _served_refusal(invocation: Invocation, binding: Binding) -> errors.OmniError:
-    """Say why this run cannot work through a server: first what no version allows, then what this one lacks."""
+def refuse_direct_flags(invocation: Invocation) -> None:
+    """Refuse what only somebody with the storage can decide: the actor, and where work runs."""
     flags = invocation.flags
     if flags.actor is not None:
-        return invocation.command.addressing_error(
+        raise invocation.command.addressing_error(
             "--as does not apply to a served graph: the server takes the actor from the bearer token. "
             "To write as somebody else, address the storage with --store <uri>.",
             flag="--as",
         )
     if engine_flags := flags.engine_flags():
-        return errors.Usage(
+        raise errors.Usage(
             f"{engine_flags[0]} does not apply to a served graph: the server decides where its work runs.",
             flag=engine_flags[0],
         )
-    url = server_url(binding.value, invocation.config)
-    return errors.Usage(
-        f"served graphs are not supported by this version (server {without_secrets(url)}); "
-        "address the graph's storage with --store <uri>."
-    )
 
 
-def require_consent(invocation: Invocation, target: StorageTarget) -> None:
+def require_consent(invocation: Invocation, target: RunTarget) -> None:
     """Let the run go on only with `--yes`, or after a person at a terminal typed the graph's name.
 
     A local target needs no consent. Nothing has been opened when this refuses.
@@ -229,11 +264,3 @@ def require_consent(invocation: Invocation, target: StorageTarget) -> None:
         raise errors.NotConfirmed(
             f"`{command}` on {target.uri} was not confirmed; nothing was done.", command=command, target=target.uri
         )
-
-
-def open_to_read(invocation: Invocation) -> "Graph":
-    """Find and open the graph without writing anything, not even what recovery would."""
-    target = resolve_storage(invocation)
-    import omnigraph
-
-    return omnigraph.open(target.uri, read_only=True)

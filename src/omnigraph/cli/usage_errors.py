@@ -110,9 +110,7 @@ def _spellings(command: click.Command, context: click.Context) -> Iterator[str]:
 
 
 _INSTEAD = {
-    "server": "Address the storage of a graph with --store <uri>.",
-    "graphs": "Address the storage of a graph with --store <uri>.",
-    "mcp": "",
+    "server": "`omnigraph serve` starts a server.",
 }
 
 

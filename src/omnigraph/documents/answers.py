@@ -20,12 +20,7 @@ class Answer:
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """Return what JSON says of the values, row by row."""
-        only = self.result.only_row
-        if only is not None:
-            return iter((only,))
-        from omnigraph.records.json_values import json_values
-
-        return zip(*(json_values(column) for column in self.result.to_arrow().columns), strict=True)
+        return self.result.json_rows()
 
     def target(self) -> dict[str, Json]:
         """Describe the state that was asked."""

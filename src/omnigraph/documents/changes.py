@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from omnigraph.base.values import Json
+from omnigraph.documents.commits import graph_version_members
 
 if TYPE_CHECKING:  # the result classes live beside code that imports Lance
     from omnigraph.changes.diff import Diff, TableCounts
@@ -21,6 +22,8 @@ def cause_document(cause: "Commit") -> dict[str, Json]:
         "authored_branch": cause.graph_branch,
         "actor_id": cause.actor_id,
         "authored_at": cause.created_at_us,
+        "kind": cause.kind.value,
+        **graph_version_members(cause.graph_version),
     }
     return {name: value for name, value in document.items() if value is not None}
 

@@ -68,6 +68,7 @@ from omnigraph.errors.missing import (
     SnapshotNotFound,
 )
 from omnigraph.errors.permission import PolicyDenied, PolicyEvaluation, PolicyInvalid, PolicyUnavailable
+from omnigraph.errors.remote import Connection, ServerAnswer
 from omnigraph.errors.requests import (
     Addressing,
     ConstraintViolation,
@@ -129,6 +130,7 @@ __all__ = [
     "ClusterManaged",
     "ClusterStateMissing",
     "CommitNotFound",
+    "Connection",
     "ConstraintViolation",
     "CredentialsPermissions",
     "DoctorFailed",
@@ -202,6 +204,7 @@ __all__ = [
     "SchemaContractMissing",
     "SchemaDiverged",
     "SchemaDrift",
+    "ServerAnswer",
     "SnapshotNotFound",
     "SparkJobFailed",
     "StaleView",

@@ -41,6 +41,8 @@ class OmniError(Exception):
     retry: Retry = Retry.NEVER
     default_effect: ClassVar[Effect] = Effect.NONE
     member: ClassVar[str | None] = None
+    answered: dict[str, Any] | None = None
+    """The document of the server that this error comes from, which is passed on as it is."""
 
     def __init__(self, message: str, *, effect: Effect | None = None, **details: Any) -> None:
         super().__init__(message)
@@ -52,8 +54,15 @@ class OmniError(Exception):
         """Pickle without the constructor, whose arguments differ from class to class: errors travel from workers."""
         return _restored, (type(self), self.args, self.__dict__)
 
+    @property
+    def request_id(self) -> str | None:
+        """What the server that raised the error calls the request in its log; None where no server did."""
+        return None if self.answered is None else self.answered.get("request_id")
+
     def document(self) -> dict[str, Any]:
         """Return the error document that HTTP bodies and `--json` failures share."""
+        if self.answered is not None:
+            return self.answered
         document: dict[str, Any] = {"error": self.message, "kind": self.kind}
         if self.code is not None:
             document["code"] = self.code

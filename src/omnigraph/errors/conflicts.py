@@ -77,7 +77,7 @@ class MergeConflicts(StateConflict):
 
     def document(self) -> dict[str, Any]:
         """Return the error document; the list and its total stand beside each other, not below one member."""
-        return {"error": self.message, "kind": self.kind, "code": self.code, **self.details}
+        return self.answered or {"error": self.message, "kind": self.kind, "code": self.code, **self.details}
 
 
 class SchemaDiverged(StateConflict):

@@ -38,19 +38,26 @@ class Blob:
     def __init__(
         self,
         selector: BlobSelector,
-        stored: StoredBlob,
         *,
+        size: int | None,
+        etag: str | None,
+        uri: str | None,
         branch: str,
         commit_id: str,
-        reading: Callable[[], AbstractContextManager[None]],
+        read: Callable[[int, int], bytes],
     ) -> None:
         self.selector = selector
+        self.size = size
+        """How many bytes the value has; None for a reference."""
+        self.etag = etag
+        """A text that differs whenever the bytes differ; it may also change when they do not. None for a reference."""
+        self.uri = uri
+        """The address that a reference holds; None where the graph has the bytes."""
         self.branch = branch
         """The branch whose state was looked at."""
         self.commit_id = commit_id
         """The commit that made that state."""
-        self._stored = stored
-        self._reading = reading
+        self._read = read
 
     def __repr__(self) -> str:
         return f"<Blob {self.selector}: {self.uri if self.kind == 'external' else f'{self.size} bytes'}>"
@@ -58,22 +65,7 @@ class Blob:
     @property
     def kind(self) -> Literal["managed", "external"]:
         """Whether the graph has the bytes (`managed`) or an address of them (`external`)."""
-        return "managed" if self._stored.uri is None else "external"
-
-    @property
-    def size(self) -> int | None:
-        """How many bytes the value has; None for a reference."""
-        return self._stored.size if self._stored.uri is None else None
-
-    @property
-    def etag(self) -> str | None:
-        """A text that differs whenever the bytes differ; it may also change when they do not. None for a reference."""
-        return self._stored.etag if self._stored.uri is None else None
-
-    @property
-    def uri(self) -> str | None:
-        """The address that a reference holds; None where the graph has the bytes."""
-        return self._stored.uri
+        return "managed" if self.uri is None else "external"
 
     def read(self, *, offset: int = 0, length: int | None = None) -> bytes:
         """Return the bytes, all or a range of them; a range that ends behind the value is cut to it."""
@@ -112,13 +104,7 @@ class Blob:
 
     def _pieces(self, start: int, end: int) -> Iterator[bytes]:
         for offset in range(start, end, BLOB_PIECE_BYTES):
-            with self._reading():
-                piece = self._open.read(offset, min(BLOB_PIECE_BYTES, end - offset))
-            yield piece
-
-    @cached_property
-    def _open(self) -> OpenBlob:
-        return self._stored.opened()
+            yield self._read(offset, min(BLOB_PIECE_BYTES, end - offset))
 
 
 def find_in_table(table: SnapshotTable, entity_id: str, name: str, *, branch: str, commit_id: str) -> Blob:
@@ -136,4 +122,29 @@ def find_in_table(table: SnapshotTable, entity_id: str, name: str, *, branch: st
     if stored is None:
         reason = "there is no value" if is_there else f"there is no {entity.name} of that id"
         raise EntityNotFound(f"{selector} was not found: {reason}.", selector=str(selector))
-    return Blob(selector, stored, branch=branch, commit_id=commit_id, reading=reading)
+    is_reference = stored.uri is not None
+    return Blob(
+        selector,
+        size=None if is_reference else stored.size,
+        etag=None if is_reference else stored.etag,
+        uri=stored.uri,
+        branch=branch,
+        commit_id=commit_id,
+        read=_Reader(stored, reading),
+    )
+
+
+class _Reader:
+    """Reads parts of a stored blob, which is opened for the first of them."""
+
+    def __init__(self, stored: StoredBlob, reading: Callable[[], AbstractContextManager[None]]) -> None:
+        self._stored = stored
+        self._reading = reading
+
+    def __call__(self, offset: int, length: int) -> bytes:
+        with self._reading():
+            return self._open.read(offset, length)
+
+    @cached_property
+    def _open(self) -> OpenBlob:
+        return self._stored.opened()

@@ -37,8 +37,6 @@ class OneRow:
 class Result:
     """The answer to a query; iterate over it for dictionaries."""
 
-    __slots__ = ("_given", "branch", "commit_id", "query_name")
-
     def __init__(self, rows: "pa.Table | OneRow", *, query_name: str, branch: str, commit_id: str) -> None:
         self._given = rows
         self.query_name = query_name
@@ -69,12 +67,6 @@ class Result:
         return given.columns if isinstance(given, OneRow) else tuple(given.schema.names)
 
     @property
-    def only_row(self) -> tuple[Any, ...] | None:
-        """The values of the one row as JSON says them, where they were found as such; None otherwise."""
-        given = self._given
-        return given.values if isinstance(given, OneRow) else None
-
-    @property
     def _rows(self) -> "pa.Table":
         given = self._given
         if isinstance(given, OneRow):
@@ -102,6 +94,15 @@ class Result:
         """Return the rows as dictionaries."""
         names = self.columns
         return [dict(zip(names, row, strict=True)) for row in zip(*_listed(self._rows), strict=True)]
+
+    def json_rows(self) -> Iterator[tuple[Any, ...]]:
+        """Return what JSON says of the values, row by row."""
+        given = self._given
+        if isinstance(given, OneRow):
+            return iter((given.values,))
+        from omnigraph.records.json_values import json_values
+
+        return zip(*(json_values(column) for column in self._rows.columns), strict=True)
 
 
 def _listed(rows: "pa.Table") -> list[list[Any]]:

@@ -2,13 +2,15 @@
 
 import click
 
-from omnigraph import errors
+from omnigraph import documents
 from omnigraph.cli.aliases import call_of_alias
+from omnigraph.cli.answers import show_answer
 from omnigraph.cli.command import command
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.params import json_option
 from omnigraph.cli.query_input import read_params
 from omnigraph.cli.query_view import FORMATS
+from omnigraph.cli.served import ServerTarget, connected, refuse_unpicked
 
 
 @command("alias", examples=("omnigraph alias overdue 2026-01-31",))
@@ -34,7 +36,9 @@ def alias(
     """
     given = read_params(params, params_file)
     call = call_of_alias(name, words, given, form=form, config=invocation.config)
-    raise errors.Usage(
-        f"alias '{name}' runs the stored query {call.query} of the server {call.url}, and served graphs are not "
-        "supported by this version."
-    )
+    target = ServerTarget(url=call.url, graph=call.graph, is_looked_up=True)
+    if target.graph is None:
+        refuse_unpicked(invocation, target)
+    result = connected(invocation, target).query_stored(call.query, params=call.params)
+    answer = documents.Answer(result=result, branch=result.branch, snapshot=None)
+    show_answer(invocation, answer, form=call.format)

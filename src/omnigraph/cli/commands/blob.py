@@ -11,8 +11,8 @@ from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.new_files import new_file
 from omnigraph.cli.output import Text, writing_to_stdout
 from omnigraph.cli.params import CallbackT, json_option
-from omnigraph.cli.query_state import chosen_branch
-from omnigraph.cli.scope import open_to_read
+from omnigraph.cli.query_state import chosen_branch, chosen_state
+from omnigraph.cli.served import open_to_read
 
 _BYTES_MAX = 2**64 - 1
 
@@ -67,7 +67,7 @@ def blob_get(
         raise errors.Usage("--offset and --length go beyond what can be addressed.", flag="--length")
     line = chosen_branch(branch, snapshot)
     graph = open_to_read(invocation)
-    blob = graph.blob(f"{entity}:{type_name}", entity_id, property_name, snapshot=snapshot or line)
+    blob = graph.blob(f"{entity}:{type_name}", entity_id, property_name, **chosen_state(line, snapshot))
     pieces = _begun(blob.pieces(offset=offset, length=length))
     if out is not None:
         with new_file(out) as unfinished, unfinished.open("wb") as file:
@@ -108,7 +108,7 @@ def blob_stat(
     """
     line = chosen_branch(branch, snapshot)
     graph = open_to_read(invocation)
-    blob = graph.blob(f"{entity}:{type_name}", entity_id, property_name, snapshot=snapshot or line)
+    blob = graph.blob(f"{entity}:{type_name}", entity_id, property_name, **chosen_state(line, snapshot))
     invocation.output.show(
         documents.ShownBlob(blob=blob, branch=line, snapshot=snapshot),
         document=documents.blob_document,

@@ -12,7 +12,8 @@ from omnigraph.cli.engine_choice import resolve_engine
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.params import json_option, message_option
 from omnigraph.cli.progress import follow_progress
-from omnigraph.cli.scope import echo_target, open_to_read, require_consent, resolve_storage
+from omnigraph.cli.scope import echo_target, require_consent, resolve_storage
+from omnigraph.cli.served import ServerTarget, connected, is_remote, open_to_read, resolve_target
 
 
 @command("branch create", examples=("omnigraph branch create review art.omni",))
@@ -24,14 +25,19 @@ def branch_create(invocation: Invocation, *, name: str, source: str) -> None:
 
     It costs the same for any size of graph: tables are shared until the branch first writes to them.
     """
-    target = resolve_storage(invocation)
-    actor = invocation.actor()
+    target = resolve_target(invocation)
     echo_target(invocation, target)
-    import omnigraph
+    actor: str | None = None
+    if isinstance(target, ServerTarget):
+        made = connected(invocation, target).branches.create(name, source=source)
+        created, actor = made.name, made.actor_id
+    else:
+        import omnigraph
 
-    events = invocation.notices.event
-    branches = omnigraph.open(target.uri, events=events).branches
-    created = branches.create(name, source=source, actor=actor, events=events)
+        actor = invocation.actor()
+        events = invocation.notices.event
+        branches = omnigraph.open(target.uri, events=events).branches
+        created = branches.create(name, source=source, actor=actor, events=events)
     invocation.output.show(
         created,
         document=lambda made: documents.created_branch_document(made, uri=target.uri, source=source, actor_id=actor),
@@ -43,7 +49,15 @@ def branch_create(invocation: Invocation, *, name: str, source: str) -> None:
 @json_option
 def branch_list(invocation: Invocation) -> None:
     """Show the branches of a graph."""
-    branches = open_to_read(invocation).branches.list()
+    graph = open_to_read(invocation)
+    if is_remote(graph):
+        invocation.output.show(
+            graph.branches.list(),
+            document=lambda names: {"branches": names},
+            text=branch_view.branch_names_text,
+        )
+        return
+    branches = graph.branches.list()
     invocation.output.show(branches, document=documents.branches_document, text=branch_view.branches_text)
 
 
@@ -81,7 +95,9 @@ def branch_diff(
         raise errors.Usage("--from names the state to compare with, so --into has no say; give one.", flag="--into")
     if stat and (limit is not None or page_token is not None):
         raise errors.Usage("--stat counts all changes and has no pages.", flag="--stat")
-    graph = open_to_read(invocation)
+    import omnigraph
+
+    graph = omnigraph.open(resolve_storage(invocation).uri, read_only=True)
     if before is not None:
         diff = graph.diff(before, source, **filters)
     else:
@@ -106,14 +122,18 @@ def branch_diff(
 @json_option
 def branch_delete(invocation: Invocation, *, name: str) -> None:
     """Delete a branch and everything that only it had."""
-    target = resolve_storage(invocation)
-    actor = invocation.actor()
+    target = resolve_target(invocation)
     require_consent(invocation, target)
     echo_target(invocation, target, destroys=True)
-    import omnigraph
+    actor: str | None = None
+    if isinstance(target, ServerTarget):
+        actor = connected(invocation, target).branches.delete(name).actor_id
+    else:
+        import omnigraph
 
-    with follow_progress(invocation) as events:
-        omnigraph.open(target.uri, events=events).branches.delete(name, actor=actor, events=events)
+        actor = invocation.actor()
+        with follow_progress(invocation) as events:
+            omnigraph.open(target.uri, events=events).branches.delete(name, actor=actor, events=events)
     invocation.output.show(
         name,
         document=lambda gone: documents.deleted_branch_document(gone, uri=target.uri, actor_id=actor),
@@ -150,12 +170,15 @@ def branch_merge(
     What only one side changed since the two parted is kept. What both changed differently is a conflict, and so is a
     rule that both together would break: then nothing is written, and exit code 5 comes with the list.
     """
-    target = resolve_storage(invocation)
-    actor = invocation.actor()
-    choice = resolve_engine(invocation)
+    target = resolve_target(invocation, dry_run=dry_run, message=message, show_values=show_values)
     if delete_branch and not dry_run:
         require_consent(invocation, target)
     echo_target(invocation, target, destroys=delete_branch and not dry_run)
+    if isinstance(target, ServerTarget):
+        _merge_served(invocation, target, source, into, delete_branch=delete_branch)
+        return
+    actor = invocation.actor()
+    choice = resolve_engine(invocation)
     import omnigraph
 
     with follow_progress(invocation) as events:
@@ -176,3 +199,16 @@ def branch_merge(
             invocation.output.show(conflicts, document=documents.conflicts_document, text=branch_view.conflicts_text)
             raise
     invocation.output.show(result, document=documents.merge_document, text=branch_view.merge_text)
+
+
+def _merge_served(invocation: Invocation, target: ServerTarget, source: str, into: str, *, delete_branch: bool) -> None:
+    try:
+        result = connected(invocation, target).branches.merge(source, into=into, delete_branch=delete_branch)
+    except errors.MergeConflicts as conflicts:
+        invocation.output.show(conflicts, document=documents.conflicts_document, text=branch_view.conflicts_text)
+        raise
+    invocation.output.show(result, document=lambda made: made.document(), text=branch_view.served_merge_text)
+    if result.branch_delete_error is not None:
+        invocation.notices.warn(f"branch {source} was merged and not deleted: {result.branch_delete_error}")
+    elif delete_branch and result.branch_deleted is None:
+        invocation.notices.warn(f"branch {source} was merged, and the server does not support deleting it with that")

@@ -1,18 +1,24 @@
 """`omnigraph changes`."""
 
-from typing import Unpack
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
 from omnigraph import documents
 from omnigraph.base.units import counted
 from omnigraph.cli import change_view
-from omnigraph.cli.change_flags import Filters, filter_options, limit_option, page_limits
+from omnigraph.cli.change_flags import Filters, filter_options, limit_option, page_limits, served_filters
 from omnigraph.cli.command import command
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.params import branch_option, json_option
 from omnigraph.cli.progress import follow_progress
-from omnigraph.cli.scope import open_to_read
+from omnigraph.cli.served import is_remote, open_to_read
+from omnigraph.cli.served_files import served_baseline
+
+if TYPE_CHECKING:
+    from omnigraph.changes.feed import FeedPage
 
 
 @command(
@@ -44,12 +50,16 @@ def changes_poll(
     Store the cursor together with what the blocks changed, and poll again with it. A block may come twice, so apply
     it by its commit id.
     """
-    graph = open_to_read(invocation)
+    graph = open_to_read(invocation, exclude_type=filters["exclude_types"])
     limits = page_limits(limit)
-    feed = graph.changes.feed(branch, **filters)
-    pages = [feed.poll(cursor=cursor, start=start, limits=limits)]
+    poll: Callable[..., FeedPage]
+    if is_remote(graph):
+        poll = partial(graph.changes.poll, branch=branch, limits=limits, **served_filters(filters))
+    else:
+        poll = partial(graph.changes.feed(branch, **filters).poll, limits=limits)
+    pages = [poll(cursor=cursor, start=start)]
     while (token := pages[-1].next_page_token) is not None:
-        pages.append(feed.poll(page_token=token, limits=limits))
+        pages.append(poll(page_token=token))
     invocation.output.show(pages, document=documents.feed_document, text=change_view.feed_text)
 
 
@@ -71,8 +81,11 @@ def changes_baseline(
     of the file holds the cursor, too.
     """
     with follow_progress(invocation) as events:
-        graph = open_to_read(invocation)
-        result = graph.baseline(out, branch=branch, events=events, **filters)
+        graph = open_to_read(invocation, exclude_type=filters["exclude_types"])
+        if is_remote(graph):
+            result = served_baseline(graph, out, branch=branch, filters=served_filters(filters))
+        else:
+            result = graph.baseline(out, branch=branch, events=events, **filters)
     invocation.output.show(
         result,
         document=documents.baseline_document,

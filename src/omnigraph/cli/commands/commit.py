@@ -6,13 +6,15 @@ import click
 
 from omnigraph import documents, errors
 from omnigraph.cli import change_view, commit_view
-from omnigraph.cli.change_flags import Filters, filter_options, page_options, read_pages
+from omnigraph.cli.change_flags import Filters, filter_options, page_options, read_pages, served_filters
 from omnigraph.cli.command import command
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.params import branch_option, json_option
-from omnigraph.cli.scope import open_to_read
+from omnigraph.cli.served import is_remote, open_to_read
 
 if TYPE_CHECKING:
+    from omnigraph.changes.commit import CommitChanges
+    from omnigraph.client.remote import RemoteCommitChanges
     from omnigraph.graph import Graph
     from omnigraph.manifest.commits import Commit
 
@@ -28,8 +30,11 @@ def commit_list(invocation: Invocation, *, branch: str, merged: bool, limit: int
     The order comes from the parents, never from times or ids. A write that was interrupted and completed or undone
     later says when that was, and by which process.
     """
-    graph = open_to_read(invocation)
-    shown = _with_recoveries(invocation, graph, graph.commits(branch, limit=limit, merged=merged))
+    graph = open_to_read(invocation, all=merged)
+    if is_remote(graph):
+        shown = documents.ShownCommits(commits=graph.commits(branch, limit=limit))
+    else:
+        shown = _with_recoveries(invocation, graph, graph.commits(branch, limit=limit, merged=merged))
     invocation.output.show(shown, document=documents.commits_document, text=commit_view.commits_text)
 
 
@@ -45,7 +50,10 @@ def commit_show(invocation: Invocation, *, commit_id: str) -> None:
     COMMIT is an id, the beginning of one that no other commit shares, a branch, branch~N, branch@N or branch@TIME.
     """
     graph = open_to_read(invocation)
-    shown = _with_recoveries(invocation, graph, [graph.commit(commit_id)])
+    if is_remote(graph):
+        shown = documents.ShownCommits(commits=[graph.commit(commit_id)])
+    else:
+        shown = _with_recoveries(invocation, graph, [graph.commit(commit_id)])
     invocation.output.show(shown, document=documents.one_commit_document, text=commit_view.one_commit_text)
 
 
@@ -83,8 +91,12 @@ def commit_changes(
     The commit is compared with its first parent, so a merge shows what it brought in. A commit that only moved things
     physically, such as `optimize`, changed nothing.
     """
-    graph = open_to_read(invocation)
-    changes = graph.changes.of_commit(commit_id, **filters)
+    graph = open_to_read(invocation, exclude_type=filters["exclude_types"])
+    changes: CommitChanges | RemoteCommitChanges
+    if is_remote(graph):
+        changes = graph.changes.of_commit(commit_id, **served_filters(filters))
+    else:
+        changes = graph.changes.of_commit(commit_id, **filters)
     shown = read_pages(changes, limit=limit, page_token=page_token)
     invocation.output.show(
         shown,

@@ -12,7 +12,8 @@ from omnigraph.cli.engine_choice import resolve_engine
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.params import branch_option, json_option
 from omnigraph.cli.progress import follow_progress
-from omnigraph.cli.scope import resolve_storage
+from omnigraph.cli.served import ServerTarget, connected, resolve_target
+from omnigraph.cli.served_files import served_export
 from omnigraph.pipeline.export.request import ExportFormat
 
 
@@ -59,22 +60,25 @@ def export(
         raise errors.Usage(
             "--json describes an export to --out; without --out stdout holds the records.", flag="--json"
         )
-    choice = resolve_engine(invocation)
-    target = resolve_storage(invocation)
-    import omnigraph
-
+    target = resolve_target(invocation, snapshot=snapshot, format=form != ExportFormat.JSONL)
+    where = sys.stdout.buffer if out is None else out
     with follow_progress(invocation, shares_terminal=out is None) as events:
-        graph = omnigraph.open(target.uri, read_only=True)
-        result = graph.export(
-            sys.stdout.buffer if out is None else out,
-            branch=branch,
-            snapshot=snapshot,
-            types=types,
-            format=form,
-            overwrite=invocation.flags.yes,
-            engine=choice,
-            events=events,
-        )
+        if isinstance(target, ServerTarget):
+            graph_there = connected(invocation, target)
+            result = served_export(graph_there, where, branch=branch, types=types, overwrite=invocation.flags.yes)
+        else:
+            import omnigraph
+
+            result = omnigraph.open(target.uri, read_only=True).export(
+                where,
+                branch=branch,
+                snapshot=snapshot,
+                types=types,
+                format=form,
+                overwrite=invocation.flags.yes,
+                engine=resolve_engine(invocation),
+                events=events,
+            )
     if out is None:
         return
     if invocation.wants_json:

@@ -7,13 +7,15 @@ from typing import cast, get_args
 import click
 
 from omnigraph import documents, errors
+from omnigraph.base.events import phase
 from omnigraph.cli import texts
 from omnigraph.cli.command import command
 from omnigraph.cli.engine_choice import resolve_engine
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.params import branch_option, json_option, message_option
 from omnigraph.cli.progress import follow_progress
-from omnigraph.cli.scope import echo_target, require_consent, resolve_storage
+from omnigraph.cli.scope import echo_target, require_consent
+from omnigraph.cli.served import ServerTarget, connected, resolve_target
 from omnigraph.pipeline.load.request import LoadMode
 
 MODE_MEANINGS = (
@@ -70,18 +72,26 @@ def load(
     if mode is None:
         raise errors.Usage(f"`{typed}` needs --mode: {MODE_MEANINGS}.", flag="--mode")
     columns = parse_map(pairs)
-    target = resolve_storage(invocation)
-    actor = invocation.actor()
-    choice = resolve_engine(invocation)
+    target = resolve_target(invocation, type=type_name, map=pairs, message=message)
     if mode == "overwrite":
         require_consent(invocation, target)
     echo_target(invocation, target, destroys=mode == "overwrite")
+    records = sys.stdin.buffer if data == "-" else data
+    if isinstance(target, ServerTarget):
+        graph_there = connected(invocation, target)
+        send = graph_there.ingest if typed == "ingest" else graph_there.load
+        with follow_progress(invocation) as events, phase(events, "loading over the server"):
+            result = send(records, mode=cast("LoadMode", mode), branch=branch, from_branch=from_branch)
+        invocation.output.show(result, document=documents.load_document, text=texts.load_text)
+        return
+    actor = invocation.actor()
+    choice = resolve_engine(invocation)
     import omnigraph
 
     with follow_progress(invocation) as events:
         graph = omnigraph.open(target.uri, events=events)
         result = graph.load(
-            sys.stdin.buffer if data == "-" else data,
+            records,
             mode=cast("LoadMode", mode),
             type=type_name,
             map=columns,

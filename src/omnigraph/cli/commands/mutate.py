@@ -10,8 +10,9 @@ from omnigraph.cli.command import command
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.params import branch_option, json_option, message_option
 from omnigraph.cli.progress import follow_progress
-from omnigraph.cli.query_input import QueryFlags, query_options, read_query
-from omnigraph.cli.scope import echo_target, resolve_storage
+from omnigraph.cli.query_input import QueryFlags, StoredInput, query_options, read_query
+from omnigraph.cli.scope import echo_target
+from omnigraph.cli.served import ServerTarget, connected, resolve_target
 
 
 @command(
@@ -38,7 +39,19 @@ def mutate(
     if invocation.command.typed == "change":
         invocation.notices.warn("`change` is deprecated; use `omnigraph mutate`")
     query = read_query(invocation, flags, verb="mutate")
-    target = resolve_storage(invocation)
+    target = resolve_target(invocation, message=message)
+    if isinstance(target, ServerTarget):
+        echo_target(invocation, target)
+        graph = connected(invocation, target)
+        if isinstance(query, StoredInput):
+            params = query.params(graph.stored_queries)
+            result = graph.mutate_stored(query.name, params=params, branch=branch, if_commit=if_commit)
+        else:
+            result = graph.mutate(query.text, query.name, params=query.params, branch=branch, if_commit=if_commit)
+        invocation.output.show(result, document=documents.mutation_document, text=texts.mutation_text)
+        return
+    if isinstance(query, StoredInput):
+        raise query.needs_server(target.uri)
     actor = invocation.actor()
     echo_target(invocation, target)
     import omnigraph

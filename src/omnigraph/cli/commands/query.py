@@ -1,29 +1,25 @@
 """`omnigraph query`."""
 
-import sys
-from pathlib import PurePath
-from typing import TYPE_CHECKING, Unpack, cast
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
 from omnigraph import documents, errors
 from omnigraph.base.events import phase
+from omnigraph.cli.answers import show_answer
 from omnigraph.cli.command import command
 from omnigraph.cli.engine_choice import resolve_engine
 from omnigraph.cli.invocation import Invocation
-from omnigraph.cli.new_files import write_lines, write_parquet, written_text
-from omnigraph.cli.output import writing_to_stdout
 from omnigraph.cli.params import json_option
 from omnigraph.cli.progress import follow_progress
-from omnigraph.cli.query_input import QueryFlags, query_options, read_query
-from omnigraph.cli.query_state import chosen_branch, state_options
-from omnigraph.cli.query_view import TableStyle, answer_lines, explanation_text
-from omnigraph.cli.scope import open_to_read
+from omnigraph.cli.query_input import QueryFlags, StoredInput, query_options, read_query
+from omnigraph.cli.query_state import chosen_branch, chosen_state, state_options
+from omnigraph.cli.query_view import explanation_text
+from omnigraph.cli.served import is_remote, open_to_read
 from omnigraph.engine.choice import EngineName
 
 if TYPE_CHECKING:
     from omnigraph.cli.query_input import QueryInput
-    from omnigraph.cli.query_view import Format
     from omnigraph.graph import Graph
     from omnigraph.graphs.result import Result
 
@@ -68,8 +64,18 @@ def query(
             "--out takes the rows, and --explain and --analyze show none; give one of them.", flag="--out"
         )
     asked = read_query(invocation, flags, verb="query")
-    graph = open_to_read(invocation)
+    graph = open_to_read(invocation, explain=explain, analyze=analyze)
     address = snapshot or branch
+    if is_remote(graph):
+        state = chosen_state(branch, snapshot)
+        if isinstance(asked, StoredInput):
+            result = graph.query_stored(asked.name, params=asked.params(graph.stored_queries), **state)
+        else:
+            result = graph.query(asked.text, asked.name, params=asked.params, **state)
+        show_answer(invocation, documents.Answer(result=result, branch=branch, snapshot=snapshot), form=form, out=out)
+        return
+    if isinstance(asked, StoredInput):
+        raise asked.needs_server(graph.uri)
     if explain or analyze:
         explained = graph.explain(
             asked.text,
@@ -82,26 +88,7 @@ def query(
         invocation.output.show(explained, document=documents.explanation_document, text=explanation_text)
         return
     result = _answered(invocation, graph, asked, address)
-    answer = documents.Answer(result=result, branch=branch, snapshot=snapshot)
-    if out is not None:
-        form = _form_of(out, form)
-        if form == "parquet":
-            rows_written = write_parquet(result.to_arrow(), out)
-        else:
-            rows_written = write_lines(answer_lines(answer, cast("Format", form), TableStyle()), out, rows=len(result))
-        invocation.output.show(
-            rows_written, document=lambda written: {"path": written.path, "rows": written.rows}, text=written_text
-        )
-        return
-    if invocation.wants_json:
-        invocation.output.show(answer, document=documents.query_document, text=lambda _: ())
-        return
-    defaults = invocation.config.defaults
-    style = TableStyle(width_max=defaults.table_max_column_width, is_wrapped=defaults.table_cell_layout == "wrap")
-    lines = answer_lines(answer, cast("Format", form or defaults.output), style)
-    with writing_to_stdout():
-        sys.stdout.writelines(f"{line}\n" for line in lines)
-    invocation.output.has_result = True
+    show_answer(invocation, documents.Answer(result=result, branch=branch, snapshot=snapshot), form=form, out=out)
 
 
 def _answered(invocation: Invocation, graph: "Graph", asked: "QueryInput", address: str) -> "Result":
@@ -118,17 +105,3 @@ def _answered(invocation: Invocation, graph: "Graph", asked: "QueryInput", addre
             engine=choice,
             query_source=asked.source,
         )
-
-
-def _form_of(out: str, form: str | None) -> str:
-    """Choose how a file is written: as --format says, or as its name does."""
-    if form is not None:
-        return form
-    ending = PurePath(out).suffix.lower().removeprefix(".")
-    known = {"parquet": "parquet", "csv": "csv", "json": "json", "jsonl": "jsonl", "ndjson": "jsonl", "txt": "table"}
-    if ending not in known:
-        raise errors.Usage(
-            f"--out {out} does not say how to write the rows; end it in .{', .'.join(known)}, or give --format.",
-            flag="--out",
-        )
-    return known[ending]

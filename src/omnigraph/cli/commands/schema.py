@@ -8,7 +8,8 @@ from omnigraph.cli.command import command
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.params import json_option, message_option, read_text_file
 from omnigraph.cli.progress import follow_progress
-from omnigraph.cli.scope import echo_target, open_to_read, require_consent, resolve_storage
+from omnigraph.cli.scope import echo_target, require_consent, resolve_storage
+from omnigraph.cli.served import ServerTarget, connected, open_to_read, resolve_target
 
 
 @command("schema show", examples=("omnigraph schema show art.omni > copy.pg",))
@@ -64,12 +65,20 @@ def schema_apply(invocation: Invocation, *, schema: str | None, allow_data_loss:
     graph versions, unless --allow-data-loss gives it up. Fails while the graph has other branches than main.
     """
     source = _required(invocation, schema)
-    target = resolve_storage(invocation)
-    actor = invocation.actor()
+    target = resolve_target(invocation, message=message)
     text = read_text_file(source, what="schema file")
     if allow_data_loss:
         require_consent(invocation, target)
     echo_target(invocation, target, destroys=allow_data_loss)
+    if isinstance(target, ServerTarget):
+        changed = connected(invocation, target).apply_schema(text, allow_data_loss=allow_data_loss)
+        invocation.output.show(
+            changed,
+            document=lambda made: made.document(uri=target.uri),
+            text=lambda made: [texts.outcome_line(made.commit)],
+        )
+        return
+    actor = invocation.actor()
     import omnigraph
 
     with follow_progress(invocation) as events:

@@ -54,14 +54,23 @@ def write_baseline(context: GraphContext, request: BaselineRequest, *, events: E
     """
     if not isinstance(request.out, (str, Path)):
         return _capture(context, request, request.out, events)
-    path = Path(given_path(request.out, flag="--out"))
+    with baseline_file(request.out) as stream:
+        return _capture(context, request, stream, events)
+
+
+@contextmanager
+def baseline_file(out: str | Path) -> Iterator[BinaryIO]:
+    """Write a baseline, whoever makes it, to a file that is replaced at the very end or not at all.
+
+    Baselines of one file take turns, and one that another writer replaced meanwhile is an error.
+    """
+    path = Path(given_path(out, flag="--out"))
     _check_place(path)
     with _turn(path):
         with appearing_file(path) as stream:
-            result = _capture(context, request, stream, events)
+            yield stream
             written = os.fstat(stream.fileno())
         _refuse_replaced(path, written)
-    return result
 
 
 def _capture(context: GraphContext, request: BaselineRequest, stream: BinaryIO, events: Events) -> BaselineResult:

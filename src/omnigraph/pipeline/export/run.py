@@ -40,7 +40,8 @@ class ExportResult(Shown):
 
     uri: str
     branch: str
-    commit_id: str
+    commit_id: str | None
+    """None of an export that a server made, which does not say."""
     format: ExportFormat
     out: str | None
     """Where it was written to; None for a stream."""

@@ -1,0 +1,97 @@
+"""The only place that knows the protocol: tools are listed and called over stdio, or over HTTP."""
+
+import json
+from typing import Any, Final
+
+import mcp.types as protocol
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+
+import omnigraph
+from omnigraph.base.logs import logger_of
+from omnigraph.base.values import Json
+from omnigraph.errors import Internal, OmniError
+from omnigraph.mcp.sources import QuerySource
+from omnigraph.mcp.tools import QueryTool, shortened, tool_of
+
+_INSTRUCTIONS: Final = (
+    "Every tool is a stored query of one typed property graph. Reads answer with rows; a mutation is one atomic "
+    "commit, and says how many nodes and edges it affected."
+)
+_log = logger_of(__name__)
+
+
+def server_of(source: QuerySource) -> Server[Any]:
+    """Make the server of a source; tools are what the source lists when somebody asks."""
+
+    async def list_tools(_: Any, __: Any) -> protocol.ListToolsResult:
+        return protocol.ListToolsResult(tools=[_tool(tool_of(query)) for query in await source.queries()])
+
+    async def call_tool(_: Any, params: protocol.CallToolRequestParams) -> protocol.CallToolResult:
+        return await _called(source, params.name, params.arguments or {})
+
+    return Server(
+        "omnigraph",
+        version=omnigraph.__version__,
+        instructions=_INSTRUCTIONS,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+
+
+async def serve_stdio(source: QuerySource) -> None:
+    """Talk on stdin and stdout until the client has gone."""
+    server = server_of(source)
+    async with stdio_server() as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())
+
+
+async def serve_http(source: QuerySource, *, host: str, port: int) -> None:
+    """Talk over HTTP, at `/mcp`, until the process is stopped."""
+    import uvicorn
+
+    app = server_of(source).streamable_http_app(host=host)
+    settings = uvicorn.Config(app, host=host, port=port, log_level="warning")
+    await uvicorn.Server(settings).serve()
+
+
+async def _called(source: QuerySource, name: str, arguments: dict[str, Any]) -> protocol.CallToolResult:
+    try:
+        query = next((found for found in await source.queries() if found.name == name), None)
+        if query is None:
+            return _result(
+                {"error": f"There is no stored query {name}.", "kind": "stored_query_not_found"}, failed=True
+            )
+        return _result(shortened(await source.run(query, arguments)))
+    except OmniError as error:
+        return _result(error.document(), failed=True)
+    except Exception:  # noqa: BLE001  # the outermost boundary: an agent is told, and the log has the rest
+        _log.exception("a tool failed")
+        return _result(
+            Internal(f"The stored query {name} could not be run, which is a defect.").document(), failed=True
+        )
+
+
+def _tool(tool: QueryTool) -> protocol.Tool:
+    return protocol.Tool(
+        name=tool.name,
+        description=tool.description,
+        input_schema=dict(tool.input_schema),
+        annotations=protocol.ToolAnnotations(
+            read_only_hint=tool.is_read,
+            destructive_hint=not tool.is_read,
+            idempotent_hint=tool.is_read,
+            open_world_hint=False,
+        ),
+    )
+
+
+def _result(document: Json, *, failed: bool = False) -> protocol.CallToolResult:
+    text = json.dumps(document, ensure_ascii=False)
+    said = (
+        document["error"] if failed and isinstance(document, dict) and isinstance(document.get("error"), str) else text
+    )
+    structured: Any = document
+    return protocol.CallToolResult(
+        content=[protocol.TextContent(type="text", text=said)], structured_content=structured, is_error=failed
+    )
