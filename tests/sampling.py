@@ -77,9 +77,13 @@ KEEP_EVERY = {
     "tests/merge/test_pairs.py": 6,
     "tests/cli/test_examples.py::test_every_example_runs_as_printed": 0,
     "tests/docs/test_examples.py": 25,
+    "tests/server/test_fuzz.py": 0,
+    "tests/server/test_soak.py": 0,
+    "tests/server/test_streams.py::test_an_export_of_many_rows": 0,
     # Clusters with graphs that are made for one diagnostic code each.
     "tests/cluster/test_diagnostics.py": 8,
     # Quick in all their cases.
+    "tests/server/": 1,
     "tests/base/": 1,
     "tests/catalog/": 1,
     "tests/language/": 1,

@@ -213,11 +213,12 @@ def test_an_apply_whose_lock_was_taken_away_loses_against_the_one_that_went_firs
     local_museum.assert_applied_once()
 
 
-def test_an_interrupt_gives_the_lock_back(local_museum: Museum) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_gives_the_lock_back(local_museum: Museum, number: signal.Signals) -> None:
     child = local_museum.start("cluster_apply.before_graph_create:pause")
     assert clock.wait_until(lambda: _is_stopped(child.pid), timeout_seconds=60)
 
-    os.kill(child.pid, signal.SIGINT)
+    os.kill(child.pid, number)
     os.kill(child.pid, signal.SIGCONT)
     child.communicate(timeout=120)
 

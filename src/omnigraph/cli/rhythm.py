@@ -1,4 +1,4 @@
-"""Running again and again in a steady rhythm, and stopping in a good place when a signal asks for it."""
+"""Running again and again in a steady rhythm, and ending in a good place when a signal asks for it."""
 
 import os
 import signal
@@ -49,6 +49,24 @@ def stop_signals() -> Iterator[StopSignals]:
         for number, handler in before.items():
             signal.signal(number, handler)
         stopping.forget()
+
+
+@contextmanager
+def termination_interrupts() -> Iterator[None]:
+    """Let SIGTERM end the block as Ctrl-C does, so that whatever it holds is given back."""
+    if current_thread() is not main_thread():
+        yield  # Only the main thread may ask for signals.
+        return
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        del number, frame
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def repeat(act: Callable[[], None], *, every_seconds: float | None, announce: Callable[[float], None]) -> None:

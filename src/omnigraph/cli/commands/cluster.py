@@ -12,6 +12,7 @@ from omnigraph.cli.command import command
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.params import json_option
 from omnigraph.cli.progress import follow_progress
+from omnigraph.cli.rhythm import termination_interrupts
 
 if TYPE_CHECKING:  # imported when a cluster is looked at
     from omnigraph.cluster.results import ClusterResult
@@ -56,7 +57,7 @@ def cluster_plan(invocation: Invocation, *, config_dir: str) -> None:
     """
     from omnigraph.cluster.commands import plan_cluster
 
-    with follow_progress(invocation):
+    with termination_interrupts(), follow_progress(invocation):
         result = plan_cluster(config_dir, environ=invocation.environ)
     invocation.output.show(result, document=documents.cluster_plan_document, text=cluster_view.plan_text)
     _fail_unless_ok(result)
@@ -75,7 +76,7 @@ def cluster_apply(invocation: Invocation, *, config_dir: str) -> None:
     from omnigraph.cluster.applying import ApplyRequest, apply_cluster
 
     request = ApplyRequest(config_dir=config_dir, actor=invocation.actor())
-    with follow_progress(invocation) as events:
+    with termination_interrupts(), follow_progress(invocation) as events:
         result = apply_cluster(request, events=events, environ=invocation.environ)
     invocation.output.show(result, document=documents.applied_cluster_document, text=cluster_view.applied_text)
     _fail_unless_ok(result)
@@ -101,7 +102,8 @@ def cluster_approve(invocation: Invocation, *, resource: str, config_dir: str) -
     from omnigraph.cluster.commands import ApproveRequest, approve_change
 
     request = ApproveRequest(resource=resource, actor=actor, config_dir=config_dir)
-    result = approve_change(request, environ=invocation.environ)
+    with termination_interrupts():
+        result = approve_change(request, environ=invocation.environ)
     invocation.output.show(result, document=documents.approval_document, text=cluster_view.approval_text)
     _fail_unless_ok(result)
 
@@ -135,7 +137,7 @@ def cluster_refresh(invocation: Invocation, *, config_dir: str) -> None:
     """
     from omnigraph.cluster.observing import refresh_cluster
 
-    with follow_progress(invocation):
+    with termination_interrupts(), follow_progress(invocation):
         result = refresh_cluster(config_dir, environ=invocation.environ)
     invocation.output.show(
         result,
@@ -155,7 +157,7 @@ def cluster_import(invocation: Invocation, *, config_dir: str) -> None:
     """
     from omnigraph.cluster.observing import import_cluster
 
-    with follow_progress(invocation):
+    with termination_interrupts(), follow_progress(invocation):
         result = import_cluster(config_dir, environ=invocation.environ)
     invocation.output.show(
         result,
