@@ -1,9 +1,11 @@
-"""One handle, several threads: branches come and go while others read and write."""
+"""One handle, several threads: branches come and go while others read."""
 
 import threading
+from collections.abc import Callable
 
 import omnigraph
 from omnigraph.errors import OmniError
+from omnigraph.graph import Graph
 
 READ = "query q() { match { $a: A } return { $a.name } }"
 INSERT = "query add($n: String) { insert A { name: $n } }"
@@ -16,30 +18,14 @@ def test_branches_come_and_go_beside_readers_of_one_handle(local_root: str) -> N
     ending = threading.Event()
     failures: list[BaseException] = []
 
-    def repeat(work) -> None:
-        try:
-            while not ending.is_set():
-                work()
-        except (OmniError, RuntimeError) as failure:
-            failures.append(failure)
-
-    def branches(name: str) -> None:
-        try:
-            for number in range(6):
-                graph.branches.create(f"{name}-{number}")
-                graph.branches.delete(f"{name}-{number}")
-        except (OmniError, RuntimeError) as failure:
-            failures.append(failure)
-
-    readers = [
-        threading.Thread(target=repeat, args=(work,))
-        for work in (lambda: graph.query(READ).rows(), graph.branches.list, lambda: graph.commits(limit=1))
-    ]
-    for thread in readers:
+    def start(work: Callable[[], object]) -> threading.Thread:
+        thread = threading.Thread(target=noting, args=(work, failures))
         thread.start()
-    writers = [threading.Thread(target=branches, args=(name,)) for name in ("x", "y")]
-    for thread in writers:
-        thread.start()
+        return thread
+
+    reads = (lambda: graph.query(READ).rows(), graph.branches.list, lambda: graph.commits(limit=1))
+    readers = [start(lambda read=read: until(ending, read)) for read in reads]
+    writers = [start(lambda name=name: come_and_go(graph, name)) for name in ("x", "y")]
     for thread in writers:
         thread.join(60)
     ending.set()
@@ -48,3 +34,21 @@ def test_branches_come_and_go_beside_readers_of_one_handle(local_root: str) -> N
 
     assert failures == []
     assert [branch.name for branch in graph.branches.list()] == ["main"]
+
+
+def noting(work: Callable[[], object], failures: list[BaseException]) -> None:
+    try:
+        work()
+    except (OmniError, RuntimeError) as failure:
+        failures.append(failure)
+
+
+def until(ending: threading.Event, work: Callable[[], object]) -> None:
+    while not ending.is_set():
+        work()
+
+
+def come_and_go(graph: Graph, name: str) -> None:
+    for number in range(6):
+        graph.branches.create(f"{name}-{number}")
+        graph.branches.delete(f"{name}-{number}")
