@@ -53,6 +53,7 @@ KEEP_EVERY = {
     "tests/manifest/test_crash.py": 0,
     "tests/*/test_crash*": 40,
     "tests/soak/": 0,
+    "tests/client/test_mcp.py::test_the_same_tools": 0,
     # Long histories, many processes, waits for leases to expire: ten seconds and more each.
     "tests/query/test_benchmark.py::test_every_figure": 0,
     "tests/graphs/test_time_travel.py::test_every_earlier_commit_reads_back_as_it_was": 0,
