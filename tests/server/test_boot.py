@@ -283,7 +283,18 @@ def bad_query(root: str) -> None:
     edited(root, lambda resources, _: resources["graph.archive"].update(digest=ledger.composite("archive")))
 
 
+def bad_blobs(root: str) -> None:
+    from omnigraph.cluster.state import parse_ledger
+
+    base = {"uri": "https://user:secret@files.example/art/", "scope": "server_safe"}
+    policy = {"mode": "allow", "bases": [base]}
+    edited(root, lambda resources, _: resources["graph.archive"].update(external_blob_policy=policy))
+    ledger = parse_ledger(Path(root, "__cluster/state.json").read_bytes())
+    edited(root, lambda resources, _: resources["graph.archive"].update(digest=ledger.composite("archive")))
+
+
 QUARANTINES = {
+    "blobs": bad_blobs,
     "root": unreadable_root,
     "sidecar": lambda root: sidecar(root, {"schema_version": 1, "graph_id": "archive", "kind": "schema_apply"}),
     "query": bad_query,
@@ -308,6 +319,7 @@ def test_what_is_wrong_with_one_graph_keeps_that_graph_out(two_graphs: Path, tmp
         (line,) = app.log.of("graph quarantined")
         assert line["graph_id"] == "archive"
         assert line["reason"]
+        assert "secret" not in line["reason"]
     finally:
         app.close()
     with pytest.raises(BootRefused, match=r"graph\.archive"):
