@@ -45,6 +45,7 @@ class DesiredCluster:
     """The file behind every schema, query and policy."""
     dependencies: tuple[Edge, ...]
     config_digest: str
+    """Blank while something declared is wrong: such a configuration is neither applied nor approved."""
 
     @property
     def digests(self) -> dict[str, str]:
@@ -98,7 +99,8 @@ class _Reader:
             entries=dict(sorted(self._entries.items())),
             files=self._files,
             dependencies=tuple(sorted(self._edges)),
-            config_digest=config_digest(self._declared.parsed, digests),
+            # What is wrong may be what JSON cannot spell: a date, a key that is no text, an alias to itself.
+            config_digest="" if self._found.has_errors else config_digest(self._declared.parsed, digests),
         )
 
     def _add_graph(self, graph: DeclaredGraph) -> None:
