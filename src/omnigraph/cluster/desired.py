@@ -139,8 +139,8 @@ class _Reader:
             self._found.warn(
                 DiagnosticCode.EXTERNAL_BLOB_INGRESS_DEFAULT_DENY,
                 f"graphs.{graph.graph_id}.external_blobs",
-                f"The schema of {graph.graph_id} has a Blob property, and blobs from elsewhere are refused; list the "
-                "places that may be read under `external_blobs.allow`.",
+                f"The schema of {graph.graph_id} has a Blob property, and no `external_blobs.allow` lists places "
+                "elsewhere that its values may refer to. Give them with their content, as base64:….",
             )
         return catalog
 

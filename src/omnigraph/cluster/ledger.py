@@ -179,9 +179,10 @@ def _parse_graph_ids(content: bytes, cluster: str) -> tuple[str, ...]:
     try:
         ledger = json.loads(content)
         version = ledger["version"]
-        addresses = list(ledger["applied_revision"]["resources"]) if version == LEDGER_VERSION else []
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise _diagnostic("invalid_state_json", LEDGER_PATH, f"of cluster `{cluster}` is not a ledger") from error
+        addresses = list(ledger["applied_revision"]["resources"].keys()) if version == LEDGER_VERSION else []
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        problem = f"of cluster `{cluster}` is not a ledger; restore it from a copy"
+        raise _diagnostic("invalid_state_json", LEDGER_PATH, problem) from error
     if version != LEDGER_VERSION:
         raise _diagnostic(
             "unsupported_state_version",
