@@ -3,6 +3,11 @@
 #   docker build -t omnigraph .
 #   docker run --rm -v "$PWD:/data" omnigraph health harbor.omni
 #
+# With `--target server` it is the server instead, with its health check:
+#
+#   docker build --target server -t omnigraph-server .
+#   docker run --rm -p 8080:8080 -v "$PWD/museum:/data" -v "$PWD/tokens.json:/run/tokens.json:ro" omnigraph-server
+#
 # It runs everything in process. For Spark, build on top of it and add Java 17 and `pip install 'omnigraph[spark]'`.
 FROM python:3.12-slim AS build
 WORKDIR /src
@@ -13,7 +18,27 @@ COPY pyproject.toml README.md LICENSE ./
 COPY src ./src
 RUN /opt/omnigraph/bin/pip install --no-cache-dir --no-deps --no-build-isolation .
 
-FROM python:3.12-slim
+FROM build AS build-server
+COPY requirements-dev.lock ./
+RUN /opt/omnigraph/bin/pip install --no-cache-dir -c requirements-dev.lock \
+    starlette uvicorn httptools uvloop prometheus-client orjson
+
+FROM python:3.12-slim AS server
+COPY --from=build-server /opt/omnigraph /opt/omnigraph
+RUN useradd --create-home --uid 1000 omnigraph && mkdir /data && chown omnigraph /data
+ENV PATH="/opt/omnigraph/bin:$PATH" \
+    OMNIGRAPH_CLUSTER=/data \
+    OMNIGRAPH_BIND=0.0.0.0:8080 \
+    OMNIGRAPH_LOG_FORMAT=json \
+    OMNIGRAPH_SERVER_BEARER_TOKENS_FILE=/run/tokens.json
+USER omnigraph
+WORKDIR /data
+EXPOSE 8080
+HEALTHCHECK --interval=10s --timeout=3s --start-period=30s \
+    CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8080/readyz', timeout=2)"]
+ENTRYPOINT ["omnigraph-server"]
+
+FROM python:3.12-slim AS cli
 COPY --from=build /opt/omnigraph /opt/omnigraph
 RUN useradd --create-home --uid 1000 omnigraph && mkdir /data && chown omnigraph /data
 ENV PATH="/opt/omnigraph/bin:$PATH"

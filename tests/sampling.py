@@ -53,6 +53,7 @@ KEEP_EVERY = {
     "tests/manifest/test_crash.py": 0,
     "tests/*/test_crash*": 40,
     "tests/soak/": 0,
+    "tests/client/test_mcp.py::test_the_same_tools": 0,
     # Long histories, many processes, waits for leases to expire: ten seconds and more each.
     "tests/query/test_benchmark.py::test_every_figure": 0,
     "tests/graphs/test_time_travel.py::test_every_earlier_commit_reads_back_as_it_was": 0,
@@ -76,9 +77,13 @@ KEEP_EVERY = {
     "tests/merge/test_pairs.py": 6,
     "tests/cli/test_examples.py::test_every_example_runs_as_printed": 0,
     "tests/docs/test_examples.py": 25,
+    "tests/server/test_fuzz.py": 0,
+    "tests/server/test_soak.py": 0,
+    "tests/server/test_streams.py::test_an_export_of_many_rows": 0,
     # Clusters with graphs that are made for one diagnostic code each.
     "tests/cluster/test_diagnostics.py": 8,
     # Quick in all their cases.
+    "tests/server/": 1,
     "tests/base/": 1,
     "tests/catalog/": 1,
     "tests/language/": 1,

@@ -80,20 +80,22 @@ def open_graph(
     recover: bool = True,
     policy: Authorizer | None = None,
     storage_options: Mapping[str, str] | None = None,
+    embed_environ: Mapping[str, str] | None = None,
     events: Events = ignore_events,
 ) -> "Graph":
     """Open a graph; a read-write open first settles what interrupted writers left, a read-only one writes nothing.
 
     `recover=False` leaves that to `Graph.recover`, which says what it did. With a `policy`, such as
     `PolicyEngine.load_graph(path, graph_id)`, whatever writes needs an `actor` to whom the policy allows it. Without
-    one, a graph of a cluster has the policy that the cluster has bound to it.
+    one, a graph of a cluster has the policy that the cluster has bound to it. `embed_environ` is where queries find
+    their embedding provider.
     """
     store = GraphStore.open(uri, storage_options)
     if policy is None and not read_only and cluster_shape(store.uri) is not None:
         from omnigraph.cluster.direct import policy_at
 
         policy = policy_at(store.uri, storage_options=storage_options, events=events)
-    context = GraphContext.over(store, LocalEngine(), policy)
+    context = GraphContext.over(store, LocalEngine(), policy, embed_environ)
     refuse_file(context.store)
     try:
         context.manifest.load(MAIN_BRANCH)

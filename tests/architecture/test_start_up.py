@@ -48,13 +48,13 @@ def small_graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-def modules_of(directory: Path, *arguments: str) -> set[str]:
+def modules_of(directory: Path, *arguments: str, code: int = 0) -> set[str]:
     report = directory / "modules.json"
     script = PROGRAM.format(arguments=arguments, report=str(report))
     done = subprocess.run([sys.executable, "-c", script], cwd=directory, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    code, modules = json.loads(report.read_text())
-    assert code == 0, done.stderr
+    ended, modules = json.loads(report.read_text())
+    assert ended == code, done.stderr
     return set(modules)
 
 
@@ -125,3 +125,10 @@ def test_a_policy_is_explained_without_arrow_and_without_a_graph(tmp_path: Path)
 
     assert "cedarpy" in modules
     assert not modules & {"pyarrow", "lance", "duckdb", "numpy", "omnigraph.graph"}
+
+
+def test_a_command_through_a_server_imports_neither_arrow_nor_what_draws_tables(tmp_path: Path) -> None:
+    modules = modules_of(tmp_path, "commit", "list", "--server", "http://127.0.0.1:1", "--graph", "art", code=8)
+
+    assert "httpx" in modules
+    assert not modules & {"pyarrow", "lance", "numpy", "rich", "trio", "httpx._main", "omnigraph.graph"}

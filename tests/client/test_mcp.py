@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from mcp import Client, ClientSession, StdioServerParameters
+from mcp import Client, ClientSession, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from omnigraph.client.values import StoredParameterInfo, StoredQueryInfo
@@ -44,6 +44,8 @@ def test_a_server_offers_its_stored_queries_and_decides_who_runs_them(program, b
             "required": ["name"],
             "additionalProperties": False,
         }
+        [schema] = (await session.list_resources()).resources
+        assert "node Artist" in (await session.read_resource(schema.uri)).contents[0].text
         answer = await session.call_tool("by_artist", {"name": "Ines"})
         assert answer.is_error is False
         assert answer.structured_content["rows"] == [{"w.title": "Still Life", "a.born": 1907}]
@@ -105,12 +107,25 @@ def test_the_same_tools_are_there_over_http(program, shown_art):
 
 def test_files_of_queries_are_offered_over_storage(program, shown_art):
     async def talking(session: ClientSession) -> Any:
+        assert "node Artwork" in (await session.read_resource("omnigraph://schema")).contents[0].text
+        with pytest.raises(MCPError, match="There is no resource"):
+            await session.read_resource("omnigraph://secrets")
         return await session.call_tool("by_artist", {"name": "Ines"})
 
     answer = talk(program, ["--store", shown_art, "--query", "art.gq"], talking)
 
     assert answer.structured_content["row_count"] == 1
     assert "query by_artist" in QUERIES
+
+
+@pytest.mark.parametrize(("port", "token", "code"), [("1", "x", 8), (None, "wrong", 6)])
+def test_a_server_that_does_not_answer_ends_the_program_with_the_reason(run, served, monkeypatch, port, token, code):
+    monkeypatch.setenv("OMNIGRAPH_BEARER_TOKEN", token)
+
+    ran = run("mcp", "--server", served.url if port is None else f"http://127.0.0.1:{port}", "--graph", "art")
+
+    assert (ran.code, ran.out) == (code, "")
+    assert ran.err.startswith("error: ")
 
 
 def test_every_kind_of_parameter_has_a_schema():

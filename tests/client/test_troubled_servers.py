@@ -135,3 +135,14 @@ def test_branches_and_ids_are_one_segment_each():
 def test_what_is_no_address_is_refused(url):
     with pytest.raises(errors.OmniError):
         omnigraph.connect(url, graph="art").commits()
+
+
+def test_a_reference_to_a_blob_is_told_and_not_followed():
+    there = b"HTTP/1.1 302 Found\r\nLocation: s3://elsewhere/x.bin\r\nOmnigraph-Snapshot-Id: 01M\r\n"
+    with answering(body(b"", there)) as (url, asked):
+        blob = omnigraph.connect(url, graph="art").blob("edge:Shows", "s1", "mask")
+        with pytest.raises(errors.InvalidTarget, match="never followed"):
+            blob.read()
+
+    assert (blob.kind, blob.uri, blob.size, blob.commit_id) == ("external", "s3://elsewhere/x.bin", None, "01M")
+    assert asked[0].startswith(b"HEAD /graphs/art/blob?entity=edge&type=Shows&id=s1&property=mask ")

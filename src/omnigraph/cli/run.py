@@ -24,6 +24,8 @@ def run_line(argv: Sequence[str] | None) -> int:
     """
     if argv is None:
         hide_module("pandas")
+        hide_module("httpx._main")  # its own command line, with all that draws it
+        hide_module("trio")  # another event loop, for which httpx prepares wherever it is installed
         defer_module("numpy")
         # Messages in Python, for a protobuf that has none in C.
         defer_module("google.protobuf.internal.python_message")

@@ -92,11 +92,13 @@ def _copied(pieces: Iterator[bytes], out: BinaryIO) -> Counter[str]:
 
 
 def _lines(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Cut pieces at line ends; memory holds one line and one piece."""
-    rest = b""
+    """Cut pieces at line ends; memory holds one line and one piece, and a long line is put together once."""
+    begun: list[bytes] = []
     for piece in pieces:
-        *whole, rest = (rest + piece).split(b"\n")
-        for line in whole:
-            yield line + b"\n"
-    if rest:
+        first, *others = piece.split(b"\n")
+        begun.append(first)
+        for part in others:
+            yield b"".join((*begun, b"\n"))
+            begun = [part]
+    if rest := b"".join(begun):
         yield rest

@@ -1,16 +1,13 @@
-"""One Blob value of one entity in one snapshot: what is known of it, and its bytes in pieces of bounded size."""
+"""One Blob value of one entity in one snapshot: what is known of it, and its bytes in pieces of bounded size.
+
+Who finds it and reads it is somebody else: a table that is open here (`finding_blobs.py`), or a server.
+"""
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
-from functools import cached_property
 from typing import Final, Literal
 
 from omnigraph.base.values import dataclass
-from omnigraph.catalog.scalars import Scalar
-from omnigraph.errors import EntityNotFound, InvalidTarget, RangeNotSatisfiable
-from omnigraph.graphs.comparisons import no_such_property
-from omnigraph.graphs.table import SnapshotTable, stored_state
-from omnigraph.storage.blobs import OpenBlob, StoredBlob, find_blob
+from omnigraph.errors import InvalidTarget, RangeNotSatisfiable
 
 BLOB_PIECE_BYTES: Final = 4 * 2**20
 """The most that is in memory of a blob at a time."""
@@ -105,46 +102,3 @@ class Blob:
     def _pieces(self, start: int, end: int) -> Iterator[bytes]:
         for offset in range(start, end, BLOB_PIECE_BYTES):
             yield self._read(offset, min(BLOB_PIECE_BYTES, end - offset))
-
-
-def find_in_table(table: SnapshotTable, entity_id: str, name: str, *, branch: str, commit_id: str) -> Blob:
-    """Find a value; raise `InvalidTarget` for a property of another type, `EntityNotFound` where nothing is."""
-    entity = table.entity
-    declared = entity.property_by_name.get(name)
-    if declared is None:
-        raise InvalidTarget(no_such_property(entity, name).message)
-    if declared.type.scalar is not Scalar.BLOB:
-        raise InvalidTarget(f"{entity.name}.{name} is {declared.type}, not Blob; a query returns its value.")
-    selector = BlobSelector(entity=entity.kind, type=entity.name, id=entity_id, property=name)
-    stored_table, reading = stored_state(table)
-    with reading():
-        is_there, stored = find_blob(stored_table, entity_id, name)
-    if stored is None:
-        reason = "there is no value" if is_there else f"there is no {entity.name} of that id"
-        raise EntityNotFound(f"{selector} was not found: {reason}.", selector=str(selector))
-    is_reference = stored.uri is not None
-    return Blob(
-        selector,
-        size=None if is_reference else stored.size,
-        etag=None if is_reference else stored.etag,
-        uri=stored.uri,
-        branch=branch,
-        commit_id=commit_id,
-        read=_Reader(stored, reading),
-    )
-
-
-class _Reader:
-    """Reads parts of a stored blob, which is opened for the first of them."""
-
-    def __init__(self, stored: StoredBlob, reading: Callable[[], AbstractContextManager[None]]) -> None:
-        self._stored = stored
-        self._reading = reading
-
-    def __call__(self, offset: int, length: int) -> bytes:
-        with self._reading():
-            return self._open.read(offset, length)
-
-    @cached_property
-    def _open(self) -> OpenBlob:
-        return self._stored.opened()

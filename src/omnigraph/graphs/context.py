@@ -1,5 +1,6 @@
 """The open parts of one graph that writers, readers and recovery share."""
 
+from collections.abc import Mapping
 from dataclasses import field
 
 from omnigraph.base.values import dataclass
@@ -28,9 +29,17 @@ class GraphContext:
     whole_tables: WholeTables = field(default_factory=WholeTables)
     authorizer: Authorizer = field(default_factory=Anybody)
     """Who is asked before somebody writes."""
+    embed_environ: Mapping[str, str] | None = None
+    """Where queries find the settings of their embedding provider; None for the environment of the process."""
 
     @classmethod
-    def over(cls, store: GraphStore, engine: Engine, authorizer: Authorizer | None = None) -> "GraphContext":
+    def over(
+        cls,
+        store: GraphStore,
+        engine: Engine,
+        authorizer: Authorizer | None = None,
+        embed_environ: Mapping[str, str] | None = None,
+    ) -> "GraphContext":
         """Compose the parts over one store."""
         schemas = SchemaStore(store.objects)
         manifest = ManifestReader(store.tables, schemas, uri=store.uri)
@@ -44,4 +53,5 @@ class GraphContext:
             schemas=schemas,
             engine=engine,
             authorizer=authorizer_of(authorizer),
+            embed_environ=embed_environ,
         )

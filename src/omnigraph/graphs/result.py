@@ -12,11 +12,33 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+class OneRow:
+    """The one row of an answer as plain values; a table is made of them if somebody asks for one.
+
+    Making Arrow of a row and taking it apart again takes longer than finding it.
+    """
+
+    __slots__ = ("_schema", "columns", "values")
+
+    def __init__(self, values: tuple[Any, ...], schema: "pa.Schema", columns: tuple[str, ...]) -> None:
+        self.values = values
+        """As JSON says them."""
+        self.columns = columns
+        self._schema = schema
+
+    def table(self) -> "pa.Table":
+        """Return the row as a table."""
+        import pyarrow as pa
+
+        arrays = [pa.array([value], field.type) for value, field in zip(self.values, self._schema, strict=True)]
+        return pa.Table.from_arrays(arrays, schema=self._schema)
+
+
 class Result:
     """The answer to a query; iterate over it for dictionaries."""
 
-    def __init__(self, rows: "pa.Table", *, query_name: str, branch: str, commit_id: str) -> None:
-        self._rows = rows
+    def __init__(self, rows: "pa.Table | OneRow", *, query_name: str, branch: str, commit_id: str) -> None:
+        self._given = rows
         self.query_name = query_name
         self.branch = branch
         """The branch whose state was read."""
@@ -32,7 +54,8 @@ class Result:
         return html_table(self.columns, zip(*_listed(shown), strict=True), caption=caption)
 
     def __len__(self) -> int:
-        return int(self._rows.num_rows)
+        given = self._given
+        return 1 if isinstance(given, OneRow) else int(given.num_rows)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return iter(self.rows())
@@ -40,7 +63,15 @@ class Result:
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns, in the order of `return`."""
-        return tuple(self._rows.schema.names)
+        given = self._given
+        return given.columns if isinstance(given, OneRow) else tuple(given.schema.names)
+
+    @property
+    def _rows(self) -> "pa.Table":
+        given = self._given
+        if isinstance(given, OneRow):
+            given = self._given = given.table()
+        return given
 
     @property
     def schema(self) -> "pa.Schema":
@@ -66,6 +97,9 @@ class Result:
 
     def json_rows(self) -> Iterator[tuple[Any, ...]]:
         """Return what JSON says of the values, row by row."""
+        given = self._given
+        if isinstance(given, OneRow):
+            return iter((given.values,))
         from omnigraph.records.json_values import json_values
 
         return zip(*(json_values(column) for column in self._rows.columns), strict=True)

@@ -152,7 +152,7 @@ class Snapshot:
 
     def blob(self, type: str, id: str, property: str) -> "Blob":  # noqa: A002 — the words of the command line
         """Find a Blob value by its type, given by name or table key, its entity's id and its property."""
-        from omnigraph.graphs.blobs import find_in_table
+        from omnigraph.graphs.finding_blobs import find_in_table
 
         return find_in_table(self.table(type), id, property, branch=self.branch, commit_id=self.commit_id)
 

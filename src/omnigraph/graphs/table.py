@@ -113,10 +113,15 @@ class SnapshotTable:
 
         return arrow_relation(self.scannable(), connection)
 
-    def in_id_order(self, columns: Sequence[str] | None = None) -> "Iterator[pa.Table]":
-        """Yield all rows in byte order of their ids, in chunks, without holding more than one large chunk at a time."""
+    def in_id_order(
+        self, columns: Sequence[str] | None = None, *, memory_bytes: int | None = None
+    ) -> "Iterator[pa.Table]":
+        """Yield all rows in byte order of their ids, in chunks, without holding more than one large chunk at a time.
+
+        `memory_bytes` is how much of them may be in memory; without it, enough to be fast.
+        """
         with self._reading():
-            yield from self._table.in_id_order(columns)
+            yield from self._table.in_id_order(columns, memory_bytes=memory_bytes)
 
     def scannable(self, failures: list[OmniError] | None = None, *, where: str | None = None) -> "pads.Dataset":
         """Return the rows, or those that a filter of Lance lets through, as a dataset that a database scans.

@@ -1,9 +1,12 @@
 """The only place that knows the protocol: tools are listed and called over stdio, or over HTTP."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import mcp.types as protocol
+from mcp import MCPError
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
@@ -18,6 +21,12 @@ _INSTRUCTIONS: Final = (
     "Every tool is a stored query of one typed property graph. Reads answer with rows; a mutation is one atomic "
     "commit, and says how many nodes and edges it affected."
 )
+_SCHEMA: Final = protocol.Resource(
+    uri="omnigraph://schema",
+    name="schema",
+    description="The types of the graph, with their properties and what connects them.",
+    mime_type="text/plain",
+)
 _log = logger_of(__name__)
 
 
@@ -25,10 +34,23 @@ def server_of(source: QuerySource) -> Server[Any]:
     """Make the server of a source; tools are what the source lists when somebody asks."""
 
     async def list_tools(_: Any, __: Any) -> protocol.ListToolsResult:
-        return protocol.ListToolsResult(tools=[_tool(tool_of(query)) for query in await source.queries()])
+        with _told():
+            queries = await source.queries()
+        return protocol.ListToolsResult(tools=[_tool(tool_of(query)) for query in queries])
 
     async def call_tool(_: Any, params: protocol.CallToolRequestParams) -> protocol.CallToolResult:
         return await _called(source, params.name, params.arguments or {})
+
+    async def list_resources(_: Any, __: Any) -> protocol.ListResourcesResult:
+        return protocol.ListResourcesResult(resources=[_SCHEMA])
+
+    async def read_resource(_: Any, params: protocol.ReadResourceRequestParams) -> protocol.ReadResourceResult:
+        if str(params.uri) != _SCHEMA.uri:
+            raise MCPError(protocol.INVALID_PARAMS, f"There is no resource {params.uri}; there is {_SCHEMA.uri}.")
+        with _told():
+            text = await source.schema()
+        contents = protocol.TextResourceContents(uri=_SCHEMA.uri, text=text, mime_type=_SCHEMA.mime_type)
+        return protocol.ReadResourceResult(contents=[contents])
 
     return Server(
         "omnigraph",
@@ -36,7 +58,18 @@ def server_of(source: QuerySource) -> Server[Any]:
         instructions=_INSTRUCTIONS,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_read_resource=read_resource,
     )
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Say in the protocol's own way why something cannot be told."""
+    try:
+        yield
+    except OmniError as error:
+        raise MCPError(protocol.INTERNAL_ERROR, error.message, error.document()) from error
 
 
 async def serve_stdio(source: QuerySource) -> None:

@@ -27,6 +27,10 @@ class QuerySource(Protocol):
         """Run one of them, and return the document of its result."""
         ...
 
+    async def schema(self) -> str:
+        """Return the schema of the graph, as it was written."""
+        ...
+
 
 class ServedQueries:
     """The stored queries of a graph behind a server, which decides who may run them."""
@@ -45,6 +49,10 @@ class ServedQueries:
             return mutation_document(await self._graph.mutate_stored(query.name, params=values, branch=self._branch))
         result = await self._graph.query_stored(query.name, params=values, branch=self._branch)
         return query_document(Answer(result=result, branch=self._branch, snapshot=None))
+
+    async def schema(self) -> str:
+        """Return the schema of the graph, as it was written."""
+        return await self._graph.schema_source()
 
 
 class HeldQueries:
@@ -70,6 +78,10 @@ class HeldQueries:
         if query.is_mutation:
             return await asyncio.to_thread(self._mutated, held, values)
         return await asyncio.to_thread(self._answered, held, values)
+
+    async def schema(self) -> str:
+        """Return the schema of the graph, as it was written."""
+        return await asyncio.to_thread(lambda: self._graph.schema_source)
 
     def _answered(self, held: "HeldQuery", values: Mapping[str, object]) -> Json:
         result = self._graph.query(held.text, held.name, params=values, branch=self._branch, query_source=held.source)

@@ -99,6 +99,10 @@ class EmbedConfig:
             )
         return self.api_key
 
+    def with_key(self, key: str) -> "EmbedConfig":
+        """Take a key that somebody found elsewhere."""
+        return replace(self, api_key=key)
+
     def key_environment(self) -> dict[str, str]:
         """Return the environment in which `with_key_from` finds the key again, on a worker in another process."""
         return {self._key_names[0]: self.api_key} if self.api_key is not None else {}

@@ -48,8 +48,13 @@ class Answering:
         values: Mapping[str, object],
         ways: Ways,
         trace: "Trace | None" = None,
+        *,
+        is_plain: bool = False,
     ) -> Result:
-        """Run the read with the values of its parameters; `access` is the image."""
+        """Run the read with the values of its parameters; `access` is the image.
+
+        `is_plain` is for who wants values and no Arrow: a single row of them stays such.
+        """
         run = Run(
             access=access,
             catalog=self._catalog,
@@ -60,7 +65,10 @@ class Answering:
         )
         way = ways.choose(snapshot, self._plan)
         try:
-            rows = self._program.run(run) if way is READY else self._answer_by(way, snapshot, run, ways)
+            if way is not READY:
+                rows = self._answer_by(way, snapshot, run, ways)
+            else:
+                rows = self._program.answer(run) if is_plain else self._program.run(run)
         except DoesNotFit:
             _note(run, NO_ROOM)
             rows = self._answer_without_image(snapshot, run)

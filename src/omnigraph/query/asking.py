@@ -69,8 +69,9 @@ class Asking:
         values: Mapping[str, object],
         *,
         source: str = "<query>",
+        is_plain: bool = False,
     ) -> Result:
-        """Run one read."""
+        """Run one read; see `Answering.answer` for `is_plain`."""
         try:
             planned = self._plans.get((text, name))
         except TypeError:  # no text at all; who checks it says so
@@ -79,7 +80,7 @@ class Asking:
         if planned is None or access is None or planned.answering is None or planned.catalog is not snapshot.catalog:
             return self._run(snapshot, self.planned(snapshot, text, name, source=source), values)
         # As `_run` does it, when all is known.
-        return planned.answering.answer(snapshot, access, values, self._ways)
+        return planned.answering.answer(snapshot, access, values, self._ways, is_plain=is_plain)
 
     def is_at_hand(self, snapshot: "Snapshot", text: str, name: str | None) -> bool:
         """Whether a read touches little, whatever its parameters are, and everything that it needs is in memory."""

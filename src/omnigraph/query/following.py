@@ -34,7 +34,8 @@ class Following:
         self._heads = heads
         self._asking = asking
         self._seen: dict[str, _Seen] = {}
-        self._writes = 0
+        self.writes = 0
+        """How often somebody wrote; a look that began before the last of these may have missed it."""
 
     def recent(self, branch: str, *, age_seconds: float = LOOK_SECONDS) -> "Snapshot | None":
         """Return the snapshot that the last look found, if that was no longer ago than this; asks nobody."""
@@ -43,10 +44,10 @@ class Following:
 
     def look(self, branch: str) -> "Snapshot":
         """Return the newest snapshot of a branch, found out now."""
-        at, writes = monotonic_seconds(), self._writes
+        at, writes = monotonic_seconds(), self.writes
         snapshot = self._heads.newest(branch)
         if (
-            writes == self._writes and snapshot.branch == branch
+            writes == self.writes and snapshot.branch == branch
         ):  # else somebody wrote meanwhile, and this may be from before
             if len(self._seen) >= _BRANCHES_MAX:
                 self._seen.clear()
@@ -55,14 +56,14 @@ class Following:
 
     def forget(self) -> None:
         """Look anew at the next question: something was written."""
-        self._writes += 1
+        self.writes += 1
         self._seen.clear()
 
     def query(
         self, snapshot: "Snapshot", text: str, name: str | None, values: Mapping[str, object], *, source: str
     ) -> "Result":
-        """Run one read."""
-        return self._asking.query(snapshot, text, name, values, source=source)
+        """Run one read for who wants values and no Arrow."""
+        return self._asking.query(snapshot, text, name, values, source=source, is_plain=True)
 
     def is_at_hand(self, snapshot: "Snapshot", text: str, name: str | None) -> bool:
         """Whether a read touches little by its shape, whatever its parameters are, and all of that is in memory."""

@@ -7,9 +7,18 @@ import pyarrow.compute as pc
 
 from omnigraph.records.json_texts import dates, times
 
+AS_JSON_SAYS = frozenset(
+    kind.id
+    for kind in (pa.string(), pa.bool_(), pa.int32(), pa.int64(), pa.uint32(), pa.uint64(), pa.float64(), pa.null())
+)
+"""Types whose values Python has as JSON says them."""
+
 
 def json_values(column: "pa.Array | pa.ChunkedArray") -> list[Any]:
     """Return what JSON says of each value."""
+    if column.type.id in AS_JSON_SAYS:
+        plain: list[Any] = column.to_pylist()
+        return plain
     if isinstance(column, pa.ChunkedArray):
         return [value for chunk in column.chunks for value in json_values(chunk)]
     kind = column.type

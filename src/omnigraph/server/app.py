@@ -18,7 +18,8 @@ from omnigraph.server.calls import Call, ClientGone
 from omnigraph.server.failures import failure_reply, translate
 from omnigraph.server.operation import HttpOperation
 from omnigraph.server.paths import Router
-from omnigraph.server.replies import Headers, Reply
+from omnigraph.server.protocol import RequestResponseCycle, write_whole
+from omnigraph.server.replies import JSON_TYPE, Headers, Reply
 from omnigraph.server.routes import ROUTES, at_root
 from omnigraph.server.service import Service
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,128}")
 _TRACEPARENT = re.compile(rb"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
+_WHOLE_BYTES_MAX = 65_536
 _log = logger_of(__name__)
 
 
@@ -36,6 +38,7 @@ class Application:
     def __init__(self, service: Service, tracer: "Tracer | None" = None) -> None:
         self.service = service
         self._tracer = tracer
+        self._ids = ids.UlidLine()
         rows = ROUTES if service.default_graph is None else (*ROUTES, *at_root(ROUTES))
         self._router: Router[HttpOperation] = Router(rows)
 
@@ -44,9 +47,13 @@ class Application:
         if scope["type"] != "http":
             raise RuntimeError(f"this server speaks HTTP, not {scope['type']}")
         started = monotonic_seconds()
-        call = Call(self.service, scope, receive, _request_id(scope["headers"]))
+        call = Call(self.service, scope, receive)
+        given = call.header(b"x-request-id")
+        is_usable = given is not None and _REQUEST_ID.fullmatch(given)
+        call.request_id = given.decode() if given is not None and is_usable else self._ids.next()
         logs.request_id.set(call.request_id)
         error_kind = None
+        reply = None
         try:
             try:
                 reply = await self._answer(call)
@@ -56,10 +63,11 @@ class Application:
                 error = translate(failure)
                 error_kind = error.kind
                 reply = self._failed(call, failure, error)
-            reply.headers = (*reply.headers, *_marks(call.route))
-            await reply.send(send, ((b"x-request-id", call.request_id.encode()),))
+            if call.route is not None and call.route.successor is not None:
+                reply.headers = (*reply.headers, *_marks(call.route.successor))
+            await self._send(call, reply, send)
         finally:
-            self._finish(call, reply if "reply" in locals() else None, error_kind, monotonic_seconds() - started)
+            self._finish(call, reply, error_kind, monotonic_seconds() - started)
 
     def close(self) -> None:
         """Send what is left to send of traces."""
@@ -98,6 +106,21 @@ class Application:
                 raise InvalidName("The id of a graph is a letter and then letters, digits, `_` or `-`.", name=graph_id)
             raise GraphNotFound(f"graph '{graph_id}' not found", graph_id=graph_id)
         call.served = served
+
+    async def _send(self, call: Call, reply: Reply, send: Send) -> None:
+        cycle = getattr(send, "__self__", None)
+        if (
+            type(reply) is Reply
+            and not reply.headers
+            and call.scope["method"] != "HEAD"
+            and reply.media_type is JSON_TYPE
+            and len(reply.body) <= _WHOLE_BYTES_MAX
+            and isinstance(cycle, RequestResponseCycle)
+            and write_whole(cycle, reply.status, call.request_id, reply.body)
+        ):
+            reply.sent_bytes = len(reply.body)
+            return
+        await reply.send(send, ((b"x-request-id", call.request_id.encode()),))
 
     def _failed(self, call: Call, failure: Exception, error: OmniError) -> Reply:
         if error.http_status is None or error.http_status >= 500:
@@ -139,15 +162,6 @@ class Application:
         service.log.note("request", facts)
 
 
-def _marks(route: HttpOperation | None) -> Headers:
+def _marks(successor: str) -> Headers:
     """Return the headers that an answer of a deprecated route has."""
-    if route is None or route.successor is None:
-        return ()
-    return ((b"deprecation", b"true"), (b"link", f'<{route.successor}>; rel="successor-version"'.encode()))
-
-
-def _request_id(headers: list[tuple[bytes, bytes]]) -> str:
-    for name, value in headers:
-        if name == b"x-request-id":
-            return value.decode() if _REQUEST_ID.fullmatch(value) else ids.new_ulid()
-    return ids.new_ulid()
+    return ((b"deprecation", b"true"), (b"link", f'<{successor}>; rel="successor-version"'.encode()))

@@ -1,6 +1,8 @@
 """Starting the server, in the order that the contract has: tokens, snapshot, policies, state, graphs, address."""
 
+import gc
 import os
+import sys
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
@@ -16,9 +18,10 @@ from omnigraph.cluster.serving import (
     refuse_quarantined,
     refuse_without_graphs,
 )
-from omnigraph.errors import BootRefused, OmniError, Usage
+from omnigraph.errors import BootRefused, OmniError
 from omnigraph.policy.actions import BundleKind
 from omnigraph.server.app import Application
+from omnigraph.server.embedding import embedding_environ
 from omnigraph.server.gate import PolicyGate
 from omnigraph.server.logs import ServerLog
 from omnigraph.server.running import listen, run_service
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     from omnigraph.policy.engine import PolicyEngine
 
 _OPENED_AT_ONCE = 4
+_SWITCH_SECONDS = 0.001
 _MAIN = "main"
 
 
@@ -54,6 +58,11 @@ def serve(request: ServeRequest, environ: Mapping[str, str]) -> None:
                 "graphs_quarantined": service.quarantined,
             },
         )
+        # What is there now stays for as long as the server runs: nothing of it needs to be looked at for garbage again.
+        gc.collect()
+        gc.freeze()
+        # Threads that work in Python let the event loop have its turn sooner than the usual five milliseconds.
+        sys.setswitchinterval(_SWITCH_SECONDS)
         run_service(application, sock, request.bind, shutdown_seconds=request.shutdown_timeout)
         application.close()
         log.note("stopped", {})
@@ -175,15 +184,6 @@ def _open_graphs(
 def _open_graph(serving: ServingGraph, gate: PolicyGate, environ: Mapping[str, str]) -> ServedGraph:
     from omnigraph.graph import open_graph
 
-    _refuse_unusable_embedding(serving, environ)
-    graph = open_graph(serving.uri, policy=gate.authorizer)
+    graph = open_graph(serving.uri, policy=gate.authorizer, embed_environ=embedding_environ(serving.embedding, environ))
     queries = check_stored(serving.query_texts, graph.following.look(_MAIN).catalog)
     return ServedGraph(graph_id=serving.graph_id, graph=graph, gate=gate, queries=queries)
-
-
-def _refuse_unusable_embedding(serving: ServingGraph, environ: Mapping[str, str]) -> None:
-    """Keep a graph out whose provider has a key that this process was not given."""
-    key = serving.embedding.api_key if serving.embedding is not None else None
-    variable = key.removeprefix("${").removesuffix("}") if key is not None else None
-    if variable is not None and not dict(environ).get(variable, "").strip():
-        raise Usage(f"its embedding provider needs ${variable}, which is not set", flag=variable)

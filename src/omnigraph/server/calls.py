@@ -1,7 +1,9 @@
 """One request on its way through: what it says, who asks, and the doors to the graph and the threads."""
 
+import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
@@ -29,8 +31,11 @@ if TYPE_CHECKING:
     from omnigraph.graph import Graph
     from omnigraph.graphs.snapshot import Snapshot
     from omnigraph.server.operation import HttpOperation
+    from omnigraph.server.service import LookKey
 
 ResultT = TypeVar("ResultT")
+_STALE_SECONDS = 0.75
+"""How long a look at a head counts while another one is under way."""
 SMALL_WRITE_BYTES = 256
 """What a write without data counts as: branches, merges."""
 
@@ -43,6 +48,7 @@ class Call:
     """One request."""
 
     __slots__ = (
+        "_header_by_name",
         "_is_admitted",
         "actor",
         "arguments",
@@ -56,12 +62,13 @@ class Call:
         "service",
     )
 
-    def __init__(self, service: Service, scope: Scope, receive: Receive, request_id: str) -> None:
+    def __init__(self, service: Service, scope: Scope, receive: Receive) -> None:
         self.service = service
         self.scope = scope
         self.receive = receive
-        self.request_id = request_id
+        self.request_id = ""
         self.headers: list[tuple[bytes, bytes]] = scope["headers"]
+        self._header_by_name = dict(self.headers)
         self.route: HttpOperation | None = None
         self.arguments: Mapping[str, str] = {}
         self.actor: str | None = None
@@ -72,11 +79,8 @@ class Call:
     # What it says
 
     def header(self, name: bytes) -> bytes | None:
-        """Return a header, the first if there are several."""
-        for key, value in self.headers:
-            if key == name:
-                return value
-        return None
+        """Return a header, the last if there are several."""
+        return self._header_by_name.get(name)
 
     def header_values(self, name: bytes) -> list[bytes]:
         """Return every value of a header."""
@@ -155,6 +159,8 @@ class Call:
         if not route.media_type:
             return
         encoding = self.header(b"content-encoding")
+        if encoding is None and self.header(b"content-type") == route.media_type.encode():
+            return
         if encoding is not None and encoding.strip().lower() not in {b"", b"identity"}:
             raise UnsupportedMediaType(
                 "Content-Encoding is not supported; send the body as it is.", expected="identity"
@@ -209,6 +215,18 @@ class Call:
         recent = following.recent(branch)
         if recent is not None:
             return recent
+        looking = self.service.looking
+        key = (self.at.graph_id, branch, following.writes)
+        look = looking.get(key)
+        if look is None:
+            look = looking[key] = asyncio.ensure_future(self._look(branch))
+            look.add_done_callback(partial(_looked, looking, key))
+        # While others wait for storage, what was seen less than a second ago still counts.
+        stale = following.recent(branch, age_seconds=_STALE_SECONDS)
+        return stale if stale is not None else await asyncio.shield(look)
+
+    async def _look(self, branch: str) -> "Snapshot":
+        following = self.graph.following
         self.service.metrics.looks += 1
         missing = BranchNotFound(f"Branch '{branch}' was not found.", branch=branch)
         try:
@@ -240,6 +258,14 @@ class Call:
         result = await self.service.workers.write(work_and_forget)
         self.service.metrics.wrote(self._route.operation_id or "", monotonic_seconds() - started)
         return result
+
+
+def _looked(
+    looking: "dict[LookKey, asyncio.Future[Snapshot]]", key: "LookKey", look: "asyncio.Future[Snapshot]"
+) -> None:
+    del looking[key]
+    if not look.cancelled():
+        look.exception()  # looked at: whoever waited has it, and nobody may have
 
 
 def branch_named(text: str | None, *, default: str = MAIN_BRANCH, name: str = "branch") -> str:

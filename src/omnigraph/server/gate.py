@@ -4,12 +4,13 @@ from typing import TYPE_CHECKING
 
 from omnigraph.errors import PolicyDenied
 from omnigraph.graphs.authorizing import Anybody, Authorizer, PolicyAction
-from omnigraph.policy.decisions import spell_denial
 from omnigraph.server.logs import ServerLog
 from omnigraph.server.states import DefaultDeny, RuntimeState
 
 if TYPE_CHECKING:
     from omnigraph.policy.engine import PolicyEngine
+
+_REMEMBERED_MAX = 4_096
 
 
 class PolicyGate:
@@ -19,6 +20,7 @@ class PolicyGate:
         self._is_open = state is RuntimeState.OPEN
         self._policy = policy
         self._log = log
+        self._decided: dict[tuple[PolicyAction, str | None, str | None, str | None], tuple[str | None, str | None]] = {}
 
     @property
     def authorizer(self) -> Authorizer:
@@ -39,16 +41,14 @@ class PolicyGate:
         """Return if the actor may; raise `PolicyDenied` otherwise."""
         if self._is_open:
             return
-        rule = None
-        message = None
-        if self._policy is not None and actor is not None:
-            decision = self._policy.decide(action, actor=actor, branch=branch, target_branch=target)
-            rule, message = decision.matched_rule, None if decision.is_allowed else decision.message
-        else:
-            try:
-                DefaultDeny().authorize(action, actor=actor, branch=branch, target_branch=target)
-            except PolicyDenied as denied:
-                message = denied.message
+        question = (action, actor, branch, target)
+        decided = self._decided.get(question)
+        if decided is None:
+            decided = self._decide(action, actor, branch, target)
+            if len(self._decided) >= _REMEMBERED_MAX:
+                self._decided.clear()
+            self._decided[question] = decided
+        rule, message = decided
         self._log.note(
             "policy",
             {
@@ -64,7 +64,15 @@ class PolicyGate:
         if message is not None:
             raise PolicyDenied(message)
 
-
-def refuse_listing(actor: str | None) -> PolicyDenied:
-    """Make the denial of a list of graphs, which says nothing about which there are."""
-    return PolicyDenied(spell_denial(PolicyAction.GRAPH_LIST, None, None, f" for actor '{actor}'"))
+    def _decide(
+        self, action: PolicyAction, actor: str | None, branch: str | None, target: str | None
+    ) -> tuple[str | None, str | None]:
+        """Return the rule that grants it, or the message of the denial; a bundle never changes."""
+        if self._policy is not None and actor is not None:
+            decision = self._policy.decide(action, actor=actor, branch=branch, target_branch=target)
+            return decision.matched_rule, None if decision.is_allowed else decision.message
+        try:
+            DefaultDeny().authorize(action, actor=actor, branch=branch, target_branch=target)
+        except PolicyDenied as denied:
+            return None, denied.message
+        return None, None

@@ -11,7 +11,10 @@ import threading
 from collections import deque
 from collections.abc import Mapping
 from contextvars import ContextVar
+from functools import lru_cache
 from typing import Any
+
+import orjson
 
 from omnigraph.base import clock
 from omnigraph.base.logs import ROOT
@@ -24,6 +27,9 @@ LEVELS: Mapping[str, int] = {
 }
 FORMATS = ("text", "json")
 request_id: ContextVar[str | None] = ContextVar("omnigraph.request_id", default=None)
+_WORDS = {level: word for word, level in LEVELS.items()}
+_PLAIN = frozenset({"request_id", "method", "duration_ms"})
+"""Facts that cannot be misread, and are different every time."""
 _PAUSE_SECONDS = 0.05
 _LINES_MAX = 100_000
 
@@ -94,12 +100,17 @@ class ServerLog:
             self.flush()
 
     def _line(self, at_us: int, level: int, message: str, facts: Facts) -> str:
-        moment = f"{clock.timestamp_from_us(at_us)[:-1]}.{at_us // 1_000 % 1_000:03d}Z"
-        word = logging.getLevelName(level).lower()
+        moment = f"{_second(at_us // 1_000_000)}.{at_us // 1_000 % 1_000:03d}Z"
+        word = _WORDS.get(level) or logging.getLevelName(level).lower()
         if self._is_json:
-            return json.dumps({"ts": moment, "level": word, "msg": message, **facts}, default=str) + "\n"
-        told = " ".join(f"{name}={_plain(value)}" for name, value in facts.items() if value is not None)
-        return f"{moment} {word:7} {message}{' ' if told else ''}{told}\n"
+            line = {"ts": moment, "level": word, "msg": message, **facts}
+            return orjson.dumps(line, default=str, option=orjson.OPT_APPEND_NEWLINE).decode()
+        told = [
+            f" {name}={value}" if type(value) is int or name in _PLAIN else f" {name}={_plain(value)}"
+            for name, value in facts.items()
+            if value is not None
+        ]
+        return f"{moment} {word:7} {message}{''.join(told)}\n"
 
 
 class _Handler(logging.Handler):
@@ -121,6 +132,12 @@ class _Handler(logging.Handler):
         self._log.put(record.levelno, record.getMessage(), {k: v for k, v in facts.items() if v is not None})
 
 
+@lru_cache(maxsize=4)
+def _second(seconds: int) -> str:
+    return clock.timestamp_from_us(seconds * 1_000_000)[:-1]
+
+
+@lru_cache(maxsize=4_096)
 def _plain(value: object) -> str:
     """Spell a value for a line of text: as it is if that cannot be misread, else as JSON."""
     text = str(value).lower() if isinstance(value, bool) else str(value)

@@ -36,17 +36,10 @@ class Member:
 
     def read(self, value: Any) -> Any:
         """Return the value if it is of the right kind; raise `BadRequest` otherwise."""
-        match self.kind:
-            case Kind.TEXT:
-                is_right = isinstance(value, str)
-            case Kind.TRUTH:
-                is_right = isinstance(value, bool)
-            case Kind.COUNT:
-                is_right = isinstance(value, int) and not isinstance(value, bool)
-            case Kind.OBJECT:
-                is_right = isinstance(value, dict)
-            case Kind.TEXTS:
-                is_right = isinstance(value, list) and all(isinstance(item, str) for item in value)
+        kind = self.kind
+        is_right = type(value) is _PYTHON[kind]
+        if is_right and kind is Kind.TEXTS:
+            is_right = all(isinstance(item, str) for item in value)
         if not is_right:
             raise BadRequest(f"`{self.name}` must be {_KIND_WORDS[self.kind]}.")
         if self.choices and value not in self.choices:
@@ -54,6 +47,7 @@ class Member:
         return value
 
 
+_PYTHON: dict[Kind, type] = {Kind.TEXT: str, Kind.TRUTH: bool, Kind.COUNT: int, Kind.OBJECT: dict, Kind.TEXTS: list}
 _KIND_WORDS = {
     Kind.TEXT: "a string",
     Kind.TRUTH: "true or false",

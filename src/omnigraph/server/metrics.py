@@ -89,7 +89,12 @@ class Metrics:
         service = self._service
         gauges: tuple[tuple[str, str, float], ...] = (
             ("omnigraph_http_requests_running", "Requests being answered.", service.running),
-            ("omnigraph_writes_in_flight", "Writes under way.", service.writes.in_flight),
+            (
+                "omnigraph_writes_in_flight",
+                "Writes that were admitted, those whose bodies still come included.",
+                service.writes.in_flight,
+            ),
+            ("omnigraph_writes_running", "Writes that have begun and are waited for.", service.workers.writing),
             ("omnigraph_export_streams_in_flight", "Export and baseline streams under way.", service.streams.in_flight),
             ("omnigraph_graphs_ready", "Graphs that are served.", len(service.graphs)),
             ("omnigraph_graphs_quarantined", "Graphs that could not be opened.", service.quarantined),

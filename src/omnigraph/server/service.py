@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from omnigraph.base.values import dataclass
 from omnigraph.server.admission import StreamSlots, WriteAdmission
@@ -16,7 +16,13 @@ from omnigraph.server.tokens import TokenTable
 from omnigraph.server.work import Workers
 
 if TYPE_CHECKING:
+    import asyncio
+
     from omnigraph.graph import Graph
+    from omnigraph.graphs.snapshot import Snapshot
+
+LookKey: TypeAlias = tuple[str, str, int]
+"""A graph, a branch, and how often this process had written when the look began."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -56,6 +62,8 @@ class Service:
         self.writes = WriteAdmission(limits)
         self.streams = StreamSlots(limits)
         self.metrics = Metrics(self)
+        self.looking: dict[LookKey, asyncio.Future[Snapshot]] = {}
+        """The looks at heads that are under way, shared by all who wait for them."""
         self.is_draining = False
         self.running = 0
         """How many requests are being answered, those about health left out."""

@@ -26,7 +26,7 @@ class Limits:
     header_bytes: int = 65_536
     idle_seconds: float = 75.0
     """How long a connection without a request stays open."""
-    arrival_seconds: float = 30.0
+    arrival_seconds: int = 30
     """How long the headers of a request, or the next piece of a body, may take to arrive."""
 
     @classmethod
@@ -50,6 +50,7 @@ class Limits:
             export_streams=number("OMNIGRAPH_EXPORT_STREAMS_MAX", standard.export_streams),
             read_threads=number("OMNIGRAPH_SERVER_READ_THREADS", standard.read_threads),
             write_threads=number("OMNIGRAPH_SERVER_WRITE_THREADS", standard.write_threads),
+            arrival_seconds=number("OMNIGRAPH_SERVER_ARRIVAL_SECONDS", standard.arrival_seconds),
         )
 
 

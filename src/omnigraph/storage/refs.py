@@ -108,4 +108,5 @@ def _main_handle(store: TableStore, location: str) -> Any:
     head = store.head(TableAddress(location))
     if head is None:
         raise FileNotFoundError(f"table {location} was not found")
-    return head.dataset
+    # A handle of its own: Lance lets nobody else use one that creates or deletes a branch, not even to read.
+    return head.own_handle()

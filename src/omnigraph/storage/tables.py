@@ -239,24 +239,30 @@ class Table:
         ).read_all()
 
     def in_id_order(
-        self, columns: Sequence[str] | None = None, *, fragment_ids: Sequence[int] | None = None
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        fragment_ids: Sequence[int] | None = None,
+        memory_bytes: int | None = None,
     ) -> Iterator[pa.Table]:
         """Yield all rows, or those of some fragments, in byte order of their ids, in chunks.
 
         What is small is sorted in memory. Of the rest memory holds the ids and one chunk, however wide the rows are.
         """
         names = list(columns or self.schema.names)
+        memory_bytes = memory_bytes or _SORT_BYTES_MAX
         batches, size = [], 0
         for batch in self.scan(names, fragment_ids=fragment_ids):
             batches.append(batch)
             size += batch.nbytes
-            if size > _SORT_BYTES_MAX:
+            if size > memory_bytes:
                 break
         else:
             if batches:
                 yield pa.Table.from_batches(batches).sort_by("id")
             return
-        chunk_rows = max(1, _CHUNK_BYTES * sum(batch.num_rows for batch in batches) // size)
+        chunk_bytes = min(_CHUNK_BYTES, memory_bytes // 4 or _CHUNK_BYTES)
+        chunk_rows = max(1, chunk_bytes * sum(batch.num_rows for batch in batches) // size)
         batches.clear()
         row_ids = self.read(["id"], with_row_ids=True, fragment_ids=fragment_ids).sort_by("id")[ROW_ID].combine_chunks()
         for start in range(0, len(row_ids), chunk_rows):

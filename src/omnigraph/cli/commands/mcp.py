@@ -43,6 +43,8 @@ def mcp(invocation: Invocation, *, paths: tuple[str, ...], branch: str, bind: st
 async def _serve(source: "QuerySource", place: tuple[str, int] | None) -> None:
     from omnigraph.mcp.serving import serve_http, serve_stdio
 
+    # Who starts the program sees a wrong address or token at once, and not as an agent without tools.
+    await source.queries()
     if place is None:
         await serve_stdio(source)
     else:

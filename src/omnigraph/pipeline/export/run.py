@@ -28,6 +28,11 @@ from omnigraph.pipeline.outputs import appearing_file, given_path
 from omnigraph.records.rendering import render_lines
 from omnigraph.storage.uris import is_bucket_uri
 
+_STREAM_MEMORY_BYTES = 16 * 2**20
+"""How much of a table is in memory for a stream: whoever reads it may be slow, and there may be several."""
+_RENDERED_BYTES = 4 * 2**20
+"""How much of the rows is spelled at a time; the text takes several times as much meanwhile."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ExportResult(Shown):
@@ -122,7 +127,7 @@ def write_snapshot(
 ) -> ExportResult:
     """Write the snapshot to a stream as NDJSON: nodes before edges, types by name, entities by id."""
     keys = snapshot.table_keys(types or [pin.table_key for pin in snapshot.tables])
-    tables = _write_tables(snapshot, keys, out, events)
+    tables = _write_tables(snapshot, keys, out, events, memory_bytes=_STREAM_MEMORY_BYTES)
     return _result(snapshot, tables, uri=uri, form=ExportFormat.JSONL, out=None)
 
 
@@ -160,20 +165,30 @@ def _write_file(
 
 
 def _write_tables(
-    snapshot: Snapshot, keys: Sequence[TableKey], stream: BinaryIO, events: Events
+    snapshot: Snapshot,
+    keys: Sequence[TableKey],
+    stream: BinaryIO,
+    events: Events,
+    *,
+    memory_bytes: int | None = None,
 ) -> tuple[TableExported, ...]:
     total = sum(snapshot.table(key).pin.row_count for key in keys)
     with phase(events, "exporting", total=total, unit="rows") as exporting:
-        return tuple(_write_table(snapshot, key, stream, exporting) for key in keys)
+        return tuple(_write_table(snapshot, key, stream, exporting, memory_bytes) for key in keys)
 
 
-def _write_table(snapshot: Snapshot, table_key: TableKey, stream: BinaryIO, exporting: Phase) -> TableExported:
+def _write_table(
+    snapshot: Snapshot, table_key: TableKey, stream: BinaryIO, exporting: Phase, memory_bytes: int | None
+) -> TableExported:
     table = snapshot.table(table_key)
     done = 0
-    for chunk in table.in_id_order():
-        stream.write(render_lines(chunk, table.entity))
-        done += chunk.num_rows
-        exporting.advance(chunk.num_rows)
+    for chunk in table.in_id_order(memory_bytes=memory_bytes):
+        rows = max(1, chunk.num_rows * _RENDERED_BYTES // max(chunk.nbytes, 1))
+        for start in range(0, chunk.num_rows, rows):
+            piece = chunk.slice(start, rows)
+            stream.write(render_lines(piece, table.entity))
+            done += piece.num_rows
+            exporting.advance(piece.num_rows)
     return TableExported(table_key=table_key, rows=done)
 
 

@@ -26,6 +26,7 @@ from omnigraph.query.typed import (
     PropertyRead,
     TextMatch,
 )
+from omnigraph.records.json_values import AS_JSON_SAYS
 
 cached_type = lru_cache(maxsize=1_024)(arrow_type)
 MakeColumn: TypeAlias = Callable[[Run, Rows], pa.Array]
@@ -46,6 +47,21 @@ def column_maker(expression: Expression) -> MakeColumn:
         if not isinstance(ordinals, int):
             return column.take(ordinals)
         return make_one(column.one(ordinals)) if rows.count == 1 else _repeated(column, ordinals, rows.count, kind)
+
+    return make
+
+
+def value_maker(expression: Expression) -> "Callable[[Run, Rows], Any] | None":
+    """Return what gives the value of an expression for the only row, as JSON has it; None where Arrow is needed."""
+    if not isinstance(expression, PropertyRead) or cached_type(expression.type).id not in AS_JSON_SAYS:
+        return None
+    entity, variable, name = expression.entity, expression.variable, expression.property
+    is_node = isinstance(entity, NodeType)
+
+    def make(run: Run, rows: Rows) -> Any:
+        column = (run.access.nodes(entity) if is_node else run.entities(entity)).column(name)  # type: ignore[arg-type]
+        ordinals = rows.columns[variable]
+        return column.one(ordinals if isinstance(ordinals, int) else int(ordinals[0]))
 
     return make
 

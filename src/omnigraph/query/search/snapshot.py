@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from omnigraph.catalog.model import NodeType
 from omnigraph.errors import QueryExecution
-from omnigraph.graphs.snapshot import Snapshot, stored_table
+from omnigraph.graphs.snapshot import Snapshot, pinned_state, stored_table
 from omnigraph.query.access import NodeAccess, Numbers, Ordinals, Truths
 from omnigraph.query.run.arrays import distinct_sorted, is_among, smallest
 from omnigraph.query.run.bindings import Run
@@ -209,7 +209,8 @@ class SnapshotSearch:
             from omnigraph.providers.embedder import embed_texts
             from omnigraph.providers.wire import Role
 
-            config = EmbedConfig.from_environ(os.environ)
+            context, _ = pinned_state(self._snapshot)
+            config = EmbedConfig.from_environ(context.embed_environ or os.environ)
             declared = field.entity.property_by_name[field.property]
             config.require_model(declared.embed.model if declared.embed else None, where=key[0])
             dimension = field.type.dimension

@@ -25,7 +25,7 @@ async def get_blob(call: Call) -> Reply:
     """Send a blob, or the part of it that a range asks for."""
     found = await _found(call)
     if found.uri is not None:
-        return _elsewhere(found.uri)
+        return _elsewhere(found, found.uri)
     unchanged = _conditions(call, found)
     if unchanged is not None:
         return unchanged
@@ -43,7 +43,7 @@ async def head_blob(call: Call) -> Reply:
     """Say how long a blob is, without reading any of it."""
     found = await _found(call)
     if found.uri is not None:
-        return _elsewhere(found.uri)
+        return _elsewhere(found, found.uri)
     unchanged = _conditions(call, found)
     if unchanged is not None:
         return unchanged
@@ -70,13 +70,17 @@ def _size(found: Blob) -> int:
     return found.size or 0
 
 
-def _elsewhere(uri: str) -> Reply:
+def _elsewhere(found: Blob, uri: str) -> Reply:
     """Send the client to where the bytes are; they are never opened here."""
     return Reply(
         b"",
         status=302,
         media_type=None,
-        headers=((b"location", uri.encode("ascii", "ignore")), (b"cache-control", b"no-store")),
+        headers=(
+            (b"location", uri.encode("ascii", "ignore")),
+            (b"cache-control", b"no-store"),
+            (b"omnigraph-snapshot-id", found.commit_id.encode()),
+        ),
     )
 
 

@@ -30,7 +30,7 @@ async def apply_schema(call: Call) -> Reply:
     call.allow(target=MAIN_BRANCH)
     raise SchemaApplyDisabled(
         "This server serves a cluster, whose schemas are declared: change the schema file, run "
-        "`cluster apply` and restart the server. Nothing was changed."
+        "`omnigraph cluster apply` and restart the server. Nothing was changed."
     )
 
 

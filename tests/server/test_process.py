@@ -1,0 +1,302 @@
+"""The server as a process: its address line, its end, slow and rude clients, and others beside it."""
+
+import signal
+import socket
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import httpx
+import pytest
+
+import omnigraph
+from support.served import TOKENS, ServerProcess, running_server
+
+INSERT = "query add($n: String) { insert Artist { name: $n } }"
+READ = "query q($n: String) { match { $a: Artist { name: $n } } return { $a.name } }"
+NDJSON = {"Content-Type": "application/x-ndjson"}
+
+
+@pytest.fixture(scope="module")
+def server(museum_template: Path, tmp_path_factory: pytest.TempPathFactory):
+    import shutil
+
+    directory = tmp_path_factory.mktemp("process")
+    shutil.copytree(museum_template, directory / "museum")
+    with running_server(str(directory / "museum"), directory) as running:
+        yield running
+
+
+def raw(server: ServerProcess, content: bytes, *, seconds: float = 10) -> bytes:
+    """Send bytes and return everything that comes back until the server closes, or falls silent."""
+    with socket.create_connection(server.address, timeout=seconds) as sock:
+        sock.sendall(content)
+        found = b""
+        try:
+            while piece := sock.recv(65_536):
+                found += piece
+        except TimeoutError:
+            pass
+        return found
+
+
+def test_the_address_line_is_the_only_one_on_stdout(museum: str, tmp_path: Path) -> None:
+    with running_server(museum, tmp_path, "--log-format", "json") as server:
+        assert server.address[1] > 0
+        with server.client() as client:
+            assert client.get("/healthz").json()["status"] == "ok"
+            client.get("/graphs/art/schema", headers={"X-Request-Id": "abc-1"})
+        server.signal(signal.SIGINT)
+        assert server.wait() == 0
+        assert server.process.stdout.read() == ""
+        import json
+
+        lines = [json.loads(line) for line in server.log.splitlines()]
+        (access,) = [line for line in lines if line.get("request_id") == "abc-1" and line["msg"] == "request"]
+        assert access["route"] == "/graphs/{graph_id}/schema"
+        assert (access["status"], access["actor_id"], access["graph_id"]) == (200, "act-ines", "art")
+        assert {"ts", "level", "msg", "duration_ms", "bytes_in", "bytes_out", "method"} <= set(access)
+        assert all(token not in server.log for token in TOKENS.values())
+
+
+def test_a_running_load_ends_well_after_sigterm(museum: str, tmp_path: Path) -> None:
+    with running_server(museum, tmp_path) as server:
+        going = threading.Event()
+
+        def body():
+            yield b'{"type":"Artist","data":{"name":"Slow"}}\n'
+            going.wait(30)
+            yield b'{"type":"Artist","data":{"name":"Slower"}}\n'
+
+        answers: list[httpx.Response] = []
+
+        def load() -> None:
+            with server.client() as client:
+                answers.append(client.post("/graphs/art/load/ndjson", content=body(), headers=NDJSON))
+
+        thread = threading.Thread(target=load)
+        with server.client() as waiting:
+            assert waiting.get("/readyz").status_code == 200
+            thread.start()
+            wait_until(lambda: "omnigraph_writes_in_flight 1" in waiting.get("/metrics").text)
+            server.signal()
+            wait_until(lambda: waiting.get("/readyz").status_code == 503)
+            assert waiting.get("/readyz").json() == {"status": "draining"}
+            assert waiting.get("/healthz").status_code == 200
+            refused = waiting.get("/graphs/art/schema")
+            assert (refused.status_code, refused.json()["kind"]) == (503, "draining")
+            assert "code" not in refused.json()
+            wait_until(lambda: not accepts(server))
+            going.set()
+            thread.join(30)
+
+        assert [answer.status_code for answer in answers] == [200]
+        assert server.wait() == 0
+    assert omnigraph.open(f"{museum}/graphs/art.omni").query(READ, n="Slower").rows() == [{"a.name": "Slower"}]
+
+
+def accepts(server: ServerProcess) -> bool:
+    try:
+        socket.create_connection(server.address, timeout=5).close()
+    except ConnectionRefusedError:
+        return False
+    return True
+
+
+def wait_until(condition, seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+MANY = "".join(f'{{"type":"Artist","data":{{"name":"many-{n:06d}"}}}}\n' for n in range(150_000)).encode()
+
+
+def start_large_load(server: ServerProcess, waiting: httpx.Client) -> threading.Thread:
+    """Begin a load that takes a second or more, and return when it has begun."""
+
+    def write() -> None:
+        with server.client() as client, suppress(httpx.HTTPError):
+            client.post("/graphs/art/load/ndjson?mode=append", content=MANY, headers=NDJSON)
+
+    thread = threading.Thread(target=write)
+    waiting.get("/readyz")
+    thread.start()
+    wait_until(lambda: "omnigraph_writes_running 1" in waiting.get("/metrics").text)
+    return thread
+
+
+def test_a_write_that_began_is_waited_for_beyond_the_timeout(museum: str, tmp_path: Path) -> None:
+    with running_server(museum, tmp_path, "--shutdown-timeout", "0") as server:
+        with server.client() as waiting:
+            thread = start_large_load(server, waiting)
+            server.signal()
+            assert server.wait() == 0
+        thread.join(30)
+        assert "waiting for writes that have begun" in server.log
+    assert omnigraph.open(f"{museum}/graphs/art.omni").query(READ, n="many-149999").rows() == [
+        {"a.name": "many-149999"}
+    ]
+
+
+def test_a_second_signal_ends_at_once_and_the_next_open_settles(museum: str, tmp_path: Path) -> None:
+    with running_server(museum, tmp_path) as server:
+        with server.client() as waiting:
+            thread = start_large_load(server, waiting)
+            server.signal()
+            wait_until(lambda: waiting.get("/readyz").status_code == 503)
+            server.signal()
+            assert server.wait() == 130
+        thread.join(30)
+    with running_server(museum, tmp_path) as again, again.client() as client:
+        after = client.post("/graphs/art/mutate", json={"query": INSERT, "params": {"n": "After"}})
+        count = client.post("/graphs/art/query", json={"query": COUNT}).json()["rows"]
+    assert after.status_code == 200
+    assert count in ([{"n": 3}], [{"n": 150_003}])
+
+
+COUNT = "query q() { match { $a: Artist } return { count($a) as n } }"
+
+
+def test_two_servers_serve_and_write_one_cluster_and_one_may_die(museum: str, tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    with running_server(museum, tmp_path / "a") as first, running_server(museum, tmp_path / "b") as second:
+        with first.client() as a, second.client() as b:
+            assert b.post("/graphs/art/query", json={"query": READ, "params": {"n": "Ines"}}).json()["row_count"] == 1
+            written = a.post("/graphs/art/mutate", json={"query": INSERT, "params": {"n": "Shared"}}).json()
+            commit = written["commit"]["graph_commit_id"]
+
+            named = b.post("/graphs/art/query", json={"query": READ, "params": {"n": "Shared"}, "snapshot": commit})
+            assert named.json()["row_count"] == 1
+            started = time.monotonic()
+            while b.post("/graphs/art/query", json={"query": READ, "params": {"n": "Shared"}}).json()["row_count"] == 0:
+                assert time.monotonic() - started < 1.0
+            conditional = b.post(
+                "/graphs/art/mutate/if-graph-commit",
+                json={"query": INSERT, "params": {"n": "Conditional"}},
+                headers={"Omnigraph-If-Graph-Commit": commit},
+            )
+            assert conditional.status_code == 200
+        threads = [
+            threading.Thread(target=write_many, args=(server, name)) for server, name in ((first, "a"), (second, "b"))
+        ]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.7)
+        first.process.kill()
+        for thread in threads:
+            thread.join(60)
+        with second.client() as b:
+            assert b.post("/graphs/art/mutate", json={"query": INSERT, "params": {"n": "Still"}}).status_code == 200
+            names = {row["a.name"] for row in b.post("/graphs/art/query", json={"query": ALL}).json()["rows"]}
+        assert {"Shared", "Conditional", "Still"} <= names
+        assert acknowledged <= names
+
+
+ALL = "query q() { match { $a: Artist } return { $a.name } }"
+acknowledged: set[str] = set()
+
+
+def write_many(server: ServerProcess, prefix: str) -> None:
+    with server.client() as client:
+        for number in range(8):
+            name = f"{prefix}-{number}"
+            try:
+                answer = client.post("/graphs/art/mutate", json={"query": INSERT, "params": {"n": name}})
+            except httpx.HTTPError:
+                return
+            if answer.status_code == 200:
+                acknowledged.add(name)
+
+
+def test_health_answers_while_queries_are_long(server: ServerProcess) -> None:
+    product = " ".join(f"$a{n}: Artist" for n in range(13))
+    long = f"query q() {{ match {{ {product} }} return {{ count($a0) as n }} }}"
+    answers: list[int] = []
+
+    def ask() -> None:
+        with server.client() as client:
+            answers.append(client.post("/graphs/art/query", json={"query": long}).status_code)
+
+    threads = [threading.Thread(target=ask) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    with server.client(actor=None) as client:
+        took = []
+        for _ in range(5):
+            started = time.monotonic()
+            assert client.get("/healthz").status_code == 200
+            took.append(time.monotonic() - started)
+    for thread in threads:
+        thread.join(120)
+    assert len(answers) == 3
+    assert sorted(took)[3] < 1.0, "all but one, because others use the machine, too"
+
+
+def test_the_answer_written_in_one_piece_is_what_others_would_write(server: ServerProcess) -> None:
+    request = "GET /readyz HTTP/1.1\r\nHost: s\r\nX-Request-Id: same\r\n"
+    kept = raw(server, f"{request}\r\n{request}Connection: close\r\n\r\n".encode())
+
+    head, _, body = kept.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200 OK\r\ndate: ")
+    assert b"\r\ncontent-type: application/json\r\n" in head
+    assert b"\r\nx-request-id: same" in head
+    assert kept.count(b"HTTP/1.1 200 OK") == 2
+    assert kept.count(b"connection: close") == 1
+    assert body.count(b'"status":"ready"') == 2
+    assert b"server:" not in kept.lower()
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"GET /healthz HTTP/1.1\r\nHost: s\r\nX-A: " + b"a" * 100_000 + b"\r\n\r\n", b"431"),
+        (b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\nHost: s\r\n\r\n", b"4"),
+        (b"\x00\x01\x02\r\n\r\n", b"400"),
+        (b"GET /graphs/../healthz HTTP/1.1\r\nHost: s\r\nConnection: close\r\n\r\n", b"401"),
+        (b"GET //healthz HTTP/1.1\r\nHost: s\r\nConnection: close\r\n\r\n", b"404"),
+        (b"GET /healthz/ HTTP/1.1\r\nHost: s\r\nConnection: close\r\n\r\n", b"404"),
+        (b"GET /graphs/art%00/schema HTTP/1.1\r\nHost: s\r\nConnection: close\r\n\r\n", b"401"),
+        (b"OPTIONS /graphs HTTP/1.1\r\nHost: s\r\nConnection: close\r\n\r\n", b"405"),
+        (b"GET /healthz HTTP/1.1\r\nHost: s\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n", b""),
+        (
+            b"POST /graphs HTTP/1.1\r\nHost: s\r\nContent-Length: 10\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            b"",
+        ),
+    ],
+    ids=["header", "path", "noise", "dots", "slashes", "slash", "zero", "options", "upgrade", "smuggling"],
+)
+def test_rude_requests_break_nothing(server: ServerProcess, content: bytes, expected: bytes) -> None:
+    answer = raw(server, content, seconds=2)
+
+    assert b"Traceback" not in answer
+    assert b" 500 " not in answer.partition(b"\r\n")[0]
+    if expected:
+        assert answer.startswith(b"HTTP/1.1 " + expected)
+    with server.client(actor=None) as client:
+        assert client.get("/healthz").status_code == 200
+
+
+def test_a_client_that_sends_next_to_nothing_is_not_waited_for(museum: str, tmp_path: Path) -> None:
+    from omnigraph.server.protocol import protocol_class
+    from omnigraph.server.settings import Limits
+
+    assert protocol_class(Limits(arrival_seconds=1)).limits.arrival_seconds == 1
+    with running_server(museum, tmp_path, environ={"OMNIGRAPH_SERVER_ARRIVAL_SECONDS": "1"}) as server:
+        slow = [socket.create_connection(server.address) for _ in range(20)]
+        for sock in slow:
+            sock.sendall(b"GET /healthz HTTP/1.1\r\nHost: ")
+        body = socket.create_connection(server.address)
+        body.sendall(
+            b"POST /graphs/art/query HTTP/1.1\r\nHost: s\r\nContent-Type: application/json\r\n"
+            + f"Authorization: Bearer {TOKENS['act-ines']}\r\nContent-Length: 100\r\n\r\n{{".encode()
+        )
+        for sock in [*slow, body]:
+            sock.settimeout(10)
+            assert sock.recv(1_024) == b""
+            sock.close()
+        with server.client(actor=None) as client:
+            assert client.get("/healthz").status_code == 200
