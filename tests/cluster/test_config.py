@@ -204,7 +204,10 @@ def test_a_section_of_the_wrong_kind_is_reported_once(museum: Path, section: str
     ("content", "reason"),
     [
         (b"version: 1\ngraphs:\n\tart: {}\n", "line 3, column 1: found character '\\t' that cannot start any token; "),
-        (b"version: 1\n---\nversion: 1\n", "line 2, column 1: expected a single document in the stream but found another document."),
+        (
+            b"version: 1\n---\nversion: 1\n",
+            "line 2, column 1: expected a single document in the stream but found another document.",
+        ),
         (b"version: 1\nmetadata: \xff\n", "it is not UTF-8 text (byte 22)."),
     ],
 )

@@ -378,8 +378,8 @@ class _LedgerReader:
             raise Refused(
                 DiagnosticCode.INVALID_STATE_JSON,
                 LEDGER_PATH,
-                f"{LEDGER_PATH} has the field `{printable(unknown[0])}` in {place}, which this omnigraph does not know. "
-                "If a newer one wrote it, use that one; else restore the ledger from a copy. Nothing was written.",
+                f"{LEDGER_PATH} has the field `{printable(unknown[0])}` in {place}, which this omnigraph does not "
+                "know. If a newer one wrote it, use that one; else restore the ledger from a copy.",
             )
         return members
 
