@@ -1,5 +1,6 @@
 """Graphs wherever they are: opened in this process, or asked for over a server with the operator's token."""
 
+import sys
 from typing import TYPE_CHECKING, TypeAlias
 
 from omnigraph import errors
@@ -126,8 +127,9 @@ def open_to_read(invocation: Invocation, **unserved: object) -> "Graph | RemoteG
 
 
 def is_remote(graph: "Graph | RemoteGraph") -> "TypeIs[RemoteGraph]":
-    """Tell a graph behind a server from one that is opened here."""
-    return type(graph).__name__ == "RemoteGraph"
+    """Tell a graph behind a server from one that is opened here, without importing the client to look."""
+    client = sys.modules.get("omnigraph.client.remote")
+    return client is not None and isinstance(graph, client.RemoteGraph)
 
 
 def _token(invocation: Invocation, target: ServerTarget) -> str | None:
