@@ -17,6 +17,12 @@ CASES = [
     ("invalid_cluster_yaml", "", "graphz: {}\n", "graphz"),
     ("invalid_cluster_yaml", "", GRAPH + "    shema: x\n", "graphs.artworks.shema"),
     ("invalid_cluster_yaml", "", "state: {lock: sometimes}\n", "state.lock"),
+    ("invalid_cluster_yaml", "", "graphs: {2024-01-01: {schema: art.pg}}\n", "graphs"),
+    ("invalid_cluster_yaml", "", "graphs: {on: {schema: art.pg}, art: {schema: art.pg}}\n", "graphs"),
+    ("invalid_cluster_yaml", "", "metadata: &itself [*itself]\n", "metadata"),
+    ("invalid_cluster_yaml", "", 'graphs: {art: {schema: "a\\0b"}}\n', "graphs.art.schema"),
+    ("invalid_cluster_yaml", "", 'graphs: {art: {schema: "a\\eb"}}\n', "graphs.art.schema"),
+    ("empty_metadata_name", "", "metadata: {name: 2024-01-01}\n", "metadata.name"),
     ("duplicate_yaml_key", "", "graphs: {}\ngraphs: {}\n", "cluster.yaml"),
     ("future_phase_field", "", "pipelines: {}\n", "pipelines"),
     ("future_phase_field", "", "aliases:\n", "aliases"),
@@ -26,6 +32,9 @@ CASES = [
     ("unsupported_state_backend", "", "state: {backend: etcd}\n", "state.backend"),
     ("invalid_storage_root", "", "storage: 's3://'\n", "storage"),
     ("invalid_storage_root", "", "storage: ftp://host/x\n", "storage"),
+    ("invalid_storage_root", "", "storage: 's3://[bucket/x'\n", "storage"),
+    ("invalid_storage_root", "", "storage: 's3://key:secret@bucket/x'\n", "storage"),
+    ("invalid_storage_root", "", "storage: 'file:///%00'\n", "storage"),
     ("invalid_resource_id", "", "graphs: {_art: {schema: art.pg}}\n", "graphs._art"),
     ("invalid_resource_id", "", "graphs: {healthz: {schema: art.pg}}\n", "graphs.healthz"),
     ("schema_file_missing", "", "graphs: {art: {schema: none.pg}}\n", "graphs.art.schema"),
@@ -134,6 +143,18 @@ CASES = [
         GRAPH + BLOBS % "{base: 's3://b/x', scope: server_safe}, {base: 's3://b/x/y', scope: server_safe}",
         "graphs.artworks.external_blobs.allow",
     ),
+    (
+        "invalid_external_blob_policy",
+        "",
+        GRAPH + BLOBS % "{base: 's3://b/x', scope: [server_safe]}",
+        "graphs.artworks.external_blobs.allow[0].scope",
+    ),
+    (
+        "invalid_external_blob_base",
+        "",
+        GRAPH + BLOBS % "{base: 's3://[b/x', scope: server_safe}",
+        "graphs.artworks.external_blobs.allow[0].base",
+    ),
     ("invalid_maintenance_settings", "", "maintenance: {cleanup: {keap: 3}}\n", "maintenance.cleanup.keap"),
     (
         "external_blob_ingress_default_deny",
@@ -170,6 +191,39 @@ def test_a_mistake_has_its_code_and_its_place(museum: Path, code: str, version: 
     found = validate_cluster(str(museum)).diagnostics
 
     assert (code, path) in {(diagnostic.code, diagnostic.path) for diagnostic in found}
+
+
+@pytest.mark.parametrize("section", ["providers", "graphs", "policies"])
+def test_a_section_of_the_wrong_kind_is_reported_once(museum: Path, section: str) -> None:
+    declare(museum, f"{section}: [art]\n")
+
+    assert [found.path for found in validate_cluster(str(museum)).diagnostics] == [section]
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"version: 1\ngraphs:\n\tart: {}\n", "line 3, column 1: found character '\\t' that cannot start any token; "),
+        (
+            b"version: 1\n---\nversion: 1\n",
+            "line 2, column 1: expected a single document in the stream but found another document.",
+        ),
+        (b"version: 1\nmetadata: \xff\n", "it is not UTF-8 text (byte 22)."),
+    ],
+)
+def test_a_file_that_cannot_be_parsed_says_where_in_one_line(museum: Path, content: bytes, reason: str) -> None:
+    museum.joinpath("cluster.yaml").write_bytes(content)
+
+    (found,) = validate_cluster(str(museum)).diagnostics
+
+    assert f"cluster.yaml cannot be parsed: {reason}" in found.message
+    assert "unicode string" not in found.message
+
+
+def test_a_mark_of_utf_8_at_the_beginning_of_the_file_is_read_over(museum: Path) -> None:
+    museum.joinpath("cluster.yaml").write_bytes(b"\xef\xbb\xbfversion: 1\n")
+
+    assert validate_cluster(str(museum)).ok
 
 
 def test_a_directory_or_file_that_is_not_there_has_its_code(tmp_path: Path) -> None:

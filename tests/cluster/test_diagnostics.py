@@ -17,10 +17,12 @@ from omnigraph import errors
 from omnigraph.cluster import applying
 from omnigraph.cluster.applying import ApplyRequest, apply_cluster
 from omnigraph.cluster.commands import ApproveRequest, approve_change, cluster_status, force_unlock, plan_cluster
-from omnigraph.cluster.diagnostics import DiagnosticCode
+from omnigraph.cluster.diagnostics import DiagnosticCode, Diagnostics
+from omnigraph.cluster.intents import read_intents
 from omnigraph.cluster.ledger import cluster_graph_ids
 from omnigraph.cluster.observing import import_cluster, refresh_cluster
 from omnigraph.cluster.results import ClusterResult
+from omnigraph.cluster.site import ClusterSite
 from support.failpoints import armed, once_at
 from support.faulty_s3 import FaultyS3, IgnoreConditions
 from support.museums import GROWN_SCHEMA, ONE_GRAPH, TWO_GRAPHS, declare, write_museum
@@ -431,6 +433,38 @@ def test_a_code_is_reported_where_it_belongs(code: str, tmp_path: Path, monkeypa
     assert all(found.message and found.path for found in result.diagnostics)
     lock = cluster.control / "lock.json" if cluster.control.is_dir() else None
     assert lock is None or not lock.is_file() or json.loads(lock.read_text())["pid"] == 1, "our lock was left"
+
+
+def test_a_lock_that_nobody_can_name_is_not_to_be_removed_by_its_name(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, PROVIDER)
+    cluster.put("lock.json", "")
+
+    (held,) = cluster.plan().diagnostics
+
+    assert held.code == "state_lock_held"
+    assert "force-unlock" not in held.message
+    assert "by hand" in held.message
+
+
+@pytest.mark.parametrize("graph_id", [5, "../../elsewhere"])
+def test_a_sidecar_of_no_graph_is_left_and_reported(tmp_path: Path, graph_id: object) -> None:
+    cluster = Cluster(tmp_path, PROVIDER)
+    cluster.put("recoveries/01OP.json", {**SIDECAR, "graph_id": graph_id})
+
+    found = cluster.status().diagnostics
+
+    assert "invalid_recovery_sidecar" in {finding.code for finding in found}
+
+
+@pytest.mark.parametrize("graph_uri", [5, "/nowhere/graphs/artworks.omni"])
+def test_an_intent_is_about_the_graph_of_this_cluster_wherever_it_was_before(tmp_path: Path, graph_uri: object) -> None:
+    """The directory of a cluster may have been moved; what its sidecars call a root is then somewhere else."""
+    cluster = Cluster(tmp_path, PROVIDER)
+    cluster.put("recoveries/01OP.json", {**SIDECAR, "graph_uri": graph_uri})
+
+    (intent,) = read_intents(ClusterSite.open(str(tmp_path)), Diagnostics())
+
+    assert intent.graph_uri == f"{tmp_path}/graphs/artworks.omni"
 
 
 @pytest.mark.s3

@@ -197,6 +197,7 @@ def test_an_unusable_cluster_yaml_without_a_ledger_is_reported(text, code, museu
         ("[]", "invalid_state_json"),
         ("{}", "invalid_state_json"),
         ('{"version": 1}', "invalid_state_json"),
+        ('{"version": 1, "applied_revision": {"resources": [1]}}', "invalid_state_json"),
         ('{"version": 2}', "unsupported_state_version"),
     ],
 )

@@ -81,6 +81,10 @@ def test_a_lenient_reader_leaves_out_what_it_does_not_know():
             spelled(observations={"graph.art": {"manifest_version": 1, "graph_manifest_version": 2}}),
             "conflicting_graph_manifest_observation",
         ),
+        (
+            spelled(observations={"graph.art": {"manifest_version": [], "graph_manifest_version": 2}}),
+            "conflicting_graph_manifest_observation",
+        ),
     ],
 )
 def test_what_is_no_ledger_is_refused(content, code):

@@ -8,7 +8,10 @@ write by hand is read here, too.
 
 import re
 from collections.abc import Callable, Hashable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import yaml
 
 _SURROGATES = "\ud800-\udfff"
 # Control characters, separators of lines and paragraphs, and the marks that turn the direction of what follows.
@@ -18,6 +21,8 @@ _SHOWN_MAX = 60
 
 NAME_BYTES_MAX = 1_024
 MESSAGE_BYTES_MAX = 65_536
+_TAB = r"'\t'"
+"""How the parser of YAML spells the character."""
 _YAML_MERGE = "tag:yaml.org,2002:merge"
 
 
@@ -72,9 +77,10 @@ class DuplicateKey(ValueError):
     """A key stands twice in one mapping; the message names the line of the second."""
 
 
-def read_yaml(text: str, *, is_strict: bool = False) -> object:
+def read_yaml(text: str | bytes, *, is_strict: bool = False) -> object:
     """Return what a YAML text says; raise ValueError with the reason in one line, whatever stopped the parser.
 
+    Bytes are those of a file, which must be UTF-8; a mark of it at the beginning is read over.
     A strict reader refuses a key that stands twice in one mapping, of which otherwise the last one counts, and keys
     that are merged in from elsewhere (`<<`): what counts is what people read.
     """
@@ -94,11 +100,26 @@ def read_yaml(text: str, *, is_strict: bool = False) -> object:
             return super().construct_mapping(node, deep=deep)
 
     try:
-        return yaml.load(text, Loader)  # noqa: S506 — a safe loader
+        return yaml.load(text.decode("utf-8-sig") if isinstance(text, bytes) else text, Loader)  # noqa: S506 — a safe one
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
     except DuplicateKey:
         raise
+    except UnicodeDecodeError as error:
+        raise ValueError(f"it is not UTF-8 text (byte {error.start + 1})") from error
+    except yaml.MarkedYAMLError as error:
+        raise ValueError(_marked(error)) from error
     except (yaml.YAMLError, ValueError, TypeError, AttributeError) as error:
         # The parser's own text spans lines; a date that is none, or a key that cannot be one, is no YAMLError to it.
         raise ValueError(" ".join(str(error).split())) from error
+
+
+def _marked(error: "yaml.MarkedYAMLError") -> str:
+    """Say where the parser stopped and why; what it was about to read, and a drawing of it, help nobody."""
+    # Nearly every problem is a sentence of its own; one begins in the context.
+    said = [error.context, error.problem] if (error.problem or "but").startswith("but") else [error.problem]
+    reason = " ".join(" ".join(filter(None, said)).split()) or "it is no YAML"
+    mark = error.problem_mark or error.context_mark
+    place = "" if mark is None else f"line {mark.line + 1}, column {mark.column + 1}: "
+    hint = "; indent with spaces instead of tabs" if _TAB in reason else ""
+    return f"{place}{reason}{hint}"

@@ -10,7 +10,10 @@ _SCHEMES = ("s3", "https", "http", "file")
 
 def problem_of_base(base: str) -> str | None:
     """Say what is wrong with the spelling of a base; None if nothing is."""
-    parts = urlsplit(base)
+    try:
+        parts = urlsplit(base)
+    except ValueError:
+        return "is no URI"
     if parts.scheme not in _SCHEMES:
         return f"must be an absolute URI that starts with {', '.join(f'{name}://' for name in _SCHEMES)}"
     if parts.query or parts.fragment or "?" in base or "#" in base:

@@ -26,6 +26,8 @@ from omnigraph.cluster.state import Ledger
 from omnigraph.cluster.sweep import warn_of_pending
 from omnigraph.manifest.commits import check_actor
 
+_REPUBLISH = "`omnigraph cluster refresh` and then `omnigraph cluster apply` publish it again."
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApproveRequest:
@@ -170,7 +172,7 @@ def _shown_ledger(session: ClusterSession) -> Ledger:
             f"{session.site.state_path} does not exist; `omnigraph cluster import` writes it.",
         )
     warn_of_pending(read_intents(session.site, session.found), session.found)
-    look_at_blobs(session.site, ledger or Ledger(), session.found)
+    look_at_blobs(session.site, ledger or Ledger(), session.found, remedy=_REPUBLISH)
     return ledger or Ledger()
 
 

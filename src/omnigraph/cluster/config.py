@@ -45,15 +45,15 @@ def read_config(directory: str, found: Diagnostics) -> DeclaredCluster | None:
     metadata = keys.keys(sections.get("metadata"), "metadata", {"name"})
     if "name" in metadata:
         keys.text(metadata["name"], "metadata.name", DiagnosticCode.EMPTY_METADATA_NAME)
-    providers = read_providers(keys, sections.get("providers"))
-    declared = keys.mapping(
-        keys.mapping(sections.get("providers"), "providers").get("embedding"), "providers.embedding"
+    named_providers = keys.mapping(
+        keys.keys(sections.get("providers"), "providers", {"embedding"}).get("embedding"), "providers.embedding"
     )
-    graphs = read_graphs(keys, sections.get("graphs"), providers=declared)
-    named = [graph_id for graph_id in keys.mapping(sections.get("graphs"), "graphs") if isinstance(graph_id, str)]
-    policies = read_policies(keys, sections.get("policies"), graphs=named)
+    providers = read_providers(keys, named_providers)
+    named_graphs = keys.mapping(sections.get("graphs"), "graphs")
+    graphs = read_graphs(keys, named_graphs, providers=named_providers)
+    policies = read_policies(keys, sections.get("policies"), graphs=named_graphs)
     if _MAINTENANCE in sections:
-        _check_maintenance(keys, sections[_MAINTENANCE], named)
+        _check_maintenance(keys, sections[_MAINTENANCE], list(named_graphs))
     if header is None:
         return None
     plain: dict[str, Json] = {key: value for key, value in parsed.items() if key != _MAINTENANCE}
@@ -80,8 +80,7 @@ def _parsed(directory: str, found: Diagnostics) -> dict[str, Json] | None:
         found.error(DiagnosticCode.CONFIG_DIR_NOT_FOUND, str(place), f"{place} is not a directory.")
         return None
     try:
-        text = (place / CONFIG_NAME).read_bytes().decode()
-        parsed = read_yaml(text, is_strict=True)
+        parsed = read_yaml((place / CONFIG_NAME).read_bytes(), is_strict=True)
     except OSError as error:
         reason = f"{place / CONFIG_NAME} cannot be read: {error.strerror}."
         found.error(DiagnosticCode.CLUSTER_CONFIG_READ_ERROR, CONFIG_NAME, reason)

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from omnigraph.base.nearest import nearest
-from omnigraph.base.plain_text import printable
+from omnigraph.base.plain_text import plain_text, printable
 from omnigraph.cluster.diagnostics import DiagnosticCode, Diagnostics
 
 _SHOWN_MAX = 60
@@ -48,10 +48,18 @@ class KeyReader:
     def text(self, value: object, path: str, code: DiagnosticCode = DiagnosticCode.INVALID_CLUSTER_YAML) -> str | None:
         """Return a text that is not blank, or None after noting why there is none."""
         if isinstance(value, str) and value.strip():
-            return value.strip()
+            return self._plain(value.strip(), path)
         given = "is missing" if value is None else "is blank" if isinstance(value, str) else f"is {_shown(value)}"
         self.wrong(path, f"`{path}` {given}; it must be text.", code)
         return None
+
+    def _plain(self, text: str, path: str) -> str | None:
+        """Return text that a terminal can show and a file can be called; nothing else stands in this file."""
+        try:
+            return plain_text(text, what=f"`{path}`", refusal=ValueError)
+        except ValueError as refusal:
+            self.wrong(path, str(refusal))
+            return None
 
     def texts(self, value: object, path: str) -> list[str]:
         """Return a list of texts that are not blank."""

@@ -1,7 +1,7 @@
 """The sections of `cluster.yaml`: embedding providers, graphs with their blobs from elsewhere, and policies."""
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -29,11 +29,10 @@ from omnigraph.providers.config import Provider
 _VARIABLE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 
 
-def read_providers(keys: KeyReader, section: object) -> dict[str, EmbeddingProfile]:
-    """Read `providers:`; a profile with a mistake is left out."""
-    embedding = keys.keys(section, "providers", {"embedding"}).get("embedding")
+def read_providers(keys: KeyReader, section: Mapping[str, object]) -> dict[str, EmbeddingProfile]:
+    """Read `providers.embedding`; a profile with a mistake is left out."""
     profiles = {}
-    for name, entry in keys.mapping(embedding, "providers.embedding").items():
+    for name, entry in section.items():
         path = f"providers.embedding.{name}"
         if not is_name(name):
             keys.wrong(path, f"`{name}` cannot be the name of a provider: one {NAME_RULE}.", _BAD_ID)
@@ -79,10 +78,12 @@ def _profile(keys: KeyReader, entry: object, path: str) -> EmbeddingProfile | No
     return EmbeddingProfile(kind=str(kind), base_url=base_url, model=texts["model"], api_key=key)
 
 
-def read_graphs(keys: KeyReader, section: object, *, providers: Collection[str]) -> dict[str, DeclaredGraph]:
+def read_graphs(
+    keys: KeyReader, section: Mapping[str, object], *, providers: Collection[str]
+) -> dict[str, DeclaredGraph]:
     """Read `graphs:`; `providers` are the names that a graph may be bound to. One without a schema is left out."""
     graphs = {}
-    for graph_id, entry in keys.mapping(section, "graphs").items():
+    for graph_id, entry in section.items():
         path = f"graphs.{graph_id}"
         if not is_graph_id(graph_id):
             keys.wrong(path, f"`{graph_id}` cannot be the id of a graph: one {GRAPH_ID_RULE}.", _BAD_ID)
@@ -165,7 +166,7 @@ def _base(keys: KeyReader, entry: object, path: str) -> BlobBase | None:
     members = keys.keys(entry, path, {"base", "scope"})
     base = keys.text(members.get("base"), f"{path}.base", DiagnosticCode.INVALID_EXTERNAL_BLOB_BASE)
     scope = members.get("scope")
-    if scope not in {known.value for known in BlobScope}:
+    if scope not in [known.value for known in BlobScope]:
         keys.wrong(f"{path}.scope", f"`{path}.scope` must be one of {', '.join(BlobScope)}.", _BAD_BLOBS)
         return None
     if base is None:

@@ -45,6 +45,7 @@ class DesiredCluster:
     """The file behind every schema, query and policy."""
     dependencies: tuple[Edge, ...]
     config_digest: str
+    """Blank while something declared is wrong: such a configuration is neither applied nor approved."""
 
     @property
     def digests(self) -> dict[str, str]:
@@ -98,7 +99,8 @@ class _Reader:
             entries=dict(sorted(self._entries.items())),
             files=self._files,
             dependencies=tuple(sorted(self._edges)),
-            config_digest=config_digest(self._declared.parsed, digests),
+            # What is wrong may be what JSON cannot spell: a date, a key that is no text, an alias to itself.
+            config_digest="" if self._found.has_errors else config_digest(self._declared.parsed, digests),
         )
 
     def _add_graph(self, graph: DeclaredGraph) -> None:
@@ -137,8 +139,8 @@ class _Reader:
             self._found.warn(
                 DiagnosticCode.EXTERNAL_BLOB_INGRESS_DEFAULT_DENY,
                 f"graphs.{graph.graph_id}.external_blobs",
-                f"The schema of {graph.graph_id} has a Blob property, and blobs from elsewhere are refused; list the "
-                "places that may be read under `external_blobs.allow`.",
+                f"The schema of {graph.graph_id} has a Blob property, and no `external_blobs.allow` lists places "
+                "elsewhere that its values may refer to. Give them with their content, as base64:….",
             )
         return catalog
 

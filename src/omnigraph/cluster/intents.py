@@ -5,12 +5,13 @@ One that is still there says that a command died; the sweep finds out how far it
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from enum import StrEnum
 from typing import Final
 
 from omnigraph.base.values import dataclass
 from omnigraph.cluster.diagnostics import DiagnosticCode, Diagnostics, Refused
+from omnigraph.cluster.resources import is_graph_id
 from omnigraph.cluster.site import CONTROL_DIRECTORY, ClusterSite
 from omnigraph.errors import StorageError
 
@@ -113,7 +114,7 @@ def _read(site: ClusterSite, name: str, found: Diagnostics) -> GraphIntent | Non
         version = document.pop("schema_version")
         is_known = version == _VERSION and not isinstance(version, bool)
         intent = GraphIntent(**{**document, "kind": IntentKind(document["kind"])}) if is_known else None
-        is_wrong = intent is not None and not (isinstance(intent.graph_id, str) and intent.name == name)
+        is_wrong = intent is not None and not (is_graph_id(intent.graph_id) and intent.name == name)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         intent, is_wrong = None, True
     if is_wrong:
@@ -121,7 +122,8 @@ def _read(site: ClusterSite, name: str, found: Diagnostics) -> GraphIntent | Non
         found.error(DiagnosticCode.INVALID_RECOVERY_SIDECAR, path, reason)
         return None
     if intent is not None:
-        return intent
+        # Always derived, never what a file says: the cluster may have been moved since.
+        return replace(intent, graph_uri=site.graph_uri(intent.graph_id))
     reason = f"{path} has version {version!r}, and this omnigraph knows version {_VERSION}; it was left."
     found.error(DiagnosticCode.UNSUPPORTED_RECOVERY_SIDECAR_VERSION, path, reason)
     return None

@@ -123,7 +123,7 @@ def _normal_root(location: str) -> str:
 def _declared_storage(directory: Path) -> str | None:
     path = directory / "cluster.yaml"
     try:
-        parsed = read_yaml(path.read_text(encoding="utf-8"))
+        parsed = read_yaml(path.read_bytes())
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -141,16 +141,20 @@ def _declared_storage(directory: Path) -> str | None:
 
 
 def unusable_root(storage: str) -> str | None:
-    """Say why a declared root cannot hold a cluster; None when it can. A path is as good as any."""
-    scheme, separator, rest = storage.partition("://")
-    if not separator or scheme == "file":
-        return None
-    from omnigraph.storage.uris import StoreKind
+    """Say why a declared root cannot hold a cluster; None when it can."""
+    from omnigraph.storage.uris import GraphRoot, StoreKind
 
+    scheme, separator, rest = storage.partition("://")
     known = [kind.value for kind in StoreKind]
-    if scheme not in known:
+    if separator and scheme not in known:
         return f"{scheme}:// is not storage; give a path, {' or '.join(f'{name}://' for name in known)}"
-    return None if rest.strip("/") else f"{scheme}:// must name a bucket"
+    if separator and scheme != StoreKind.LOCAL and not rest.strip("/"):
+        return f"{scheme}:// must name a bucket"
+    try:
+        GraphRoot.parse(f"{storage.rstrip('/')}/{LEDGER_PATH}")
+    except errors.Addressing as refusal:
+        return refusal.message.rstrip(".")
+    return None
 
 
 def _read_ledger(root: str, environ: Mapping[str, str]) -> bytes | None:
@@ -175,9 +179,10 @@ def _parse_graph_ids(content: bytes, cluster: str) -> tuple[str, ...]:
     try:
         ledger = json.loads(content)
         version = ledger["version"]
-        addresses = list(ledger["applied_revision"]["resources"]) if version == LEDGER_VERSION else []
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise _diagnostic("invalid_state_json", LEDGER_PATH, f"of cluster `{cluster}` is not a ledger") from error
+        addresses = list(ledger["applied_revision"]["resources"].keys()) if version == LEDGER_VERSION else []
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        problem = f"of cluster `{cluster}` is not a ledger; restore it from a copy"
+        raise _diagnostic("invalid_state_json", LEDGER_PATH, problem) from error
     if version != LEDGER_VERSION:
         raise _diagnostic(
             "unsupported_state_version",

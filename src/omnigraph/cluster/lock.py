@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Final
 
 from omnigraph.base import clock, ids
+from omnigraph.base.plain_text import printable
 from omnigraph.base.values import Json, dataclass
 from omnigraph.cluster.diagnostics import DiagnosticCode, Diagnostics, Refused
 from omnigraph.cluster.site import ClusterSite
@@ -57,13 +58,15 @@ class LockHeld(Refused):
 
     def __init__(self, lock: ClusterLock | None) -> None:
         self.lock = lock
-        who = f"{lock.lock_id}, {lock.operation} of process {lock.pid}" if lock else "by whom cannot be read"
-        remedy = lock.lock_id if lock else "<id>"
+        if lock is None:
+            who = "by whom cannot be read"
+            remedy = f"Wait for that command. If nobody works on the cluster, remove {LOCK_PATH} by hand"
+        else:
+            lock_id = printable(lock.lock_id)
+            who = f"{lock_id}, {printable(lock.operation)} of process {lock.pid}"
+            remedy = f"Wait for that command. If it is dead, run `omnigraph cluster force-unlock {lock_id}`"
         super().__init__(
-            DiagnosticCode.STATE_LOCK_HELD,
-            LOCK_PATH,
-            f"The cluster is locked ({who}); nothing was done. Wait for that command. If it is dead, run "
-            f"`omnigraph cluster force-unlock {remedy}`.",
+            DiagnosticCode.STATE_LOCK_HELD, LOCK_PATH, f"The cluster is locked ({who}); nothing was done. {remedy}."
         )
 
 
@@ -107,7 +110,7 @@ def remove_lock(site: ClusterSite, lock_id: str) -> None:
         raise Refused(
             DiagnosticCode.STATE_LOCK_ID_MISMATCH,
             LOCK_PATH,
-            f"The cluster is locked by {lock.lock_id}, not by {lock_id}; the lock was left.",
+            f"The cluster is locked by {printable(lock.lock_id)}, not by {printable(lock_id)}; the lock was left.",
         )
     try:
         site.objects.delete(LOCK_NAME)

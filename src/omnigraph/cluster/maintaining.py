@@ -111,7 +111,7 @@ def _settings_of(source: SettingsSource, graph_ids: Collection[str]) -> Maintena
 def _section_of(path: Path) -> tuple[object, set[str]]:
     """Return the section of a file, and the graphs that the same file declares."""
     try:
-        parsed = read_yaml(path.read_text(encoding="utf-8"), is_strict=True)
+        parsed = read_yaml(path.read_bytes(), is_strict=True)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else printable(str(error))
         message = (

@@ -70,7 +70,7 @@ def _compare(session: ClusterSession, desired: DesiredCluster) -> None:
     ledger.refuse_wrong_composites()
     swept = sweep_session(session, ledger, desired)
     observed = _Observed(swept.ledger, swept.pending, session.found)
-    for blob in look_at_blobs(session.site, swept.ledger, session.found):
+    for blob in look_at_blobs(session.site, swept.ledger, session.found, remedy=_APPLY):
         observed.see_blob(blob)
     for graph_id in desired.declared.graphs:
         observed.see_graph(graph_id, look_at_graph(session.site.graph_uri(graph_id)), desired)
@@ -84,8 +84,8 @@ def _compare(session: ClusterSession, desired: DesiredCluster) -> None:
     consume_approvals(session, swept.consumed)
 
 
-def look_at_blobs(site: ClusterSite, ledger: Ledger, found: Diagnostics) -> list[CatalogBlob]:
-    """Read and hash every blob that the ledger names, and note what is wrong with it."""
+def look_at_blobs(site: ClusterSite, ledger: Ledger, found: Diagnostics, *, remedy: str) -> list[CatalogBlob]:
+    """Read and hash every blob that the ledger names, and note what is wrong with it and what mends it."""
     blobs = []
     for address, digest in ledger.digests.items():
         if not has_blob(address):
@@ -95,10 +95,10 @@ def look_at_blobs(site: ClusterSite, ledger: Ledger, found: Diagnostics) -> list
         path = f"{CONTROL_DIRECTORY}/{blob.path}"
         match blob.state:
             case BlobState.MISSING:
-                reason = f"{path} is missing. {_REPUBLISH}"
+                reason = f"{path} is missing. {remedy}"
                 found.warn(DiagnosticCode.CATALOG_PAYLOAD_MISSING, address, reason)
             case BlobState.ALTERED:
-                reason = f"{path} does not hold what its name says. {_REPUBLISH}"
+                reason = f"{path} does not hold what its name says. {remedy}"
                 found.warn(DiagnosticCode.CATALOG_PAYLOAD_MISMATCH, address, reason)
             case BlobState.UNREADABLE:
                 found.error(DiagnosticCode.CATALOG_PAYLOAD_READ_ERROR, address, f"{path} cannot be read: {blob.reason}")
@@ -107,7 +107,7 @@ def look_at_blobs(site: ClusterSite, ledger: Ledger, found: Diagnostics) -> list
     return blobs
 
 
-_REPUBLISH = "`omnigraph cluster refresh` and then `omnigraph cluster apply` publish it again."
+_APPLY = "`omnigraph cluster apply` publishes it again."
 _BLOB_CONDITIONS = {BlobState.MISSING: "payload_missing", BlobState.ALTERED: "payload_mismatch"}
 
 

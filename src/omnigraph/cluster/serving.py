@@ -197,7 +197,7 @@ class _Reading:
             return None
         if stored is None:  # settled since it was listed
             return None
-        advice = "run `cluster apply`, which settles it"
+        advice = "no command can settle it. Look at what the operation was about, and move the file away"
         try:
             document = json.loads(stored.content)
             version = document["schema_version"]

@@ -11,6 +11,7 @@ from dataclasses import field
 from enum import StrEnum
 from typing import Any, Final
 
+from omnigraph.base.plain_text import printable
 from omnigraph.base.values import Json, dataclass
 from omnigraph.cluster.diagnostics import DiagnosticCode, Refused
 from omnigraph.cluster.ledger import LEDGER_PATH, LEDGER_VERSION
@@ -229,7 +230,8 @@ def parse_ledger(content: bytes, *, is_strict: bool = True) -> Ledger:
         raise Refused(
             DiagnosticCode.UNSUPPORTED_STATE_VERSION,
             LEDGER_PATH,
-            f"{LEDGER_PATH} has version {document['version']!r}; this omnigraph reads version {LEDGER_VERSION}.",
+            f"{LEDGER_PATH} has version {document['version']!r}; this omnigraph reads version {LEDGER_VERSION}. "
+            "Use the one that wrote it, or restore the ledger from a copy.",
         )
     return reader.ledger(document)
 
@@ -358,7 +360,7 @@ class _LedgerReader:
         """Take whatever was observed; a version that is there under one of its names is there under both."""
         seen = dict(self._mapping(entry, f"the observation of {address}"))
         versions = {name: seen[name] for name in _VERSION_NAMES if seen.get(name) is not None}
-        if len(set(versions.values())) > 1:
+        if any(value != next(iter(versions.values())) for value in versions.values()):
             raise Refused(
                 DiagnosticCode.CONFLICTING_GRAPH_MANIFEST_OBSERVATION,
                 address,
@@ -373,8 +375,11 @@ class _LedgerReader:
         members = self._mapping(value, place)
         unknown = sorted(members.keys() - known)
         if unknown and self._is_strict:
-            raise _invalid(
-                f"has the field `{unknown[0]}` in {place}, which this omnigraph does not know; a newer one wrote it"
+            raise Refused(
+                DiagnosticCode.INVALID_STATE_JSON,
+                LEDGER_PATH,
+                f"{LEDGER_PATH} has the field `{printable(unknown[0])}` in {place}, which this omnigraph does not "
+                "know. If a newer one wrote it, use that one; else restore the ledger from a copy.",
             )
         return members
 

@@ -163,7 +163,9 @@ def _stored_query(query: "CatalogQuery") -> Json:
 
 
 def _desired_revision(desired: "DesiredCluster | None") -> dict[str, Json]:
-    return {} if desired is None else {"desired_revision": {"config_digest": desired.config_digest}}
+    if desired is None or not desired.config_digest:
+        return {}
+    return {"desired_revision": {"config_digest": desired.config_digest}}
 
 
 def _dependencies(desired: "DesiredCluster | None") -> list[Json]:
