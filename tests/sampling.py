@@ -80,6 +80,11 @@ KEEP_EVERY = {
     "tests/server/test_fuzz.py": 0,
     "tests/server/test_soak.py": 0,
     "tests/server/test_streams.py::test_an_export_of_many_rows": 0,
+    # Two starts of a server each, or loads long enough to be interrupted.
+    "tests/server/test_process.py::test_two_servers": 0,
+    "tests/server/test_process.py::test_a_second_signal": 0,
+    "tests/server/test_process.py::test_a_write_that_began": 0,
+    "tests/server/test_s3.py": 0,
     # Clusters with graphs that are made for one diagnostic code each.
     "tests/cluster/test_diagnostics.py": 8,
     # Quick in all their cases.

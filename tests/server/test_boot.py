@@ -10,10 +10,11 @@ import pytest
 
 from omnigraph.cluster.serving import ServingCode, read_serving_snapshot
 from omnigraph.errors import BootRefused
-from omnigraph.server.settings import Bind, Limits, is_true
+from omnigraph.server.boot import prepare
+from omnigraph.server.settings import Bind, Limits, ServeRequest, is_true
 from omnigraph.server.states import RuntimeState, decide_state
 from omnigraph.server.tokens import load_tokens
-from support.served import POLICY, SERVER_POLICY, TOKENS, Declared, make_cluster, running_server, served_app
+from support.served import POLICY, SERVER_POLICY, Declared, Lines, make_cluster, served_app
 
 LOOPBACK = Bind(host="127.0.0.1", port=8080)
 ANYWHERE = Bind(host="0.0.0.0", port=8080)
@@ -282,7 +283,18 @@ def bad_query(root: str) -> None:
     edited(root, lambda resources, _: resources["graph.archive"].update(digest=ledger.composite("archive")))
 
 
+def bad_blobs(root: str) -> None:
+    from omnigraph.cluster.state import parse_ledger
+
+    base = {"uri": "https://user:secret@files.example/art/", "scope": "server_safe"}
+    policy = {"mode": "allow", "bases": [base]}
+    edited(root, lambda resources, _: resources["graph.archive"].update(external_blob_policy=policy))
+    ledger = parse_ledger(Path(root, "__cluster/state.json").read_bytes())
+    edited(root, lambda resources, _: resources["graph.archive"].update(digest=ledger.composite("archive")))
+
+
 QUARANTINES = {
+    "blobs": bad_blobs,
     "root": unreadable_root,
     "sidecar": lambda root: sidecar(root, {"schema_version": 1, "graph_id": "archive", "kind": "schema_apply"}),
     "query": bad_query,
@@ -307,6 +319,7 @@ def test_what_is_wrong_with_one_graph_keeps_that_graph_out(two_graphs: Path, tmp
         (line,) = app.log.of("graph quarantined")
         assert line["graph_id"] == "archive"
         assert line["reason"]
+        assert "secret" not in line["reason"]
     finally:
         app.close()
     with pytest.raises(BootRefused, match=r"graph\.archive"):
@@ -323,23 +336,22 @@ def test_no_graph_left_stops_the_start(museum: str) -> None:
 
 
 def test_policies_without_tokens_elsewhere_than_here_are_refused(museum_template: Path) -> None:
-    done = start("--cluster", str(museum_template), "--unauthenticated", "--bind", "0.0.0.0:0")
+    request = ServeRequest(cluster=str(museum_template), bind=ANYWHERE, unauthenticated=True)
 
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "0.0.0.0" in done.stderr
+    with pytest.raises(BootRefused, match=r"0\.0\.0\.0"):
+        prepare(request, {}, Lines())
 
 
-def test_an_open_server_over_policies_warns_loudly(museum_template: Path, tmp_path: Path) -> None:
-    with running_server(
-        str(museum_template), tmp_path, "--unauthenticated", environ={"OMNIGRAPH_SERVER_BEARER_TOKENS_JSON": ""}
-    ) as server:
-        with server.client(actor=None) as client:
-            assert client.get("/graphs").json() == {"graphs": [{"graph_id": "art"}]}
-            assert client.get("/graphs/art/schema").status_code == 200
-        server.signal()
-        assert server.wait() == 0
-        assert "POLICIES ARE NOT ENFORCED" in server.log
-        assert all(token not in server.log for token in TOKENS.values())
+def test_an_open_server_over_policies_warns_loudly(museum_template: Path) -> None:
+    app = served_app(str(museum_template), environ={}, unauthenticated=True)
+
+    graphs = app.ask("GET", "/graphs", actor=None)
+    schema = app.ask("GET", "/graphs/art/schema", actor=None)
+    app.close()
+
+    assert graphs.json() == {"graphs": [{"graph_id": "art"}]}
+    assert schema.status_code == 200
+    assert any("POLICIES ARE NOT ENFORCED" in message for message, _ in app.log.facts)
 
 
 def test_a_default_graph_that_is_not_there_is_refused(museum_template: Path) -> None:

@@ -1,5 +1,6 @@
 """The server as a process: its address line, its end, slow and rude clients, and others beside it."""
 
+import json
 import signal
 import socket
 import threading
@@ -50,8 +51,6 @@ def test_the_address_line_is_the_only_one_on_stdout(museum: str, tmp_path: Path)
         server.signal(signal.SIGINT)
         assert server.wait() == 0
         assert server.process.stdout.read() == ""
-        import json
-
         lines = [json.loads(line) for line in server.log.splitlines()]
         (access,) = [line for line in lines if line.get("request_id") == "abc-1" and line["msg"] == "request"]
         assert access["route"] == "/graphs/{graph_id}/schema"
@@ -261,7 +260,7 @@ def test_the_answer_written_in_one_piece_is_what_others_would_write(server: Serv
         (b"GET /healthz/ HTTP/1.1\r\nHost: s\r\nConnection: close\r\n\r\n", b"404"),
         (b"GET /graphs/art%00/schema HTTP/1.1\r\nHost: s\r\nConnection: close\r\n\r\n", b"401"),
         (b"OPTIONS /graphs HTTP/1.1\r\nHost: s\r\nConnection: close\r\n\r\n", b"405"),
-        (b"GET /healthz HTTP/1.1\r\nHost: s\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n", b""),
+        (b"GET /healthz HTTP/1.1\r\nHost: s\r\nUpgrade: websocket\r\nConnection: Upgrade, close\r\n\r\n", b"200"),
         (
             b"POST /graphs HTTP/1.1\r\nHost: s\r\nContent-Length: 10\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
             b"",
@@ -276,6 +275,9 @@ def test_rude_requests_break_nothing(server: ServerProcess, content: bytes, expe
     assert b" 500 " not in answer.partition(b"\r\n")[0]
     if expected:
         assert answer.startswith(b"HTTP/1.1 " + expected)
+    if expected.startswith(b"4"):
+        head, _, body = answer.partition(b"\r\n\r\n")
+        assert f"x-request-id: {json.loads(body)['request_id']}".encode() in head
     with server.client(actor=None) as client:
         assert client.get("/healthz").status_code == 200
 

@@ -152,6 +152,9 @@ def test_without_a_token_nobody_gets_in(app: ServedApp) -> None:
         assert answer.json()["kind"] == answer.json()["code"] == "unauthorized"
     in_address = app.ask("GET", f"/graphs/art/schema?access_token={TOKENS['act-ines']}", actor=None)
     assert in_address.status_code == 401
+    twice = [("Authorization", "Bearer wrong"), ("Authorization", f"Bearer {TOKENS['act-ines']}")]
+    given = app.ask("GET", "/graphs/art/schema", actor=None, headers=twice)
+    assert (given.status_code, given.json()["error"]) == (401, "invalid bearer token")
     shouted = app.ask("GET", "/graphs/art/schema", headers={"Authorization": f"BEARER  {TOKENS['act-ines']}"})
     assert shouted.status_code == 200
 

@@ -94,10 +94,14 @@ def test_a_client_that_leaves_frees_its_slot_at_once(server: ServerProcess) -> N
     leaving = request(server)
     assert leaving.recv(1_024)
     assert metric(server, "omnigraph_export_streams_in_flight") == 1
+    # The stream, which an end of the server waits for like for any other request, and the question itself.
+    assert metric(server, "omnigraph_http_requests_running") == 2
 
     leaving.close()
 
     assert wait_for(lambda: metric(server, "omnigraph_export_streams_in_flight") == 0)
+    assert wait_for(lambda: "status=499" in server.log)
+    assert "Traceback" not in server.log
 
 
 def test_when_all_slots_are_busy_the_next_is_sent_away_for_a_second(server: ServerProcess) -> None:

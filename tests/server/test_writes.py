@@ -221,6 +221,7 @@ def test_records_that_are_wrong_are_all_told_of(app: ServedApp) -> None:
     assert answer.json()["invalid_record"]["total_errors"] == 2
     assert (mode.status_code, mode.json()["kind"]) == (400, "bad_request")
     assert (missing.status_code, missing.json()["kind"]) == (404, "branch_not_found")
+    assert "`from`" in missing.json()["error"]
 
 
 def test_two_updates_of_one_entity_at_once_are_not_both_lost(app: ServedApp) -> None:

@@ -149,7 +149,7 @@ class ServedApp:
         body: Any = None,
         *,
         actor: str | None = "act-ines",
-        headers: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | list[tuple[str, str]] | None = None,
         content: Any = None,
     ) -> httpx.Response:
         """Send a request and wait for the whole answer; `actor` chooses the token."""
@@ -157,7 +157,7 @@ class ServedApp:
 
     def start(self, method: str, path: str, body: Any = None, *, actor="act-ines", headers=None, content=None):
         """Send a request; the answer comes later."""
-        sent = {**(headers or {})}
+        sent = httpx.Headers(headers)
         if actor is not None and "Authorization" not in sent:
             sent["Authorization"] = f"Bearer {TOKENS[actor]}"
         if body is not None:

@@ -92,4 +92,4 @@ def _named(catalogs: Sequence[Catalog], name: str) -> set[str]:
 def _refuse_unknown(what: str, given: Sequence[str], known: Sequence[str]) -> None:
     for word in given:
         if word not in known:
-            raise InvalidTarget(f"{word!r} is not a {what} of changes; use {', '.join(known)}.")
+            raise InvalidTarget(f"{word!r} is no {what} of changes; use {', '.join(known)}.")

@@ -6,6 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from omnigraph.cluster.blob_bases import problem_of_base
 from omnigraph.cluster.config_keys import KeyReader
 from omnigraph.cluster.declared import DeclaredGraph, DeclaredPolicy, ListedQueries, NamedQueries
 from omnigraph.cluster.diagnostics import DiagnosticCode
@@ -26,7 +27,6 @@ from omnigraph.cluster.resources import (
 from omnigraph.providers.config import Provider
 
 _VARIABLE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
-_BLOB_SCHEMES = ("s3", "https", "http", "file")
 
 
 def read_providers(keys: KeyReader, section: Mapping[str, object]) -> dict[str, EmbeddingProfile]:
@@ -182,23 +182,10 @@ def _base(keys: KeyReader, entry: object, path: str) -> BlobBase | None:
 
 
 def _problem_of_base(base: str) -> str | None:
-    try:
-        parts = urlsplit(base)
-    except ValueError:
-        return "is no URI"
-    if parts.scheme not in _BLOB_SCHEMES:
-        return f"must be an absolute URI that starts with {', '.join(f'{name}://' for name in _BLOB_SCHEMES)}"
-    if parts.query or parts.fragment or "?" in base or "#" in base:
-        return "must have no query and no fragment"
-    if "@" in parts.netloc:
-        return "must have no credentials; they come from the environment"
-    if ".." in unquote(parts.path).split("/"):
-        return "must not lead upwards with `..`"
-    if parts.scheme != "file":
-        return None if parts.netloc else "names no bucket or host"
-    if parts.netloc not in {"", "localhost"}:
-        return "names another host, which file:// cannot reach"
-    return None if Path(unquote(parts.path)).is_dir() else "is not an existing directory"
+    problem = problem_of_base(base)
+    if problem is not None or not base.startswith("file:"):
+        return problem
+    return None if Path(unquote(urlsplit(base).path)).is_dir() else "is not an existing directory"
 
 
 def read_policies(keys: KeyReader, section: object, *, graphs: Collection[str]) -> dict[str, DeclaredPolicy]:

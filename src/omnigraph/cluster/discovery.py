@@ -144,7 +144,7 @@ def check_queries(
     for name, query in sorted(queries.items()):
         address = f"query.{graph_id}.{name}"
         if catalog is None:
-            reason = f"{address} was not checked, because the schema of {graph_id} has errors."
+            reason = f"{address} was not checked, because {graph_id} has a schema with errors."
             found.warn(DiagnosticCode.QUERY_TYPECHECK_SKIPPED, address, reason)
             continue
         problem = query_problem(query.syntax, query.parsed, catalog)

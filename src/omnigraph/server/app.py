@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,128}")
 _TRACEPARENT = re.compile(rb"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 _WHOLE_BYTES_MAX = 65_536
+_CLIENT_GONE = 499
+"""What the access line says of a request whose client did not wait for the answer."""
 _log = logger_of(__name__)
 
 
@@ -54,6 +56,8 @@ class Application:
         logs.request_id.set(call.request_id)
         error_kind = None
         reply = None
+        # Until the last byte of the answer is on its way: an end of the server waits for streams, too.
+        self.service.running += 1
         try:
             try:
                 reply = await self._answer(call)
@@ -65,8 +69,12 @@ class Application:
                 reply = self._failed(call, failure, error)
             if call.route is not None and call.route.successor is not None:
                 reply.headers = (*reply.headers, *_marks(call.route.successor))
-            await self._send(call, reply, send)
+            try:
+                await self._send(call, reply, send)
+            except ClientGone:
+                reply.status = _CLIENT_GONE
         finally:
+            self.service.running -= 1
             self._finish(call, reply, error_kind, monotonic_seconds() - started)
 
     def close(self) -> None:
@@ -85,18 +93,14 @@ class Application:
         if service.is_draining:
             raise Draining("The server is shutting down; ask another one, or later.")
         if not service.is_open:
-            call.actor = service.tokens.actor_of(call.header(b"authorization"))
+            call.actor = service.tokens.actor_of(call.authorization)
         if route.is_about_graph:
             self._find_graph(call)
         if route.method != "GET":
             call.check_body_headers()
-        service.running += 1
-        try:
-            if self._tracer is None:
-                return await route.handler(call)
-            return await self._tracer.traced(call, route.handler)
-        finally:
-            service.running -= 1
+        if self._tracer is None:
+            return await route.handler(call)
+        return await self._tracer.traced(call, route.handler)
 
     def _find_graph(self, call: Call) -> None:
         graph_id = call.arguments.get("graph_id", self.service.default_graph)
@@ -138,7 +142,7 @@ class Application:
         service = self.service
         route = call.route
         template = route.path if route is not None else "(none)"
-        status = reply.status if reply is not None else 499
+        status = reply.status if reply is not None else _CLIENT_GONE
         sent = reply.sent_bytes if reply is not None else 0
         metrics = service.metrics
         metrics.answered(template, call.scope["method"] if route is not None else "(none)", status, seconds)

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from omnigraph.base.events import Event, Warned
+from omnigraph.cluster.blob_bases import problem_of_policy
 from omnigraph.cluster.serving import (
     AppliedBundle,
     Quarantine,
@@ -184,6 +185,10 @@ def _open_graphs(
 def _open_graph(serving: ServingGraph, gate: PolicyGate, environ: Mapping[str, str]) -> ServedGraph:
     from omnigraph.graph import open_graph
 
+    # Before anything is opened, because opening may complete what a crash interrupted.
+    problem = None if serving.external_blobs is None else problem_of_policy(serving.external_blobs)
+    if problem is not None:
+        raise BootRefused(f"Its policy for blobs from elsewhere cannot be used: {problem}.")
     graph = open_graph(serving.uri, policy=gate.authorizer, embed_environ=embedding_environ(serving.embedding, environ))
     queries = check_stored(serving.query_texts, graph.following.look(_MAIN).catalog)
     return ServedGraph(graph_id=serving.graph_id, graph=graph, gate=gate, queries=queries)

@@ -18,6 +18,7 @@ from omnigraph.errors import (
     InvalidTarget,
     ResourceLimit,
     SnapshotNotFound,
+    Unauthorized,
     UnsupportedMediaType,
 )
 from omnigraph.graphs.authorizing import PolicyAction
@@ -85,6 +86,18 @@ class Call:
     def header_values(self, name: bytes) -> list[bytes]:
         """Return every value of a header."""
         return [value for key, value in self.headers if key == name]
+
+    def header_list(self, name: bytes) -> bytes | None:
+        """Return a header that is a list, which may come in several lines."""
+        return b", ".join(self.header_values(name)) if name in self._header_by_name else None
+
+    @property
+    def authorization(self) -> bytes | None:
+        """The header that says who asks; two of them say nothing, because others may have looked at either."""
+        given = self._header_by_name.get(b"authorization")
+        if len(self._header_by_name) != len(self.headers) and len(self.header_values(b"authorization")) > 1:
+            raise Unauthorized("invalid bearer token")
+        return given
 
     @property
     def declared_bytes(self) -> int | None:
@@ -158,6 +171,9 @@ class Call:
             self.check_size(int(declared))
         if not route.media_type:
             return
+        transfer = self.header(b"transfer-encoding")
+        if transfer is not None and transfer.strip().lower() != b"chunked":
+            raise UnsupportedMediaType("Transfer-Encoding may be chunked, and nothing else.", expected="chunked")
         encoding = self.header(b"content-encoding")
         if encoding is None and self.header(b"content-type") == route.media_type.encode():
             return
@@ -167,7 +183,7 @@ class Call:
             )
         given = self.header(b"content-type")
         kind = (given or b"").split(b";", 1)[0].strip().lower().decode("latin-1")
-        is_empty = given is None and declared in {None, b"0"} and self.header(b"transfer-encoding") is None
+        is_empty = given is None and declared in {None, b"0"} and transfer is None
         if kind != route.media_type and not (is_empty and route.has_optional_body):
             raise UnsupportedMediaType(f"Content-Type must be {route.media_type}.", expected=route.media_type)
 
@@ -274,5 +290,5 @@ def branch_named(text: str | None, *, default: str = MAIN_BRANCH, name: str = "b
         return default
     trimmed = text.strip()
     if not trimmed:
-        raise BadRequest(f"`{name}` is blank; name a branch or leave it out.")
+        raise BadRequest(f"`{name}` is blank; it is the name of a branch.")
     return trimmed

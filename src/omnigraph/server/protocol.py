@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, cast
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
+from omnigraph.base import ids
+from omnigraph.errors import BadRequest, OmniError, ResourceLimit
+from omnigraph.server.failures import failure_reply
+
 if TYPE_CHECKING:
     from omnigraph.server.settings import Limits
 
 _JSON_HEAD = b"content-type: application/json\r\nx-request-id: %b\r\ncontent-length: %d\r\n"
 _SLICE_BYTES = 16_384
-_TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
 
 __all__ = ["BoundedProtocol", "RequestResponseCycle", "protocol_class", "write_whole"]
@@ -61,8 +64,34 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._headers_since is None:
             self._headers_since = self._received_at
         if self._header_bytes > self.limits.header_bytes and not self.transport.is_closing():
-            self.transport.write(_TOO_LARGE)
-            self.transport.close()
+            self._refuse(
+                431,
+                ResourceLimit(
+                    f"The address and the headers are longer than {self.limits.header_bytes} bytes.",
+                    resource="request_header_bytes",
+                    limit=self.limits.header_bytes,
+                    actual=self._header_bytes,
+                ),
+            )
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no request, in the form that all failures have."""
+        del msg
+        self._refuse(400, BadRequest("This is no HTTP/1.1 request that can be read."))
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Say nothing: the request is answered as if no other protocol had been asked for, as HTTP has it."""
+
+    def _refuse(self, status: int, error: OmniError) -> None:
+        """Answer what never became a request, and close the connection."""
+        request_id = ids.new_ulid()
+        reply = failure_reply(error, request_id=request_id, location=None, graph_id=None, is_discreet=False)
+        content = [STATUS_LINE[status]]
+        for name, value in self.server_state.default_headers:
+            content += (name, b": ", value, b"\r\n")
+        head = _JSON_HEAD % (request_id.encode(), len(reply.body))
+        self.transport.write(b"".join((*content, head, b"connection: close\r\n\r\n", reply.body)))
+        self.transport.close()
 
     def end_if_late(self, now: float) -> None:
         """Close the connection if the rest of a request is overdue."""

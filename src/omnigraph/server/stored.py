@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from omnigraph.base.values import Json, dataclass
-from omnigraph.catalog.scalars import Scalar
+from omnigraph.catalog.scalars import traits_of
 from omnigraph.language.query import parse_queries
 from omnigraph.query.check import check_query
 from omnigraph.query.choosing import query_named
@@ -12,22 +12,6 @@ from omnigraph.query.typed import CheckedMutation
 
 if TYPE_CHECKING:
     from omnigraph.catalog.model import Catalog, PropertyType
-
-_KINDS = {
-    Scalar.STRING: "string",
-    Scalar.BOOL: "bool",
-    Scalar.I32: "int",
-    Scalar.I64: "bigint",
-    Scalar.U32: "int",
-    Scalar.U64: "bigint",
-    Scalar.F32: "float",
-    Scalar.F64: "float",
-    Scalar.DATE: "date",
-    Scalar.DATETIME: "datetime",
-    Scalar.BLOB: "blob",
-    Scalar.VECTOR: "vector",
-}
-"""What clients call the scalars; whole numbers beyond 32 bits travel as text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,9 +28,9 @@ class StoredParameter:
         if declared.is_vector:
             document |= {"kind": "vector", "vector_dim": declared.dimension}
         elif declared.is_list:
-            document |= {"kind": "list", "item_kind": _KINDS[declared.scalar]}
+            document |= {"kind": "list", "item_kind": traits_of(declared.scalar).column_kind}
         else:
-            document["kind"] = _KINDS[declared.scalar]
+            document["kind"] = traits_of(declared.scalar).column_kind
         document["nullable"] = declared.nullable
         return document
 

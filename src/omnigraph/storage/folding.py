@@ -11,6 +11,7 @@ from itertools import count
 from typing import Final
 
 from omnigraph.base import faults
+from omnigraph.base.units import counted
 from omnigraph.errors import Internal
 from omnigraph.storage.compaction import commit_rewrites, lance_task, new_files, without_row_versions
 from omnigraph.storage.lance_errors import translated
@@ -56,7 +57,7 @@ def fold_small_fragments(store: TableStore, table: Table) -> Table | None:
     written = sum(fragment.physical_rows for fragment in made.new_fragments)
     if written != live:
         _drop(store, table, result)
-        raise Internal(f"Folding {path} wrote {written} rows where {live} were live; nothing was committed.")
+        raise Internal(f"Folding {path} wrote {counted(written, 'row')} where {live} were live; nothing was committed.")
     try:
         commit_rewrites(folded, [result])
     except CommitInterleaved:

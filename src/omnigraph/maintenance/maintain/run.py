@@ -168,7 +168,7 @@ class _Run:
             self._bytes_left = max(0, self._bytes_left - result.bytes_rewritten)
         removed = sum(table.fragments_removed - table.fragments_added for table in result.tables)
         built = sum(len(table.indexes_built) + len(table.indexes_updated) for table in result.tables)
-        parts = [f"{counted(removed, 'fragment')} fewer" if removed else "", f"{built} indexes" if built else ""]
+        parts = [f"{counted(removed, 'fragment')} fewer" if removed else "", counted(built, "index") if built else ""]
         gained = ", ".join(filter(None, parts)) or "nothing was left to do"
         is_cut_short = result.bytes_left or result.indexes_left
         detail = f"{gained}; {spell_bytes(result.bytes_left)} left to the next run" if is_cut_short else gained

@@ -13,7 +13,7 @@ from omnigraph.server.handlers.reading import allowed_snapshot
 from omnigraph.server.replies import Headers, HeadReply, Reply, StreamReply
 
 _OCTETS = b"application/octet-stream"
-_RANGE = re.compile(r"bytes\s*=\s*([0-9]{0,18})\s*-\s*([0-9]{0,18})")
+_RANGE = re.compile(r"bytes\s*=\s*([0-9]{0,1000})\s*-\s*([0-9]{0,1000})")
 
 
 class _Span(NamedTuple):
@@ -99,10 +99,10 @@ def _tag(found: Blob) -> bytes:
 def _conditions(call: Call, found: Blob) -> Reply | None:
     """Check `If-Match`, then `If-None-Match`; return the answer that says that nothing changed, if so."""
     tag = _tag(found)
-    match = call.header(b"if-match")
+    match = call.header_list(b"if-match")
     if match is not None and match.strip() != b"*" and tag not in _tags(match):
         raise BlobPreconditionFailed("The blob is not the one that If-Match names.")
-    none_match = call.header(b"if-none-match")
+    none_match = call.header_list(b"if-none-match")
     if none_match is not None:
         known = [each.removeprefix(b"W/") for each in _tags(none_match)]
         if none_match.strip() == b"*" or tag in known:

@@ -72,16 +72,22 @@ async def _allow(call: Call, branch: str, base: str | None) -> None:
 
 
 async def _run(call: Call, given: Mapping[str, Any], branch: str, base: str | None, records: BinaryIO) -> Reply:
-    result = await call.write(
-        lambda: call.graph.load(
-            records,
-            mode=given.get("mode", "merge"),
-            branch=branch,
-            from_branch=base,
-            actor=call.actor,
-            engine=EngineChoice(engine=EngineName.LOCAL),
+    try:
+        result = await call.write(
+            lambda: call.graph.load(
+                records,
+                mode=given.get("mode", "merge"),
+                branch=branch,
+                from_branch=base,
+                actor=call.actor,
+                engine=EngineChoice(engine=EngineName.LOCAL),
+            )
         )
-    )
+    except BranchNotFound as error:
+        if base is not None:
+            raise
+        message = f"Branch '{branch}' was not found; say in `from` what to make it from, or load into one that exists."
+        raise BranchNotFound(message, branch=branch) from error
     document: Any = load_document(result)
     # Where it ran is a matter of direct loads; a server has one place.
     return document_reply({name: value for name, value in document.items() if not name.startswith("engine")})
