@@ -81,7 +81,9 @@ def default_of(field: "Field[object]") -> object:
 def test_every_option_of_a_graph_is_a_keyword_except_what_the_call_is_about() -> None:
     """A second positional argument is a mistake waiting to happen; the two sides of a diff are the exception.
 
-    So are a query's text and which of its queries is meant: they have no names, which belong to the query's parameters.
+    So are the type, the id and the property that are the address of one blob, in the order in which everything names
+    them. And so are a query's text and which of its queries is meant: they have no names, which belong to the query's
+    parameters.
     """
     positional = {
         name: [
@@ -99,7 +101,7 @@ def test_every_option_of_a_graph_is_a_keyword_except_what_the_call_is_about() ->
         for name, given in positional.items()
         if len(given) > 1 and not is_query(given)
     }
-    assert several == {"diff": ["before", "after"]}
+    assert several == {"blob": ["type", "id", "property"], "diff": ["before", "after"]}
 
 
 def is_query(given: list[inspect.Parameter]) -> bool:

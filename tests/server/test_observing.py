@@ -1,6 +1,7 @@
 """What a server tells about itself: its log, its numbers, its request ids, and nothing that is secret."""
 
 import json
+import logging
 import os
 
 import pytest
@@ -147,3 +148,15 @@ def test_traces_need_an_extra_and_a_place(monkeypatch) -> None:
     assert tracer_of({}) is None
     tracer = tracer_of({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"})
     assert tracer is not None
+
+
+def test_the_loggers_are_given_back_as_they_were() -> None:
+    logger = logging.getLogger("omnigraph")
+    before = (list(logger.handlers), logger.propagate, logger.level)
+    log = ServerLog(descriptor=os.open(os.devnull, os.O_WRONLY))
+
+    log.start()
+    assert logger.level == logging.INFO
+    log.stop()
+
+    assert (list(logger.handlers), logger.propagate, logger.level) == before

@@ -48,6 +48,8 @@ class ServerLog:
         self._stopping = threading.Event()
         self._flushing = threading.Lock()
         self._thread: threading.Thread | None = None
+        self._taken: list[tuple[logging.Logger, list[logging.Handler], bool, int]] = []
+        """The loggers that were taken over, each as it was before."""
 
     def start(self) -> None:
         """Begin to write, and take over what the program logs by the standard library."""
@@ -56,14 +58,19 @@ class ServerLog:
         handler = _Handler(self)
         for name in (ROOT, "uvicorn"):
             logger = logging.getLogger(name)
+            self._taken.append((logger, logger.handlers, logger.propagate, logger.level))
             logger.handlers = [handler]
             logger.propagate = False
             logger.setLevel(self.level if name == ROOT else max(self.level, logging.WARNING))
 
     def stop(self) -> None:
-        """Write what is waiting."""
+        """Write what is waiting, and give the loggers back as they were."""
         self._stopping.set()
         self.flush()
+        while self._taken:
+            logger, handlers, propagate, level = self._taken.pop()
+            logger.handlers, logger.propagate = handlers, propagate
+            logger.setLevel(level)
 
     def note(self, message: str, facts: Facts) -> None:
         """Log something that happens all the time."""
