@@ -39,6 +39,7 @@ class Soak:
         self.statuses: Counter[int] = Counter()
         self.findings: list[str] = []
         self.kills = 0
+        self.memory: list[int] = []
 
     def start(self, place: int) -> None:
         """Start a server in a place, or again after it was killed."""
@@ -103,11 +104,17 @@ class Soak:
                 self.acknowledged.add(name)
 
     def kill_one(self) -> None:
-        """Kill a server as a power cut would, and start it again."""
+        """Kill a server as a power cut would, and start it again; the first lives: its memory is followed."""
         self.kills += 1
-        place = self._random.randrange(len(self._servers))
+        place = self._random.randrange(1, len(self._servers))
         self._servers[place].process.kill()
         self.start(place)
+
+    def weigh(self) -> None:
+        """Note the memory of the server that is never killed, in MiB."""
+        status = Path(f"/proc/{self._servers[0].process.pid}/status").read_text("utf-8")
+        resident = next(line for line in status.splitlines() if line.startswith("VmRSS:"))
+        self.memory.append(int(resident.split()[1]) // 1024)
 
     def close(self) -> None:
         """End all servers."""
@@ -127,14 +134,18 @@ def soak(cluster: str, directory: Path, *, seconds: float, clients: int, pause: 
             thread.start()
         while time.monotonic() + pause < until:
             time.sleep(pause)
+            run.weigh()
             run.kill_one()
         for thread in threads:
             thread.join()
     finally:
         run.close()
     graph = omnigraph.open(f"{cluster}/graphs/art.omni", policy=None, read_only=True)
-    held = {row["a.name"] for row in graph.query(ALL).rows()}
-    lost = run.acknowledged - held
+    names = Counter(row["a.name"] for row in graph.query(ALL).rows())
+    doubled = [name for name, times in names.items() if times > 1]
+    if doubled:
+        run.findings.append(f"{len(doubled)} writes are there twice: {sorted(doubled)[:5]}")
+    lost = run.acknowledged - set(names)
     if lost:
         run.findings.append(f"{len(lost)} acknowledged writes are gone: {sorted(lost)[:5]}")
     return run
@@ -144,17 +155,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=120)
     parser.add_argument("--clients", type=int, default=64)
+    parser.add_argument("--pause", type=float, default=4, help="seconds between two kills")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         make_cluster(str(directory / "cluster"), policies={"keepers": (POLICY, ("graph.art",))})
         run = soak(
-            str(directory / "cluster"), directory, seconds=options.seconds, clients=options.clients, seed=options.seed
+            str(directory / "cluster"),
+            directory,
+            seconds=options.seconds,
+            clients=options.clients,
+            pause=options.pause,
+            seed=options.seed,
         )
     print(
         f"{sum(run.statuses.values())} answers {dict(run.statuses)}, {len(run.acknowledged)} writes, {run.kills} kills"
     )
+    print(f"memory of the server that was never killed, in MiB: {run.memory}")
     for finding in run.findings:
         print(finding)
     raise SystemExit(1 if run.findings else 0)
