@@ -11,7 +11,7 @@ from omnigraph.base.ids import is_ulid
 from omnigraph.base.values import dataclass
 from omnigraph.console.addresses import PAGES, page_address
 from omnigraph.console.gatekeeper import VISITOR
-from omnigraph.console.sources.protocol import GraphSource, Site
+from omnigraph.console.sources.protocol import GraphSite, GraphSource
 from omnigraph.console.states import failure
 from omnigraph.console.theme import STYLE
 from omnigraph.errors import OmniError, PolicyDenied
@@ -30,7 +30,7 @@ _KEYS = (
 class View:
     """What a page is about."""
 
-    site: Site
+    site: GraphSite
     source: GraphSource
     page: str
     at: str
@@ -47,9 +47,9 @@ class View:
         return page_address(self.source.graph_id, page or self.page, at=at or self.at, **parts)
 
 
-def site_of(request: Request) -> Site:
+def site_of(request: Request) -> GraphSite:
     """Return what the person who asks may see."""
-    site: Site = request.scope[VISITOR].site
+    site: GraphSite = request.scope[VISITOR].site
     return site
 
 

@@ -6,7 +6,7 @@ import uvicorn
 
 from omnigraph.console.assembly import ConsoleApp
 from omnigraph.console.gatekeeper import PREFIX
-from omnigraph.console.sources.protocol import Site
+from omnigraph.console.sources.protocol import GraphSite
 from omnigraph.console.visitors import OneTimeDoor
 from omnigraph.errors import Usage
 
@@ -17,7 +17,7 @@ HOSTS = frozenset({HOST, "localhost", "[::1]"})
 class LocalConsole:
     """A console for whoever started it."""
 
-    def __init__(self, site: Site, *, port: int) -> None:
+    def __init__(self, site: GraphSite, *, port: int) -> None:
         door = OneTimeDoor(site)
         self._app = ConsoleApp(door, hosts=HOSTS)
         self._socket = _listening(port)

@@ -4,7 +4,7 @@ from typing import Protocol
 
 from omnigraph.base import clock, ids
 from omnigraph.base.values import dataclass
-from omnigraph.console.sources.protocol import Site
+from omnigraph.console.sources.protocol import GraphSite
 
 COOKIE = "omnigraph_console"
 _IDLE_SECONDS = 12 * 3_600
@@ -15,7 +15,7 @@ _SESSIONS_MAX = 1_000
 class Visitor:
     """One person in one browser, and the graphs that they may see."""
 
-    site: Site
+    site: GraphSite
     session_id: str
     seen_at: float
 
@@ -27,7 +27,7 @@ class Door(Protocol):
     def asks_for(self) -> str:
         """What a person without a secret in the address is asked to type; empty if there is nothing to type."""
 
-    async def admit(self, secret: str) -> Site | None:
+    async def admit(self, secret: str) -> GraphSite | None:
         """Return what the holder of a secret may see, or None."""
         ...
 
@@ -37,11 +37,11 @@ class OneTimeDoor:
 
     asks_for = ""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: GraphSite) -> None:
         self._site = site
         self.secret: str | None = ids.new_secret()
 
-    async def admit(self, secret: str) -> Site | None:
+    async def admit(self, secret: str) -> GraphSite | None:
         """Let the first in who has the secret."""
         if self.secret is None or not ids.is_same_secret(secret, self.secret):
             return None
@@ -55,7 +55,7 @@ class Visitors:
     def __init__(self) -> None:
         self._by_session: dict[str, Visitor] = {}
 
-    def enter(self, site: Site) -> Visitor:
+    def enter(self, site: GraphSite) -> Visitor:
         """Open a session."""
         now = clock.monotonic_seconds()
         for session_id in [key for key, each in self._by_session.items() if now - each.seen_at > _IDLE_SECONDS]:

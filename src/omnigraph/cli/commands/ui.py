@@ -16,7 +16,7 @@ from omnigraph.cli.served import connected_async, server_target
 
 if TYPE_CHECKING:
     from omnigraph.console.sources.direct import DirectGraph
-    from omnigraph.console.sources.protocol import Site
+    from omnigraph.console.sources.protocol import GraphSite
 
 
 @command("ui", examples=("omnigraph ui art.omni --no-browser --port 8090",))
@@ -47,7 +47,7 @@ def ui(invocation: Invocation, *, port: int, no_browser: bool, read_only: bool) 
         console.run()
 
 
-def _site(invocation: Invocation, binding: Binding, graph_id: str | None, *, is_read_only: bool) -> "Site":
+def _site(invocation: Invocation, binding: Binding, graph_id: str | None, *, is_read_only: bool) -> "GraphSite":
     if binding.kind is ScopeKind.SERVER:
         from omnigraph.console.sources.served import ServedSite
 
@@ -71,7 +71,7 @@ def _site(invocation: Invocation, binding: Binding, graph_id: str | None, *, is_
     return DirectSite(target_storage.uri, {target_storage.name: opener})
 
 
-def _cluster_site(invocation: Invocation, binding: Binding, graph_id: str | None, *, is_read_only: bool) -> "Site":
+def _cluster_site(invocation: Invocation, binding: Binding, graph_id: str | None, *, is_read_only: bool) -> "GraphSite":
     from omnigraph.cluster.serving import read_serving_snapshot
     from omnigraph.console.sources.direct import DirectSite
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from omnigraph.base.ids import is_ulid
 from omnigraph.changes.paging import PageLimits
-from omnigraph.console.sources.protocol import Comparison, GraphState, TypeCount
-from omnigraph.console.sources.upkeep import Upkeep
+from omnigraph.console.sources.protocol import BranchComparison, GraphState, TypeCount
+from omnigraph.console.sources.upkeep import GraphUpkeep
 from omnigraph.errors import GraphNotFound, InvalidTarget
 from omnigraph.manifest.commits import MAIN_BRANCH
 
@@ -54,7 +54,7 @@ class DirectGraph:
         self.uri = graph.uri
         self.cli_address = cli_address
         self.is_read_only = is_read_only
-        self.upkeep = Upkeep(graph)
+        self.upkeep = GraphUpkeep(graph)
 
     async def catalog(self, at: str = MAIN_BRANCH) -> "Catalog":
         """Return the compiled schema."""
@@ -90,17 +90,17 @@ class DirectGraph:
 
         return await asyncio.to_thread(look)
 
-    async def compare(self, source: str, into: str, *, limit: int = 200) -> Comparison:
+    async def compare(self, source: str, into: str, *, limit: int = 200) -> BranchComparison:
         """Return what merging a branch into another would bring."""
 
-        def look() -> Comparison:
+        def look() -> BranchComparison:
             diff = self._graph.branches.diff(source, into=into).diff
             counts = diff.counts()
             first = tuple(islice(diff, limit))
             inserted, updated, deleted = (
                 sum(getattr(each, word) for each in counts) for word in ("inserted", "updated", "deleted")
             )
-            return Comparison(
+            return BranchComparison(
                 changes=first,
                 inserted=inserted,
                 updated=updated,

@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from omnigraph.console.sources.protocol import Comparison
+from omnigraph.console.sources.protocol import BranchComparison
 
 if TYPE_CHECKING:
     from omnigraph.changes.entities import EntityChange
 
 
-def net_changes(changes: "Iterable[EntityChange]", *, limit: int) -> Comparison:
+def net_changes(changes: "Iterable[EntityChange]", *, limit: int) -> BranchComparison:
     """Fold changes, oldest first; an entity that is as it was is left out."""
     from omnigraph.changes.compare import Op
     from omnigraph.changes.entities import EntityChange
@@ -26,7 +26,7 @@ def net_changes(changes: "Iterable[EntityChange]", *, limit: int) -> Comparison:
         folded[key] = EntityChange(type=change.type, id=change.id, op=op, before=before, after=after)
     found = [each for each in folded.values() if each.before != each.after]
     ops = [each.op for each in found]
-    return Comparison(
+    return BranchComparison(
         changes=tuple(found[:limit]),
         inserted=ops.count(Op.INSERT),
         updated=ops.count(Op.UPDATE),

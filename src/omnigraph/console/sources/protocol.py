@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from omnigraph.changes.entities import EntityChange
     from omnigraph.changes.paging import ChangePage
     from omnigraph.client.values import ServedMerge, StoredQueryInfo
-    from omnigraph.console.sources.upkeep import Upkeep
+    from omnigraph.console.sources.upkeep import GraphUpkeep
     from omnigraph.graphs.result import Result
     from omnigraph.manifest.commits import Commit
     from omnigraph.query.mutate.run import MutationResult
@@ -38,7 +38,7 @@ class GraphState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class BranchComparison:
     """What merging a branch would bring: the first changes, and how many there are of each kind."""
 
     changes: "tuple[EntityChange, ...]"
@@ -69,7 +69,7 @@ class GraphSource(Protocol):
         """The words of a command line that address it."""
 
     @property
-    def upkeep(self) -> "Upkeep | None":
+    def upkeep(self) -> "GraphUpkeep | None":
         """Health and maintenance; None where there is no way to the storage."""
 
     async def catalog(self, at: str = MAIN_BRANCH) -> "Catalog":
@@ -100,7 +100,7 @@ class GraphSource(Protocol):
         """Return what a commit changed, a page at a time."""
         ...
 
-    async def compare(self, source: str, into: str, *, limit: int = 200) -> Comparison:
+    async def compare(self, source: str, into: str, *, limit: int = 200) -> BranchComparison:
         """Return what merging a branch into another would bring."""
         ...
 
@@ -150,7 +150,7 @@ class GraphSource(Protocol):
         ...
 
 
-class Site(Protocol):
+class GraphSite(Protocol):
     """All graphs that one person may see."""
 
     @property

@@ -9,7 +9,7 @@ from omnigraph.catalog.compile import compile_schema
 from omnigraph.changes.paging import PageLimits
 from omnigraph.console.sources.direct import selection
 from omnigraph.console.sources.folding import net_changes
-from omnigraph.console.sources.protocol import Comparison, GraphState, TypeCount
+from omnigraph.console.sources.protocol import BranchComparison, GraphState, TypeCount
 from omnigraph.errors import InvalidTarget
 from omnigraph.manifest.commits import MAIN_BRANCH
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _COMMITS_COMPARED_MAX = 500
 
 
-class ServedGraph:
+class GraphBehindServer:
     """One graph behind a server."""
 
     upkeep = None
@@ -78,7 +78,7 @@ class ServedGraph:
         limits = PageLimits(changes=limit)
         return await self._graph.changes.commit_page(commit_id, page_token=page_token, limits=limits)
 
-    async def compare(self, source: str, into: str, *, limit: int = 200) -> Comparison:
+    async def compare(self, source: str, into: str, *, limit: int = 200) -> BranchComparison:
         """Return what the commits of one branch changed that the other does not have, taken together."""
         mine, theirs = await asyncio.gather(
             self._graph.commits(source, limit=_COMMITS_COMPARED_MAX),
@@ -185,9 +185,9 @@ class ServedSite:
             return [self._only]
         return sorted(each.graph_id for each in await self._server.graphs())
 
-    async def graph(self, graph_id: str) -> ServedGraph:
+    async def graph(self, graph_id: str) -> GraphBehindServer:
         """Address one of them; whether it is there shows with the first question."""
-        return ServedGraph(
+        return GraphBehindServer(
             self._server.graph(graph_id),
             graph_id=graph_id,
             cli_address=f"--server {self._cli_server} --graph {graph_id}",

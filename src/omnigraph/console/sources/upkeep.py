@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from omnigraph.maintenance.verify.report import VerifyReport
 
 
-class Upkeep:
+class GraphUpkeep:
     """The verbs of maintenance, each in a thread; `events` are told from that thread."""
 
     def __init__(self, graph: "Graph") -> None:
