@@ -41,6 +41,7 @@ def serve(
     $OMNIGRAPH_REQUIRE_ALL_GRAPHS, $OMNIGRAPH_DEFAULT_GRAPH, $OMNIGRAPH_SHUTDOWN_TIMEOUT_SECS, $OMNIGRAPH_LOG_FORMAT
     and $OMNIGRAPH_LOG_LEVEL. Tokens come from the environment only. One line on stdout says where it listens.
     """
+    from omnigraph.server.memory import choose_allocator
     from omnigraph.server.settings import DEFAULT_BIND, Bind, ServeRequest, is_true
 
     environ = invocation.environ
@@ -65,6 +66,7 @@ def serve(
             said(log_level, environ.get("OMNIGRAPH_LOG_LEVEL", "")), _LEVELS, "info", "OMNIGRAPH_LOG_LEVEL"
         ),
     )
+    choose_allocator()
     try:
         from omnigraph.server.boot import serve as run_server
     except ModuleNotFoundError as missing:
