@@ -62,7 +62,7 @@ def added_within(offsets: NDArray[np.int64], places: NDArray[Any], weights: Weig
 
 
 def _lane_of(largest: int) -> type[np.unsignedinteger[Any]] | None:
-    """Return a type of which a word of 64 bits holds several, and any of them the sum of all; None for large numbers."""
+    """Return a type of which a word holds several, and any of them the sum of all; None for large numbers."""
     if sys.byteorder != "little":
         return None
     return next((lane for lane in _LANES if largest * (8 // lane().itemsize) <= np.iinfo(lane).max), None)
