@@ -10,8 +10,11 @@ from typing import Any, Final
 from omnigraph.errors import InvalidTarget
 
 INDEX_CACHE_BYTES_VARIABLE: Final = "OMNIGRAPH_INDEX_CACHE_BYTES"
-_METADATA_CACHE_BYTES: Final = 128 << 20
-"""An eighth of what Lance would take: enough for the files of tables in use, and what whoever follows commits fills."""
+_METADATA_CACHE_BYTES: Final = 64 << 20
+"""A sixteenth of what Lance would take: enough for the thousands of files in use, of which each takes 6 to 20 KiB.
+
+Whoever writes or follows commits fills it, however large it is, with files and versions that nobody asks for again.
+"""
 _INDEX_CACHE_BYTES_MAX: Final = 1 << 30
 """A sixth of what Lance would take, however little memory the machine has."""
 _MEMORY_SHARE: Final = 8
