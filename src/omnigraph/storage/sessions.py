@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from omnigraph.errors import InvalidTarget
 
-INDEX_CACHE_BYTES_VARIABLE: Final = "OMNIGRAPH_INDEX_CACHE_BYTES"
+INDEX_CACHE_BYTES_VARIABLE = "OMNIGRAPH_INDEX_CACHE_BYTES"
 _METADATA_CACHE_BYTES: Final = 64 << 20
 """A sixteenth of what Lance would take: enough for the thousands of files in use, of which each takes 6 to 20 KiB.
 
