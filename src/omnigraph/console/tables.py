@@ -10,7 +10,7 @@ ROWS_SHOWN = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class PageColumn:
     """One column: what it is called, how it is set, and whether a telephone has room for it."""
 
     name: str
@@ -23,7 +23,7 @@ class Column:
         return f"{'og-number' if self.is_number else 'og-wrap'}{' og-wide' if self.is_wide else ''}"
 
 
-def paged_table(columns: Sequence[Column], rows: Sequence[Sequence[str]], *, shown: int = ROWS_SHOWN) -> None:
+def paged_table(columns: Sequence[PageColumn], rows: Sequence[Sequence[str]], *, shown: int = ROWS_SHOWN) -> None:
     """Show rows of text, `shown` at a time, with a way to the others."""
     page = 0
 

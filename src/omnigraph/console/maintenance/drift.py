@@ -7,7 +7,7 @@ from nicegui import ui
 
 from omnigraph.base.units import counted
 from omnigraph.console.states import fetched
-from omnigraph.console.tables import Column, paged_table
+from omnigraph.console.tables import PageColumn, paged_table
 from omnigraph.console.words import heading
 from omnigraph.documents import repair_document
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 _CALM = "no_drift"
 _COLUMNS = (
-    Column("table"),
-    Column("branch", is_wide=True),
-    Column("pinned", is_number=True),
-    Column("newest", is_number=True),
-    Column("what it is"),
+    PageColumn("table"),
+    PageColumn("branch", is_wide=True),
+    PageColumn("pinned", is_number=True),
+    PageColumn("newest", is_number=True),
+    PageColumn("what it is"),
 )
 
 

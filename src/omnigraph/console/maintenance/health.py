@@ -6,21 +6,21 @@ from typing import Any
 from nicegui import ui
 
 from omnigraph.base.units import counted, spell_bytes
-from omnigraph.console.tables import Column, paged_table
+from omnigraph.console.tables import PageColumn, paged_table
 from omnigraph.console.words import STATUS_TONES, STATUS_WORDS, heading
 
 _TONES = {"critical": "og-bad", "error": "og-bad", "action": "og-bad", "warning": "og-warn", "attention": "og-warn"}
 _MEMBERS_MAX = 50
 _TABLE_COLUMNS = (
-    Column("table"),
-    Column("branch", is_wide=True),
-    Column("rows", is_number=True),
-    Column("size", is_number=True),
-    Column("files", is_number=True),
-    Column("indexed", is_number=True),
-    Column("versions", is_number=True, is_wide=True),
-    Column("reclaimable", is_number=True, is_wide=True),
-    Column("drift", is_wide=True),
+    PageColumn("table"),
+    PageColumn("branch", is_wide=True),
+    PageColumn("rows", is_number=True),
+    PageColumn("size", is_number=True),
+    PageColumn("files", is_number=True),
+    PageColumn("indexed", is_number=True),
+    PageColumn("versions", is_number=True, is_wide=True),
+    PageColumn("reclaimable", is_number=True, is_wide=True),
+    PageColumn("drift", is_wide=True),
 )
 _RUNS_SHOWN = 20
 

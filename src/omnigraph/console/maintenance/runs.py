@@ -7,7 +7,7 @@ from nicegui import ui
 
 from omnigraph.base.units import counted, spell_bytes
 from omnigraph.console.states import failure, fetched
-from omnigraph.console.tables import Column, paged_table
+from omnigraph.console.tables import PageColumn, paged_table
 from omnigraph.console.words import heading
 from omnigraph.documents import cleanup_document, optimize_document, verify_document
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 _LOOK_SECONDS = 0.3
 _OPTIMIZE_COLUMNS = (
-    Column("table"),
-    Column("files", is_number=True),
-    Column("rewritten", is_number=True, is_wide=True),
-    Column("indexes"),
-    Column("note", is_wide=True),
+    PageColumn("table"),
+    PageColumn("files", is_number=True),
+    PageColumn("rewritten", is_number=True, is_wide=True),
+    PageColumn("indexes"),
+    PageColumn("note", is_wide=True),
 )
 _CLEANUP_COLUMNS = (
-    Column("table"),
-    Column("branch", is_wide=True),
-    Column("versions", is_number=True),
-    Column("bytes", is_number=True),
-    Column("note", is_wide=True),
+    PageColumn("table"),
+    PageColumn("branch", is_wide=True),
+    PageColumn("versions", is_number=True),
+    PageColumn("bytes", is_number=True),
+    PageColumn("note", is_wide=True),
 )
 
 
@@ -220,7 +220,7 @@ def _verified(report: "VerifyReport") -> None:
         return
     ui.label(f"{counted(len(document['problems']), 'problem')}: {looked}.").classes("og-bad og-wrap")
     paged_table(
-        (Column("problem"), Column("what")),
+        (PageColumn("problem"), PageColumn("what")),
         [
             (each["kind"], ", ".join(f"{k}: {v}" for k, v in each.items() if k != "kind" and v))
             for each in document["problems"]
