@@ -62,17 +62,20 @@ def test_of_branches_that_others_delete_some_are_known(graph: Graph, monkeypatch
     monkeypatch.setattr(known_branches, "_BRANCHES_MIN", 2)
     other = omnigraph.open(graph.uri)
     manifest = graph._context.manifest
-    for number in range(6):
-        other.branches.create(f"side-{number}")
-        graph.query(NAMES, branch=f"side-{number}")
+    names = [f"side-{number}" for number in range(6)]
+    for name in names:
+        other.branches.create(name)
+        graph.query(NAMES, branch=name)
         assert len(manifest._branches) <= 4
         assert len(graph._heads._by_branch) <= 4
-        other.branches.delete(f"side-{number}")
     main = manifest.load("main")
 
     assert manifest.load("main") is main
-    assert manifest._branches.find("side-5") is not None
-    assert manifest._branches.find("side-1") is None
+    assert manifest._branches.names() == {"main", "side-3", "side-4", "side-5"}
+    for name in names:
+        other.branches.delete(name)
+    assert manifest.branch_names() == []  # whoever looks which branches there are learns which are gone
+    assert manifest._branches.names() == {"main"}
 
 
 def test_large_branches_are_bounded_by_their_bytes(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,6 +48,11 @@ class KnownBranches:
         """How much memory all of them take, roughly."""
         return sum(self._sizes.values())
 
+    def names(self) -> set[str]:
+        """Return which branches are known."""
+        with self._lock:
+            return {*self._by_name}
+
     def find(self, name: str) -> KnownBranch | None:
         """Return what is known of a branch; every query asks, so nothing is noted of it."""
         return self._by_name.get(name)

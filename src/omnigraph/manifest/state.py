@@ -20,7 +20,7 @@ from omnigraph.manifest.snapshot import GraphSnapshot, SchemaRef, advance, fold
 from omnigraph.manifest.stamp import Stamp, read_stamp
 from omnigraph.storage.filters import Comparison
 from omnigraph.storage.known_heads import SeenRef, see_ref
-from omnigraph.storage.refs import list_refs
+from omnigraph.storage.refs import Ref, list_refs
 from omnigraph.storage.tables import Table, TableAddress, TableStore
 from omnigraph.storage.uris import GraphRoot
 
@@ -101,7 +101,7 @@ class ManifestReader:
         """Find a live branch by name."""
         if branch == MAIN_BRANCH:
             return BranchHandle(name=MAIN_BRANCH, incarnation=MAIN_BRANCH, manifest=MANIFEST)
-        refs = list_refs(self._tables, MANIFEST.location)
+        refs = self._refs()
         ref = refs.get(check_name(branch, what="The branch name"))
         if ref is None:
             raise no_such_branch(branch, refs, uri=self._uri)
@@ -119,9 +119,17 @@ class ManifestReader:
 
     def incarnations(self) -> dict[str, str]:
         """Return the incarnation of every live branch by name, `main` first; those of the program are hidden."""
-        refs = list_refs(self._tables, MANIFEST.location)
+        refs = self._refs()
         named = {name: refs[name].incarnation for name in sorted(refs) if not name.startswith("__")}
         return {MAIN_BRANCH: MAIN_BRANCH, **named}
+
+    def _refs(self) -> dict[str, Ref]:
+        """List all branches; those that are not there any more are forgotten, whoever has deleted them."""
+        known = self._branches.names()
+        refs = list_refs(self._tables, MANIFEST.location)
+        for name in known - refs.keys() - {MAIN_BRANCH}:
+            self.forget(name)
+        return refs
 
     def is_current(self, state: ManifestState) -> bool:
         """Whether a state is known to be that of its branch as of now; every query asks, so little is asked for it."""
@@ -157,6 +165,7 @@ class ManifestReader:
     def forget(self, branch: str) -> None:
         """Let go of a branch that was deleted."""
         self._branches.forget(branch)
+        self._tables.forget(TableAddress(MANIFEST.location, branch))
 
     def take_over(self, before: ManifestState, landed: Table, published: pa.Table) -> None:
         """Know the state that a publish of this process made of another, so that nobody has to read it."""
