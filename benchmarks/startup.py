@@ -79,7 +79,7 @@ def _figure(
     elapsed, busy = [], []
     for _ in range(repeat):
         command = [program, *arguments()]
-        before = _processor_seconds()
+        before = processor_seconds()
         elapsed.append(
             once(
                 lambda command=command: subprocess.run(
@@ -87,11 +87,12 @@ def _figure(
                 )
             )
         )
-        busy.append(_processor_seconds() - before)
+        busy.append(processor_seconds() - before)
     # The least of several: whatever else the machine does can only add to it.
     return Figure(what=what, ours=min(elapsed), goal=goal, note=f"{statistics.median(busy) * 1000:.0f} ms of processor")
 
 
-def _processor_seconds() -> float:
+def processor_seconds() -> float:
+    """Return how long the processor has worked for the processes that this one has waited for."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return children.ru_utime + children.ru_stime
