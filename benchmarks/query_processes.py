@@ -14,7 +14,7 @@ from benchmarks.figures import Figure, Unit, once
 from benchmarks.query_data import Data, Size, generate, new_graph, person
 from benchmarks.query_first import ONE_HOP, build_image
 from benchmarks.query_others import Embedded, find_module
-from benchmarks.startup import processor_seconds
+from benchmarks.startup import processor_note, processor_seconds
 from omnigraph.catalog.model import EdgeType, NodeType, TableKey
 from omnigraph.graphs.snapshot import pinned_state
 from omnigraph.query.access import Direction
@@ -84,7 +84,7 @@ def command_figure(uri: Path, data: Data, directory: Path, repeat: int) -> Figur
         what="`omnigraph query`, one hop, the process included",
         ours=statistics.median(elapsed),
         goal=_GOAL_COMMAND,
-        note=f"{statistics.median(busy) * 1000:.0f} ms of processor",
+        note=processor_note(busy),
     )
 
 
