@@ -45,6 +45,7 @@ def _listening(port: int) -> socket.socket:
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         found.bind((HOST, port))
+        found.listen(128)  # whoever opens the address at once waits, and is not turned away
     except OSError as error:
         found.close()
         raise Usage(
