@@ -68,11 +68,13 @@ def asked_known(catalog: Catalog, keys: Iterable[NodeKey], at: str) -> list[tupl
     for type_name, ids in _ids_by_type(keys).items():
         node_type = catalog.node_by_name.get(type_name)
         if node_type is not None:
-            text = (
-                f"query known($ids: [String]) {{ match {{ $a: {type_name} $ids contains $a.id }} "
-                f"return {{ $a.id as id, $a.{label_property(node_type)} as label }} }}"
-            )
-            found.append((type_name, Question(text=text, params={"ids": ids}, at=at)))
+            wanted = f"return {{ $a.id as id, $a.{label_property(node_type)} as label }}"
+            if len(ids) == 1:
+                text = f"query known($id: String) {{ match {{ $a: {type_name} {{ id: $id }} }} {wanted} }}"
+                found.append((type_name, Question(text=text, params={"id": ids[0]}, at=at)))
+            else:
+                text = f"query known($ids: [String]) {{ match {{ $a: {type_name} $ids contains $a.id }} {wanted} }}"
+                found.append((type_name, Question(text=text, params={"ids": ids}, at=at)))
     return found
 
 

@@ -38,6 +38,8 @@ class _Reached:
     """The nodes of a tour in one state, and what neighbours it does not show."""
 
     stages: tuple[tuple[NodeKey, ...], ...]
+    labels: dict[NodeKey, str]
+    """Those of the neighbours; nodes that somebody asked for are still to be looked up."""
     stubs: tuple[Stub, ...]
     is_cut: bool
 
@@ -59,8 +61,8 @@ def gathered(tour: Tour, now_at: Moment, past: Moment | None = None, *, page: in
     then = now if past is None else (yield from _reached(past, tour, page))
     stages = now.stages if past is None else (*now.stages, *then.stages)
     every = list(islice(dict.fromkeys(key for stage in stages for key in stage), NODES_MAX))
-    labels, links = yield from _settled(now_at, every)
-    labels_then, links_then = (labels, links) if past is None else (yield from _settled(past, every))
+    labels, links = yield from _settled(now_at, every, now.labels)
+    labels_then, links_then = (labels, links) if past is None else (yield from _settled(past, every, then.labels))
     nodes = tuple(
         PictureNode(
             key=key,
@@ -134,19 +136,25 @@ def _walked(
         for each, total in total_of.items()
         if each.owner in shown and total > len(rows_of[each])
     )
-    return _Reached(stages=tuple(stages), stubs=stubs, is_cut=is_cut)
+    labels = {
+        NodeKey(other_end(catalog, each.hop), row["id"]): label_of(row) for each, rows in rows_of.items() for row in rows
+    }
+    return _Reached(stages=tuple(stages), labels=labels, stubs=stubs, is_cut=is_cut)
 
 
 def _keys(type_name: str, rows: Rows) -> list[NodeKey]:
     return [NodeKey(type_name, row["id"]) for row in rows]
 
 
-def _settled(moment: Moment, keys: Sequence[NodeKey]) -> Asking[tuple[dict[NodeKey, str], set[_Link]]]:
+def _settled(
+    moment: Moment, keys: Sequence[NodeKey], labels: dict[NodeKey, str]
+) -> Asking[tuple[dict[NodeKey, str], set[_Link]]]:
+    """Ask which of the nodes there are, as far as that is not known, and how they are connected."""
     catalog, at = moment.catalog, moment.at
-    known = asked_known(catalog, keys, at)
+    known = asked_known(catalog, [key for key in keys if key not in labels], at)
     links = asked_links(catalog, keys, at, limit=LINKS_MAX)
     answers = yield [question for _, question in (*known, *links)]
-    labels = {
+    looked_up = {
         NodeKey(type_name, row["id"]): label_of(row)
         for (type_name, _), rows in zip(known, answers, strict=False)
         for row in rows
@@ -156,7 +164,7 @@ def _settled(moment: Moment, keys: Sequence[NodeKey]) -> Asking[tuple[dict[NodeK
         for (edge, _), rows in zip(links, answers[len(known) :], strict=True)
         for row in rows
     }
-    return labels, set(_first_links(found))
+    return labels | looked_up, set(_first_links(found))
 
 
 def _first_links(links: Iterable[_Link]) -> Iterable[_Link]:
