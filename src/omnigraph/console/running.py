@@ -45,7 +45,7 @@ def _listening(port: int) -> socket.socket:
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         found.bind((HOST, port))
-        found.listen(128)  # whoever opens the address at once waits, and is not turned away
+        found.listen()  # from here on a browser that is faster than this program waits instead of failing
     except OSError as error:
         found.close()
         raise Usage(
