@@ -137,7 +137,9 @@ def _walked(
         if each.owner in shown and total > len(rows_of[each])
     )
     labels = {
-        NodeKey(other_end(catalog, each.hop), row["id"]): label_of(row) for each, rows in rows_of.items() for row in rows
+        NodeKey(other_end(catalog, each.hop), row["id"]): label_of(row)
+        for each, rows in rows_of.items()
+        for row in rows
     }
     return _Reached(stages=tuple(stages), labels=labels, stubs=stubs, is_cut=is_cut)
 
