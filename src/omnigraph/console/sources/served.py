@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from io import BytesIO
 from typing import TYPE_CHECKING
 
 from omnigraph.base.ids import is_ulid
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from omnigraph.client.values import ServedMerge, StoredQueryInfo
     from omnigraph.graphs.result import Result
     from omnigraph.manifest.commits import Commit
+    from omnigraph.pipeline.load.run import LoadResult
     from omnigraph.query.mutate.run import MutationResult
     from omnigraph.query.plan.explain import Explanation
 
@@ -124,6 +126,12 @@ class GraphBehindServer:
         """Run a mutation as one commit."""
         self._refuse_read_only()
         return await self._graph.mutate(text, name, params=params, branch=branch)
+
+    async def put(self, lines: bytes, *, branch: str = MAIN_BRANCH, message: str | None = None) -> "LoadResult":
+        """Write entities, spelled as `export` does, over those of the same ids, as one commit."""
+        del message
+        self._refuse_read_only()
+        return await self._graph.load(BytesIO(lines), mode="merge", branch=branch)
 
     async def explain(
         self, text: str, name: str | None = None, *, params: Mapping[str, object] | None = None, at: str = MAIN_BRANCH
