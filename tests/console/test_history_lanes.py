@@ -1,6 +1,6 @@
 """The laws of the drawing: lines lead from every commit to its parents, and nothing stands in their way."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph.console.history.lanes import LanePiece, LaneRow, LinePart, ancestors, in_order, lanes, parents_of
@@ -33,6 +33,7 @@ def histories(draw: st.DrawFn) -> list[Commit]:
     return draw(st.permutations(made))
 
 
+@settings(max_examples=60)
 @given(histories())
 def test_no_commit_stands_above_one_that_was_made_from_it(history: list[Commit]) -> None:
     ordered = in_order(history)
@@ -43,6 +44,7 @@ def test_no_commit_stands_above_one_that_was_made_from_it(history: list[Commit])
         assert all(place[parent] > place[each.graph_commit_id] for parent in parents_of(each) if parent in place)
 
 
+@settings(max_examples=60)
 @given(histories(), st.integers(0, 13))
 def test_every_line_ends_at_its_parent(history: list[Commit], first: int) -> None:
     ordered = in_order(history)
@@ -61,6 +63,7 @@ def leads(rows: list[LaneRow], start: int, end: int, lane: int) -> bool:
     return passes and (end == len(rows) or lane in lanes_of(rows[end], LinePart.ARRIVES))
 
 
+@settings(max_examples=60)
 @given(histories(), st.integers(0, 13))
 def test_no_commit_stands_on_a_line_that_passes_by(history: list[Commit], first: int) -> None:
     ordered = in_order(history)
@@ -70,6 +73,7 @@ def test_no_commit_stands_on_a_line_that_passes_by(history: list[Commit], first:
     assert len({row.commit.graph_commit_id for row in rows}) == len(history)
 
 
+@settings(max_examples=60)
 @given(histories(), st.integers(0, 13))
 def test_lines_neither_begin_nor_end_between_rows(history: list[Commit], first: int) -> None:
     ordered = in_order(history)

@@ -104,6 +104,10 @@ class Browser:
         """Wait for an element."""
         return self.until(lambda: self.driver.find_element(By.CSS_SELECTOR, css), f"the element {css}")
 
+    def all(self, css: str) -> list[WebElement]:
+        """Return every element that is there now."""
+        return self.driver.find_elements(By.CSS_SELECTOR, css)
+
     def click(self, css: str) -> None:
         """Click on an element once it can be clicked."""
 
@@ -115,14 +119,14 @@ class Browser:
 
     def press(self, label: str) -> None:
         """Click on the button or link that says a text."""
-        path = (
-            f"//*[(self::a or self::button or @role='tab') and (normalize-space(.)='{label}' or @aria-label='{label}')]"
-        )
+        said = f'"{label}"' if "'" in label else f"'{label}'"
+        path = f"//*[(self::a or self::button or @role='tab') and (normalize-space(.)={said} or @aria-label={said})]"
 
         def clicked() -> bool:
             shown = [each for each in self.driver.find_elements(By.XPATH, path) if each.is_displayed()]
-            shown[0].click()
-            return True
+            if shown:
+                shown[0].click()
+            return bool(shown)
 
         self.until(clicked, f"a click on {label!r}")
 

@@ -57,7 +57,7 @@ def _log(view: View, page: int) -> None:
                 "Compare and merge",
                 icon="merge",
                 on_click=lambda: ui.navigate.to(view.address(source=chosen, into=MAIN_BRANCH)),
-            ).props("outline no-caps padding='3px 12px'")
+            ).props("outline no-caps padding='3px 12px' aria-label='Compare and merge'")
 
         async def fetch() -> "HistoryPage":
             branches = await view.source.branches()
