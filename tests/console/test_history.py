@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from selenium.webdriver.common.keys import Keys
 
 import omnigraph
 from support.browser import NARROW, WIDE, Browser, Console, running_console
@@ -96,7 +97,7 @@ def test_a_branch_is_made_and_a_name_that_cannot_be_is_refused(port: Console, br
     browser.press("Create")
     browser.find(".q-dialog [role=alert]")
     name = browser.find("input[aria-label='Name of the new branch']")
-    name.clear()
+    name.send_keys(Keys.CONTROL, "a")
     name.send_keys("calm")
     browser.press("Create")
     browser.until(lambda: "at=calm" in browser.driver.current_url, "the new branch")

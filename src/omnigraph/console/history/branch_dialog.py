@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def branch_button(view: "View") -> None:
     """Show the button that opens the dialog; where nothing can be changed, it says why it does nothing."""
     button = ui.button("New branch", icon="add", on_click=lambda: _ask(view)).props(
-        "outline no-caps padding='3px 12px'"
+        "outline no-caps padding='3px 12px' aria-label='New branch'"
     )
     if view.source.is_read_only:
         button.props("disable")
