@@ -3,7 +3,9 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omnigraph.console.history.lanes import LanePiece, LaneRow, LinePart, ancestors, in_order, lanes, parents_of
+from omnigraph.console.history.lanes import LanePiece, LaneRow, LinePart, in_order, lanes
+from omnigraph.console.sources.reaching import commits_to_bring, known_ancestors
+from omnigraph.manifest.ancestry import parents_of
 from omnigraph.manifest.commits import Commit, CommitId, CommitKind
 
 
@@ -112,4 +114,17 @@ def test_the_chosen_branch_keeps_the_leftmost_lane_though_others_are_newer() -> 
 def test_ancestors_are_found_over_both_parents() -> None:
     history = [commit("m", "b", "s"), commit("b", "a"), commit("s", "a"), commit("a"), commit("x", "a")]
 
-    assert ancestors({each.graph_commit_id: each for each in history}, "m") == {"m", "b", "s", "a"}
+    assert known_ancestors({each.graph_commit_id: each for each in history}, "m") == {"m", "b", "s", "a"}
+
+
+def test_a_branch_that_was_merged_brings_nothing_more_and_what_it_took_over_is_not_its_own() -> None:
+    genesis, taken = commit("a"), commit("b", "a")
+    own = [
+        commit("s3", "s2", branch="storm"),
+        commit("s2", "s1", "b", branch="storm"),
+        commit("s1", "a", branch="storm"),
+    ]
+
+    assert [each.graph_commit_id for each in commits_to_bring([*own, genesis], [taken, genesis])] == ["s1", "s3"]
+    merge = commit("m", "b", "s3")
+    assert commits_to_bring([*own, genesis], [merge, taken, genesis]) == []

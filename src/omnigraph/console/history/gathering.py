@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from omnigraph.base.values import dataclass
-from omnigraph.console.history.lanes import LaneRow, ancestors, in_order, lanes
+from omnigraph.console.history.lanes import LaneRow, in_order, lanes
+from omnigraph.console.sources.reaching import known_ancestors
 from omnigraph.errors import BranchNotFound
 from omnigraph.manifest.commits import Commit
 
@@ -106,7 +107,7 @@ def _drawn(history: GatheredHistory, first: str, end: int) -> HistoryPage:
 async def distance(source: "GraphSource", branch: str, into: str) -> Distance:
     """Count the commits that one branch has and the other does not."""
     history = await gather(source, [branch, into], limit=_COMPARED_MAX)
-    behind_of = {name: ancestors(history.commit_by_id, head) for name, head in history.head_by_branch.items()}
+    behind_of = {name: known_ancestors(history.commit_by_id, head) for name, head in history.head_by_branch.items()}
     mine, theirs = behind_of.get(branch, set()), behind_of.get(into, set())
     return Distance(
         ahead=len(mine - theirs), behind=len(theirs - mine), is_exact=max(len(mine), len(theirs)) < _COMPARED_MAX

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 
 from omnigraph.base.values import dataclass
+from omnigraph.manifest.ancestry import parents_of
 from omnigraph.manifest.commits import Commit
 
 
@@ -49,11 +50,6 @@ class _Lane:
 
     wanted: str
     branch: str
-
-
-def parents_of(commit: Commit) -> list[str]:
-    """Return the parents, the first one first."""
-    return [each for each in (commit.parent_commit_id, commit.merged_parent_commit_id) if each is not None]
 
 
 def in_order(commits: Iterable[Commit]) -> list[Commit]:
@@ -144,16 +140,3 @@ def _occupy(active: list[_Lane | None], number: int, lane: _Lane) -> None:
         active.append(lane)
     elif active[number] is None:
         active[number] = lane
-
-
-def ancestors(by_id: Mapping[str, Commit], head: str) -> set[str]:
-    """Return the head and all known commits before it, over both parents."""
-    found: set[str] = set()
-    waiting = [head]
-    while waiting:
-        commit_id = waiting.pop()
-        if commit_id in found or commit_id not in by_id:
-            continue
-        found.add(commit_id)
-        waiting.extend(parents_of(by_id[commit_id]))
-    return found

@@ -11,6 +11,7 @@ from omnigraph.changes.paging import PageLimits
 from omnigraph.console.sources.direct import selection
 from omnigraph.console.sources.folding import net_changes
 from omnigraph.console.sources.protocol import BranchComparison, GraphState, TypeCount
+from omnigraph.console.sources.reaching import commits_to_bring
 from omnigraph.errors import InvalidTarget
 from omnigraph.manifest.commits import MAIN_BRANCH
 
@@ -86,9 +87,8 @@ class GraphBehindServer:
             self._graph.commits(source, limit=_COMMITS_COMPARED_MAX),
             self._graph.commits(into, limit=_COMMITS_COMPARED_MAX),
         )
-        known = {commit.graph_commit_id for commit in theirs}
         found: list[EntityChange] = []
-        for commit in reversed([each for each in mine if each.graph_commit_id not in known]):
+        for commit in commits_to_bring(mine, theirs):
             found.extend([each async for each in self._graph.changes.of_commit(commit.graph_commit_id)])
         return net_changes(found, limit=limit)
 
