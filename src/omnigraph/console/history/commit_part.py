@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 from nicegui import ui
 
 from omnigraph.console.history.changes_part import change_list
-from omnigraph.console.history.words import exactly, heading, kind_of, short_id, since
+from omnigraph.console.history.words import exactly, kind_of, short_id
 from omnigraph.console.states import empty, fetched
+from omnigraph.console.words import heading, since
 
 if TYPE_CHECKING:
     from omnigraph.changes.paging import ChangePage

@@ -8,8 +8,8 @@ from omnigraph.base.units import counted
 from omnigraph.console.history.changes_part import change_counts, change_list
 from omnigraph.console.history.gathering import Distance, distance
 from omnigraph.console.history.merge_part import merge_part
-from omnigraph.console.history.words import heading
 from omnigraph.console.states import empty, fetched
+from omnigraph.console.words import heading
 
 if TYPE_CHECKING:
     from omnigraph.console.frame import View

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 from nicegui import ui
 
 from omnigraph.console.history.lanes import LaneRow, LinePart
-from omnigraph.console.history.words import exactly, kind_of, short_id, since
+from omnigraph.console.history.words import exactly, kind_of, short_id
 from omnigraph.console.theme import TYPE_COLOURS
+from omnigraph.console.words import since
 
 if TYPE_CHECKING:
     from omnigraph.console.frame import View

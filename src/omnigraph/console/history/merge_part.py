@@ -7,8 +7,8 @@ from nicegui import ui
 from omnigraph.base.units import counted
 from omnigraph.console.history.conflict_list import conflict_list
 from omnigraph.console.history.merging import MergeView, merged, previewed
-from omnigraph.console.history.words import heading
 from omnigraph.console.states import failure, fetched, waiting
+from omnigraph.console.words import heading
 from omnigraph.errors import OmniError
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ class MergePart:
             self._reload = fetched(lambda: previewed(view.source, source, into), self._show, lines=2)
 
     def _show(self, found: MergeView) -> None:
+        self._is_foretold = found.result is not None or found.total > 0
+        """Whether conflicts are known before the merge; servers tell them with it, and take no message."""
         self._box = ui.element("div").classes("w-full")
         self._fill(found)
 
@@ -85,7 +87,7 @@ class MergePart:
         if self._view.source.is_read_only:
             ui.label(READ_ONLY).classes("og-note")
         with ui.element("div").classes("og-row").style("margin-top: 12px"):
-            if not self._view.source.is_read_only and self._view.source.upkeep is not None:
+            if self._is_foretold and not self._view.source.is_read_only:
                 message = ui.input("Message of the merge").props("dense outlined maxlength=200")
                 message.style("flex: 1 1 220px")
             else:
@@ -144,7 +146,7 @@ class MergePart:
 
     async def _settled(self, found: MergeView) -> None:
         """Look again after a conflict was settled; where nobody tells before merging, show those that are left."""
-        if self._view.source.upkeep is not None or not found.conflicts:
+        if self._is_foretold or not found.conflicts:
             await self._reload()
         else:
             self._fill(found)

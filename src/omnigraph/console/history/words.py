@@ -5,13 +5,11 @@ from typing import TYPE_CHECKING
 from nicegui import ui
 
 from omnigraph.base import clock
-from omnigraph.base.units import counted
 
 if TYPE_CHECKING:
     from omnigraph.console.history.showing import ShownValue
     from omnigraph.manifest.commits import Commit
 
-_STEPS = ((86_400 * 365, "year"), (86_400 * 30, "month"), (86_400, "day"), (3_600, "hour"), (60, "minute"))
 KIND_WORDS = {
     "genesis": "first commit",
     "mutation": "mutation",
@@ -23,15 +21,6 @@ KIND_WORDS = {
     "repair": "repair",
     "rollback": "rollback",
 }
-
-
-def since(moment_us: int) -> str:
-    """Say how long ago a moment was."""
-    seconds = max(0, (clock.now_us() - moment_us) // 1_000_000)
-    for length, noun in _STEPS:
-        if seconds >= length:
-            return f"{counted(seconds // length, noun)} ago"
-    return "just now"
 
 
 def exactly(moment_us: int) -> str:
@@ -47,12 +36,6 @@ def short_id(commit_id: str) -> str:
 def kind_of(commit: "Commit") -> str:
     """Say what made a commit."""
     return KIND_WORDS.get(commit.kind, commit.kind.replace("_", " "))
-
-
-def heading(text: str, level: int = 2) -> None:
-    """Show a heading, as text."""
-    with ui.element(f"h{level}"):
-        ui.label(text)
 
 
 def value_text(value: "ShownValue", *, is_old: bool = False) -> None:

@@ -12,8 +12,8 @@ from omnigraph.console.history.compare_part import compare_part
 from omnigraph.console.history.drawing import draw
 from omnigraph.console.history.gathering import history_page as page_of_history
 from omnigraph.console.history.style import HISTORY_STYLE
-from omnigraph.console.history.words import heading
 from omnigraph.console.states import empty, fetched
+from omnigraph.console.words import heading
 from omnigraph.manifest.commits import MAIN_BRANCH
 
 if TYPE_CHECKING:
