@@ -63,7 +63,7 @@ class Answering:
             search=LazySearch(snapshot) if self._searches else NO_SEARCH,
             trace=trace,
         )
-        way = ways.choose(snapshot, self._plan)
+        way = READY if ways.is_ready(snapshot, self._plan) else ways.choose(snapshot, self._plan)
         try:
             if way is not READY:
                 rows = self._answer_by(way, snapshot, run, ways)
