@@ -1,7 +1,7 @@
 """The Query page in a browser: typed and run, wrong, drawn, kept in the address, changed, downloaded, refused."""
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
@@ -14,7 +14,7 @@ import omnigraph
 from support.browser import NARROW, WIDE, Browser, Console, running_console
 from support.console_graphs import HOSTILE
 from support.program import Run
-from support.served import TOKENS, make_cluster, running_server
+from support.served import POLICY, TOKENS, make_cluster, running_server
 
 NAMES = "match { $a: Sailor } return { $a.name, $a.age } order { $a.name }"
 MENTORS = "match { $a: Sailor $b: Sailor $a mentors $b } return { $a, $b }"
@@ -35,23 +35,29 @@ def run_it(browser: Browser) -> None:
     browser.find(".og-editor .cm-content").send_keys(Keys.CONTROL, Keys.ENTER, Keys.NULL)
 
 
+def accept(browser: Browser, word: str) -> None:
+    """Take the first word that is offered."""
+    offered = ".cm-tooltip-autocomplete li"
+    browser.until(lambda: word in browser.driver.find_element(By.CSS_SELECTOR, offered).text, f"the offer of {word}")
+    browser.click(offered)
+
+
 def command(browser: Browser) -> list[str]:
     text = browser.until(lambda: browser.driver.find_element(By.CSS_SELECTOR, ".og-line code").text, "the command")
     return shlex.split(text)
 
 
 @contextmanager
-def visiting(browser: Browser, *words: str) -> Iterator[Console]:
-    """Look at another console, and come back to the session of the first: cookies do not know ports."""
-    kept = browser.driver.execute_cdp_cmd("Network.getAllCookies", {})["cookies"]
-    with running_console(*words) as console:
+def visiting(browser: Browser, *words: str, environ: Mapping[str, str] | None = None) -> Iterator[Console]:
+    """Sign in to another console."""
+    with running_console(*words, environ=environ) as console:
         browser.open(console.address)
         browser.find(".og-header")
         yield console
-    browser.driver.execute_cdp_cmd("Network.setCookies", {"cookies": kept})
 
 
 def test_a_query_is_typed_and_run_and_survives_a_reload(console: Console, browser: Browser) -> None:
+    browser.complaints()
     browser.open(console.at("/g/harbor/query"))
     browser.find(".og-gq-keyword")
     write(browser, NAMES)
@@ -72,10 +78,9 @@ def test_a_query_is_typed_and_run_and_survives_a_reload(console: Console, browse
 def test_the_schema_completes_what_is_typed(console: Console, browser: Browser) -> None:
     browser.open(console.at("/g/harbor/query"))
     write(browser, "match { $a: Sai")
-    browser.until(lambda: "Sailor" in browser.find(".cm-tooltip-autocomplete").text, "the completion")
-    browser.find(".og-editor .cm-content").send_keys(Keys.ENTER, " } return { $a.na")
-    browser.until(lambda: "name" in browser.find(".cm-tooltip-autocomplete").text, "the property")
-    browser.find(".og-editor .cm-content").send_keys(Keys.ENTER)
+    accept(browser, "Sailor")
+    browser.find(".og-editor .cm-content").send_keys(" } return { $a.na")
+    accept(browser, "name")
     run_it(browser)
 
     browser.see("6 rows in")
@@ -161,7 +166,7 @@ def test_a_commit_and_a_read_only_console_refuse_mutations(console: Console, bro
     assert omnigraph.open(str(harbor)).commits()[0].graph_commit_id == commit
 
 
-def test_a_stored_query_is_a_form_and_a_mutation_asks_first(browser: Browser, console: Console, tmp_path: Path) -> None:
+def test_a_stored_query_is_a_form_and_a_mutation_asks_first(browser: Browser, tmp_path: Path) -> None:
     root = str(tmp_path / "cluster")
     make_cluster(root)
     with visiting(browser, "--cluster", root) as other:
@@ -190,22 +195,19 @@ def test_a_stored_query_is_a_form_and_a_mutation_asks_first(browser: Browser, co
 
 
 @pytest.mark.exhaustive
-def test_through_a_server_everything_but_steps_is_there(browser: Browser, console: Console, tmp_path: Path) -> None:
+def test_through_a_server_everything_but_steps_is_there(browser: Browser, tmp_path: Path) -> None:
     root = str(tmp_path / "cluster")
-    make_cluster(root)
-    with running_server(root, tmp_path) as server:
-        words = ("--server", server.url)
-        environ = {"OMNIGRAPH_BEARER_TOKEN": TOKENS["act-ines"]}
-        kept = browser.driver.execute_cdp_cmd("Network.getAllCookies", {})["cookies"]
-        with running_console(*words, environ=environ) as other:
-            browser.open(other.address)
-            browser.find(".og-header")
-            text = "match { $a: Artist } return { $a }"
-            browser.open(other.at(f"/g/art/query?q={quote(text)}&run=1&view=steps"))
-            browser.see("2 rows in")
-            browser.see("A server does not tell the steps of a query.")
-            browser.press("Graph")
-            browser.until(lambda: "Ines" in browser.find(".og-drawn svg").text, "the picture")
-            browser.open(other.at("/g/art/query?stored=by_artist&p.name=Ines&run=1"))
-            browser.see("1 row in")
-        browser.driver.execute_cdp_cmd("Network.setCookies", {"cookies": kept})
+    make_cluster(root, policies={"keepers": (POLICY, ("graph.art",))})
+    environ = {"OMNIGRAPH_BEARER_TOKEN": TOKENS["act-ines"]}
+    with (
+        running_server(root, tmp_path) as server,
+        visiting(browser, "--server", server.url, "--graph", "art", environ=environ) as other,
+    ):
+        text = "match { $a: Artist } return { $a }"
+        browser.open(other.at(f"/g/art/query?q={quote(text)}&run=1&view=steps"))
+        browser.see("2 rows in")
+        browser.see("A server does not tell the steps of a query.")
+        browser.press("Graph")
+        browser.until(lambda: "Ines" in browser.find(".og-drawn svg").text, "the picture")
+        browser.open(other.at("/g/art/query?stored=by_artist&p.name=Ines&run=1"))
+        browser.see("1 row in")
