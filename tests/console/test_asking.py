@@ -7,7 +7,7 @@ import pytest
 
 from omnigraph.catalog.compile import compile_schema
 from omnigraph.client.values import StoredParameterInfo
-from omnigraph.console.asking.asked import Asked, asked_of
+from omnigraph.console.asking.asked import QueryAddress, asked_of
 from omnigraph.console.asking.cells import grid_options
 from omnigraph.console.asking.charts import ChartChoice, chart_option, choose_chart
 from omnigraph.console.asking.cli_line import cli_line
@@ -207,8 +207,8 @@ def test_rows_with_nodes_are_a_picture_joined_as_the_pattern_says():
 
 
 def test_the_address_holds_the_page_and_gives_it_back():
-    asked = Asked(text="match {…} & ü", name="q", typed={"name": "a=b"}, view="chart", was_run=True)
+    asked = QueryAddress(text="match {…} & ü", name="q", typed={"name": "a=b"}, view="chart", was_run=True)
 
     assert asked_of({key: value for key, value in asked.parts().items() if value is not None}) == asked
-    assert asked_of({"view": "<x>", "run": "yes"}) == Asked(typed={})
-    assert Asked(text="x" * 50_000, was_run=True).parts() == {"view": None}
+    assert asked_of({"view": "<x>", "run": "yes"}) == QueryAddress(typed={})
+    assert QueryAddress(text="x" * 50_000, was_run=True).parts() == {"view": None}

@@ -11,7 +11,7 @@ _ADDRESS_LETTERS_MAX = 12_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class QueryAddress:
     """The state of the page."""
 
     text: str = ""
@@ -39,10 +39,10 @@ class Asked:
         return parts
 
 
-def asked_of(query: Mapping[str, str]) -> Asked:
+def asked_of(query: Mapping[str, str]) -> QueryAddress:
     """Read the state of the page off its address."""
     view = query.get("view", "")
-    return Asked(
+    return QueryAddress(
         text=query.get("q", ""),
         name=query.get("name") or None,
         stored=query.get("stored") or None,

@@ -10,7 +10,7 @@ from nicegui import ui
 
 from omnigraph.base import clock
 from omnigraph.console.asking.answer import ReadAnswer, show_answer
-from omnigraph.console.asking.asked import Asked
+from omnigraph.console.asking.asked import QueryAddress
 from omnigraph.console.asking.cells import ROWS_SENT_MAX
 from omnigraph.console.asking.cli_line import cli_line
 from omnigraph.console.asking.fields import given_texts, given_values
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class QueryDesk:
     """What the editor and the forms of stored queries share: running, answers, the command, the address."""
 
-    def __init__(self, view: "View", asked: Asked) -> None:
+    def __init__(self, view: "View", asked: QueryAddress) -> None:
         self.view = view
         self.asked = asked
         self.question: Runnable | None = None

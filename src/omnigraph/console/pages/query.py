@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from nicegui import ui
 from starlette.requests import Request
 
-from omnigraph.console.asking.asked import Asked, asked_of
+from omnigraph.console.asking.asked import QueryAddress, asked_of
 from omnigraph.console.asking.desk import QueryDesk
 from omnigraph.console.asking.forms import parameter_form
 from omnigraph.console.asking.looking import look_at
@@ -46,7 +46,9 @@ async def query_page(request: Request, graph_id: str, at: str = MAIN_BRANCH) -> 
                 stored_list(view, stored, asked.stored)
 
 
-def _stored_form(desk: QueryDesk, asked: Asked, stored: "Sequence[StoredQueryInfo]", catalog: "Catalog | None") -> None:
+def _stored_form(
+    desk: QueryDesk, asked: QueryAddress, stored: "Sequence[StoredQueryInfo]", catalog: "Catalog | None"
+) -> None:
     view = desk.view
     query = next((each for each in stored if each.name == asked.stored), None)
     if query is None:
