@@ -286,7 +286,7 @@ def test_a_client_that_sends_next_to_nothing_is_not_waited_for(museum: str, tmp_
     from omnigraph.server.protocol import protocol_class
     from omnigraph.server.settings import Limits
 
-    assert protocol_class(Limits(arrival_seconds=1)).limits.arrival_seconds == 1
+    assert protocol_class(Limits(arrival_seconds=1), lambda _: False).limits.arrival_seconds == 1
     with running_server(museum, tmp_path, environ={"OMNIGRAPH_SERVER_ARRIVAL_SECONDS": "1"}) as server:
         slow = [socket.create_connection(server.address) for _ in range(20)]
         for sock in slow:

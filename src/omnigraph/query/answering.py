@@ -53,7 +53,7 @@ class Answering:
     ) -> Result:
         """Run the read with the values of its parameters; `access` is the image.
 
-        `is_plain` is for who wants values and no Arrow: a single row of them stays such.
+        `is_plain` is for who wants values and no Arrow: a few rows of them stay such.
         """
         run = Run(
             access=access,

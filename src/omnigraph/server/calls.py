@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 ResultT = TypeVar("ResultT")
 _STALE_SECONDS = 0.75
 """How long a look at a head counts while another one is under way."""
+_MEDIA_BYTES = {kind: kind.encode() for kind in ("application/json", "application/x-ndjson")}
 SMALL_WRITE_BYTES = 256
 """What a write without data counts as: branches, merges."""
 
@@ -112,9 +113,12 @@ class Call:
 
     async def members(self) -> dict[str, Any]:
         """Read the body as a JSON object, as the route declares it."""
+        return self.members_of(await self.body())
+
+    def members_of(self, content: bytes | bytearray) -> dict[str, Any]:
+        """Read a whole body as a JSON object, as the route declares it."""
         route = self._route
-        content = await self.body()
-        if not content.strip() and route.has_optional_body:
+        if route.has_optional_body and not content.strip():
             return {}
         try:
             document = orjson.loads(content)
@@ -175,7 +179,7 @@ class Call:
         if transfer is not None and transfer.strip().lower() != b"chunked":
             raise UnsupportedMediaType("Transfer-Encoding may be chunked, and nothing else.", expected="chunked")
         encoding = self.header(b"content-encoding")
-        if encoding is None and self.header(b"content-type") == route.media_type.encode():
+        if encoding is None and self.header(b"content-type") == _MEDIA_BYTES[route.media_type]:
             return
         if encoding is not None and encoding.strip().lower() not in {b"", b"identity"}:
             raise UnsupportedMediaType(
@@ -227,19 +231,29 @@ class Call:
 
     async def head(self, branch: str) -> "Snapshot":
         """Return the newest snapshot of a branch, as of less than a second ago."""
+        found = self.head_at_hand(branch)
+        if found is not None:
+            return found
         following = self.graph.following
-        recent = following.recent(branch)
-        if recent is not None:
-            return recent
         looking = self.service.looking
         key = (self.at.graph_id, branch, following.writes)
         look = looking.get(key)
         if look is None:
             look = looking[key] = asyncio.ensure_future(self._look(branch))
             look.add_done_callback(partial(_looked, looking, key))
-        # While others wait for storage, what was seen less than a second ago still counts.
         stale = following.recent(branch, age_seconds=_STALE_SECONDS)
         return stale if stale is not None else await asyncio.shield(look)
+
+    def head_at_hand(self, branch: str) -> "Snapshot | None":
+        """Return the newest snapshot of a branch if nobody has to look at storage for it.
+
+        While somebody looks, what was seen less than a second ago still counts.
+        """
+        following = self.graph.following
+        recent = following.recent(branch)
+        if recent is not None or (self.at.graph_id, branch, following.writes) not in self.service.looking:
+            return recent
+        return following.recent(branch, age_seconds=_STALE_SECONDS)
 
     async def _look(self, branch: str) -> "Snapshot":
         following = self.graph.following

@@ -115,7 +115,7 @@ def run_service(application: Application, sock: socket.socket, bind: Bind, *, sh
     service = application.service
     config = uvicorn.Config(
         application,
-        http=protocol_class(service.limits),
+        http=protocol_class(service.limits, application.answer_at_once),
         ws="none",
         loop="uvloop" if sys.platform != "win32" else "asyncio",
         lifespan="off",
