@@ -82,8 +82,18 @@ class Asking:
         # As `_run` does it, when all is known.
         return planned.answering.answer(snapshot, access, values, self._ways, is_plain=is_plain)
 
+    def query_briefly(
+        self, snapshot: "Snapshot", text: str, name: str | None, values: Mapping[str, object]
+    ) -> Result | None:
+        """Run a read that is at hand; None if it reaches much with these values, or is at hand no longer."""
+        planned = self._plans.get((text, name))
+        access = self._accesses.get(snapshot.commit_id)
+        if planned is None or planned.answering is None or access is None:
+            return None
+        return planned.answering.answer_briefly(snapshot, access, values, self._ways)
+
     def is_at_hand(self, snapshot: "Snapshot", text: str, name: str | None) -> bool:
-        """Whether a read touches little, whatever its parameters are, and everything that it needs is in memory."""
+        """Whether a read touches little by its shape, and everything that it needs is in memory."""
         planned = self._plans.get((text, name))
         return (
             planned is not None

@@ -65,6 +65,12 @@ class Following:
         """Run one read for who wants values and no Arrow."""
         return self._asking.query(snapshot, text, name, values, source=source, is_plain=True)
 
+    def query_briefly(
+        self, snapshot: "Snapshot", text: str, name: str | None, values: Mapping[str, object]
+    ) -> "Result | None":
+        """Run a read that is at hand, where others wait for it; None if it reaches much after all."""
+        return self._asking.query_briefly(snapshot, text, name, values)
+
     def is_at_hand(self, snapshot: "Snapshot", text: str, name: str | None) -> bool:
-        """Whether a read touches little by its shape, whatever its parameters are, and all of that is in memory."""
+        """Whether a read touches little by its shape, and all that it needs is in memory."""
         return self._asking.is_at_hand(snapshot, text, name)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,128}")
 _TRACEPARENT = re.compile(rb"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 _WHOLE_BYTES_MAX = 65_536
+_BEGUN = "omnigraph.begun"
 _CLIENT_GONE = 499
 """What the access line says of a request whose client did not wait for the answer."""
 _log = logger_of(__name__)
@@ -94,6 +95,8 @@ class Application:
             call.count(len(cycle.body))
             reply = matched.route.at_once(call, call.members_of(cycle.body))
             if reply is None:
+                call.bytes_in = 0
+                scope[_BEGUN] = call
                 return False
         except Exception as failure:  # noqa: BLE001 — the outermost boundary
             error = translate(failure)
@@ -110,7 +113,10 @@ class Application:
             self._tracer.close()
 
     def _begun(self, scope: Scope, receive: Any) -> Call:
-        """Return what a request is on its way, with an id."""
+        """Return what a request is on its way, with an id; one that was not answered at once goes on as it was."""
+        begun: Call | None = scope.pop(_BEGUN, None)
+        if begun is not None:
+            return begun
         call = Call(self.service, scope, receive)
         given = call.header(b"x-request-id")
         is_usable = given is not None and _REQUEST_ID.fullmatch(given)

@@ -52,6 +52,7 @@ class Call:
     __slots__ = (
         "_header_by_name",
         "_is_admitted",
+        "_said",
         "actor",
         "arguments",
         "bytes_in",
@@ -77,6 +78,8 @@ class Call:
         self.served: ServedGraph | None = None
         self.bytes_in = 0
         self._is_admitted = False
+        self._said: list[object] = []
+        """What has been allowed and logged, once: see `is_first`."""
 
     # What it says
 
@@ -199,7 +202,18 @@ class Call:
         """Ask whether the actor may do what the route does, or another action that goes with it."""
         asked = action or self._route.action
         assert asked is not None, "a route without an action asks nobody"
-        self.at.gate.check(asked, actor=self.actor, branch=branch, target=target, request_id=self.request_id)
+        question = (asked, branch, target)
+        if question not in self._said:
+            # A denial raises, and is no answer that could be given again.
+            self.at.gate.check(asked, actor=self.actor, branch=branch, target=target, request_id=self.request_id)
+            self._said.append(question)
+
+    def is_first(self, line: str) -> bool:
+        """Whether a line is to be logged that has not been: a request may be begun at once, and then put off."""
+        if line in self._said:
+            return False
+        self._said.append(line)
+        return True
 
     @contextmanager
     def admitted(self, size_bytes: int | None = None) -> Iterator[None]:

@@ -21,13 +21,14 @@ async def query(call: Call) -> Reply:
 
 
 def query_at_once(call: Call, body: Mapping[str, Any]) -> Reply | None:
-    """Run a read that touches little and finds all of it in memory; None for any other, of which nothing is said."""
+    """Run a read that touches little and finds all of it in memory; None leaves it to `query`."""
     text, name = body["query"], body.get("name")
     snapshot = state_at_hand(call, body, text, name)
     if snapshot is None:
         return None
     call.allow(branch=snapshot.branch, action=PolicyAction.READ)
-    return document_reply(read_at_once(call, snapshot, text, name, body.get("params") or {}, source="query"))
+    document = read_briefly(call, snapshot, text, name, body.get("params") or {})
+    return None if document is None else document_reply(document)
 
 
 def state_at_hand(call: Call, body: Mapping[str, Any], text: str, name: str | None) -> "Snapshot | None":
@@ -42,12 +43,15 @@ def state_at_hand(call: Call, body: Mapping[str, Any], text: str, name: str | No
     return snapshot if is_at_hand else None
 
 
-def read_at_once(
-    call: Call, snapshot: "Snapshot", text: str, name: str | None, values: Mapping[str, Any], *, source: str
-) -> dict[str, Any]:
-    """Run a read on the event loop."""
+def read_briefly(
+    call: Call, snapshot: "Snapshot", text: str, name: str | None, values: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """Run a read on the event loop; None if it reaches too much for that, with these values."""
+    result = call.graph.following.query_briefly(snapshot, text, name, values)
+    if result is None:
+        return None
     call.service.metrics.reads_at_once += 1
-    return _document(call.graph.following.query(snapshot, text, name, values, source=source), snapshot, None)
+    return _document(result, snapshot, None)
 
 
 async def read(call: Call) -> Reply:
@@ -98,7 +102,9 @@ async def run_read(
         shown = None
     following = call.graph.following
     if shown is None and following.is_at_hand(snapshot, text, name):
-        return read_at_once(call, snapshot, text, name, values, source=source)
+        found = read_briefly(call, snapshot, text, name, values)
+        if found is not None:
+            return found
     call.service.metrics.reads_in_threads += 1
     return await call.read(
         lambda: _document(following.query(snapshot, text, name, values, source=source), snapshot, shown)

@@ -8,7 +8,7 @@ from omnigraph.errors import BadRequest, InvalidTarget, PolicyDenied, StoredQuer
 from omnigraph.graphs.authorizing import PolicyAction
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.server.calls import Call
-from omnigraph.server.handlers.reading import read_at_once, run_read, state_at_hand
+from omnigraph.server.handlers.reading import read_briefly, run_read, state_at_hand
 from omnigraph.server.handlers.writing import CONDITION, read_condition, refuse_condition, run_mutation
 from omnigraph.server.replies import Reply, document_reply
 from omnigraph.server.stored import StoredQuery
@@ -70,8 +70,8 @@ def invoke_at_once(call: Call, body: Mapping[str, Any]) -> Reply | None:
         return None
     _found(call)
     call.allow(branch=snapshot.branch, action=PolicyAction.READ)
-    values = body.get("params") or {}
-    return document_reply(read_at_once(call, snapshot, stored.text, stored.name, values, source=stored.source))
+    document = read_briefly(call, snapshot, stored.text, stored.name, body.get("params") or {})
+    return None if document is None else document_reply(document)
 
 
 async def invoke_if_commit(call: Call) -> Reply:
@@ -107,14 +107,15 @@ def _found(call: Call) -> StoredQuery:
     stored = call.at.queries.get(call.arguments["name"])
     if stored is None:
         raise StoredQueryNotFound(_MISSING)
-    call.service.log.note(
-        "stored query",
-        {
-            "request_id": call.request_id,
-            "graph_id": call.at.graph_id,
-            "actor_id": call.actor,
-            "query": stored.name,
-            "kind": "mutation" if stored.is_mutation else "read",
-        },
-    )
+    if call.is_first(stored.name):
+        call.service.log.note(
+            "stored query",
+            {
+                "request_id": call.request_id,
+                "graph_id": call.at.graph_id,
+                "actor_id": call.actor,
+                "query": stored.name,
+                "kind": "mutation" if stored.is_mutation else "read",
+            },
+        )
     return stored
