@@ -11,6 +11,7 @@ from starlette.types import Receive, Scope, Send
 from omnigraph.base import ids
 from omnigraph.base.clock import monotonic_seconds
 from omnigraph.base.logs import logger_of
+from omnigraph.base.traces import trace_parent
 from omnigraph.cluster.resources import is_graph_id
 from omnigraph.errors import Draining, GraphNotFound, InvalidName, OmniError
 from omnigraph.server import logs
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from omnigraph.server.tracing import Tracer
 
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,128}")
-_TRACEPARENT = re.compile(rb"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 _WHOLE_BYTES_MAX = 65_536
 _BEGUN = "omnigraph.begun"
 _CLIENT_GONE = 499
@@ -55,6 +55,7 @@ class Application:
         started = monotonic_seconds()
         call = self._begun(scope, receive)
         logs.request_id.set(call.request_id)
+        trace_parent.set(call.trace_parent)
         error_kind = None
         reply = None
         # Until the last byte of the answer is on its way: an end of the server waits for streams, too.
@@ -133,6 +134,8 @@ class Application:
         """Do the checks that come before any handler, in their order, and return the route."""
         service = self.service
         scope = call.scope
+        if scope["http_version"] == "1.1":
+            call.check_host()
         matched = self._router.match(scope["method"], scope["raw_path"])
         route = call.route = matched.route
         call.arguments = matched.arguments
@@ -196,15 +199,15 @@ class Application:
         metrics.answered(template, method if route is not None else "(none)", status, seconds)
         metrics.bytes_in += call.bytes_in
         metrics.bytes_out += sent
-        parent = call.header(b"traceparent")
-        is_traced = parent is not None and _TRACEPARENT.fullmatch(parent) is not None
+        parent = call.trace_parent
+        is_traced = parent is not None
         graph_id = call.served.graph_id if call.served is not None else None
         same = (method, template, graph_id, status, call.actor, error_kind, is_traced)
         line = self._lines.get(same)
         if line is None:
             line = self._lines[same] = _access_line(*same)
         values = (call.request_id, round(seconds * 1_000, 3), call.bytes_in, sent)
-        service.log.note_shaped(line, *(values if parent is None or not is_traced else (*values, parent.decode())))
+        service.log.note_shaped(line, *(values if parent is None else (*values, parent)))
 
 
 def _marks(successor: str) -> Headers:

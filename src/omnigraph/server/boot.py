@@ -68,6 +68,8 @@ def serve(request: ServeRequest, environ: Mapping[str, str]) -> None:
         application.close()
         log.note("stopped", {})
     finally:
+        # What nobody looks at for garbage is never let go, not even at the exit, where DuckDB complains about it.
+        gc.unfreeze()
         log.stop()
 
 
@@ -108,6 +110,7 @@ def prepare(request: ServeRequest, environ: Mapping[str, str], log: ServerLog) -
         quarantined=len(quarantined),
         default_graph=request.default_graph,
         tracer=tracer_of(environ),
+        source_version=environ.get("OMNIGRAPH_SOURCE_VERSION", "").strip() or None,
     )
 
 
@@ -122,6 +125,7 @@ def application_of(
     quarantined: int = 0,
     default_graph: str | None = None,
     tracer: Tracer | None = None,
+    source_version: str | None = None,
 ) -> Application:
     """Put the parts of a server together."""
     service = Service(
@@ -133,6 +137,7 @@ def application_of(
         server_gate=PolicyGate(state, server_policy, log),
         quarantined=quarantined,
         default_graph=default_graph,
+        source_version=source_version,
     )
     return Application(service, tracer)
 

@@ -1,6 +1,7 @@
 """One request on its way through: what it says, who asks, and the doors to the graph and the threads."""
 
 import asyncio
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 ResultT = TypeVar("ResultT")
 _STALE_SECONDS = 0.75
 """How long a look at a head counts while another one is under way."""
+_TRACEPARENT = re.compile(rb"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 _MEDIA_BYTES = {kind: kind.encode() for kind in ("application/json", "application/x-ndjson")}
 SMALL_WRITE_BYTES = 256
 """What a write without data counts as: branches, merges."""
@@ -102,6 +104,18 @@ class Call:
         if len(self._header_by_name) != len(self.headers) and len(self.header_values(b"authorization")) > 1:
             raise Unauthorized("invalid bearer token")
         return given
+
+    def check_host(self) -> None:
+        """Refuse a request that does not say, once, whom it is for: a proxy and this server could differ about it."""
+        is_once = len(self._header_by_name) == len(self.headers) or len(self.header_values(b"host")) == 1
+        if b"host" not in self._header_by_name or not is_once:
+            raise BadRequest("A request of HTTP/1.1 has one Host header.")
+
+    @property
+    def trace_parent(self) -> str | None:
+        """The trace that the request belongs to, if it names one as it should."""
+        given = self._header_by_name.get(b"traceparent")
+        return given.decode() if given is not None and _TRACEPARENT.fullmatch(given) else None
 
     @property
     def declared_bytes(self) -> int | None:

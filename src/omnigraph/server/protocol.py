@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _JSON_HEAD = b"content-type: application/json\r\nx-request-id: %b\r\ncontent-length: %d\r\n"
 _SLICE_BYTES = 16_384
+_FAREWELL_SECONDS = 2.0
 
 
 __all__ = ["BoundedProtocol", "RequestResponseCycle", "can_write_whole", "protocol_class", "write_whole"]
@@ -39,6 +40,8 @@ class BoundedProtocol(HttpToolsProtocol):
     _headers_since: float | None = None
     """Since when the rest of some headers has been awaited; None while nothing of a request is there."""
     _received_at = 0.0
+    _refused_at: float | None = None
+    """Since when nothing that comes is read any more: an answer has said why."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as its base has it
         """Begin to wait for the first request."""
@@ -47,13 +50,15 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Take bytes; a request whose headers are endless ends here."""
+        if self._refused_at is not None:
+            return
         self._received_at = self.loop.time()
         if len(data) <= _SLICE_BYTES:
             self._feed(data)
             return
         # In slices, so that it shows how many of the bytes are headers.
         rest = memoryview(data)
-        while rest and not self.transport.is_closing():
+        while rest and self._refused_at is None and not self.transport.is_closing():
             size = _SLICE_BYTES if self._is_idle else len(rest)
             self._feed(bytes(rest[:size]))
             rest = rest[size:]
@@ -109,7 +114,10 @@ class BoundedProtocol(HttpToolsProtocol):
         """Say nothing: the request is answered as if no other protocol had been asked for, as HTTP has it."""
 
     def _refuse(self, status: int, error: OmniError) -> None:
-        """Answer what never became a request, and close the connection."""
+        """Answer what never became a request, and close the connection when the client has had time to read why.
+
+        Closing at once would reset a connection on which more is coming, and the answer would be lost with it.
+        """
         request_id = ids.new_ulid()
         reply = failure_reply(error, request_id=request_id, location=None, graph_id=None, is_discreet=False)
         head = _HEADS.of(self.server_state.default_headers, status) + _JSON_HEAD % (
@@ -117,10 +125,20 @@ class BoundedProtocol(HttpToolsProtocol):
             len(reply.body),
         )
         self.transport.write(b"".join((head, b"connection: close\r\n\r\n", reply.body)))
-        self.transport.close()
+        self._refused_at = self.loop.time()
+        self._begun = None
+        if self._is_idle:
+            self.transport.write_eof()
+        else:
+            # The request before it is still being answered; its answer has nowhere to go any more.
+            self.transport.close()
 
     def end_if_late(self, now: float) -> None:
-        """Close the connection if the rest of a request is overdue."""
+        """Close the connection if the rest of a request is overdue, or its refusal has been read."""
+        if self._refused_at is not None:
+            if now - self._refused_at > _FAREWELL_SECONDS:
+                self.transport.close()
+            return
         cycle = self.cycle
         since = self._headers_since
         if cycle is not None and not cycle.response_complete:
