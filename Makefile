@@ -20,7 +20,7 @@ ROUNDS ?= 10
 help: ## print these commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-install: $(STAMP) $(BYTECODE) ## set up .venv with everything that tests and benchmarks need, and Java 17 if it is missing
+install: $(STAMP) $(BYTECODE) ## set up .venv with everything that tests and benchmarks need, and Java 17 and Chromium if they are missing
 
 $(RUNTIME): requirements.lock pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -28,8 +28,9 @@ $(RUNTIME): requirements.lock pyproject.toml
 	$(PIP) --no-deps --no-build-isolation -e .
 	touch $(RUNTIME)
 
-$(STAMP): $(RUNTIME) requirements-dev.lock scripts/ensure_java.sh
+$(STAMP): $(RUNTIME) requirements-dev.lock scripts/ensure_java.sh scripts/ensure_browser.sh
 	sh scripts/ensure_java.sh
+	sh scripts/ensure_browser.sh
 	$(PIP) --require-hashes -r requirements-dev.lock
 	touch $(STAMP)
 

@@ -39,7 +39,8 @@ LAYERS = {
     "connectors": 12,
     "server": 12,
     "mcp": 13,
-    "cli": 14,
+    "console": 14,
+    "cli": 15,
 }
 FACADE = {
     "graph.py",
@@ -66,8 +67,9 @@ DOORS = {
     "httpx": ("client/",),
     "mcp": ("mcp/serving.py",),
     "prompt_toolkit": ("cli/shell/terminal.py",),
-    "starlette": ("server/",),
-    "uvicorn": ("server/", "mcp/serving.py"),
+    "starlette": ("server/", "console/"),
+    "uvicorn": ("server/", "mcp/serving.py", "console/running.py"),
+    "nicegui": ("console/",),
 }
 
 

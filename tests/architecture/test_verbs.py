@@ -30,6 +30,7 @@ SMALL = {
     "health",
     "lint",
     "mcp",
+    "ui",
     "query",
     "recover",
     "schema show",

@@ -59,6 +59,7 @@ _WITHOUT_A_DOCUMENT_OF_A_GRAPH = {
     "serve",  # answers over HTTP
     "graphs list",  # the same
     "mcp",  # talks to agents
+    "ui",  # opens pages
     *("blob get", "blob stat"),  # no time in them
     *(row.words for row in VERBS if row.group == "policy"),  # nor in them, and no graph
 }

@@ -74,6 +74,7 @@ ACCEPTED = {
     "serve": {"--cluster"},
     "graphs list": {"--server", "--profile"},
     "mcp": {*DATA_READ, "--as", "--cluster"},
+    "ui": {*DATA_READ, "--as", "--cluster"},
     "completion": set(),
     "version": set(),
 }
@@ -117,6 +118,7 @@ CLASS_PHRASE = (
             "blob get",
             "blob stat",
             "mcp",
+            "ui",
             "query",
             "read",
             "mutate",

@@ -58,6 +58,16 @@ def new_uuid() -> str:
     return str(uuid.uuid4())
 
 
+def new_secret() -> str:
+    """Return a new secret that nobody guesses, fit for an address or a cookie."""
+    return secrets.token_urlsafe(32)
+
+
+def is_same_secret(given: str, known: str) -> bool:
+    """Compare two secrets; takes the same time wherever they differ."""
+    return secrets.compare_digest(given.encode(), known.encode())
+
+
 def jitter() -> float:
     """Return a random factor between 0.5 and 1.5 that keeps retrying writers apart."""
     return 0.5 + random.random()

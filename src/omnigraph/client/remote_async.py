@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from omnigraph.changes.entities import EntityChange
     from omnigraph.changes.feed import FeedPage
-    from omnigraph.changes.paging import PageLimits
+    from omnigraph.changes.paging import ChangePage, PageLimits
     from omnigraph.client.values import (
         ListedGraph,
         ServedBranch,
@@ -38,6 +38,12 @@ def connect_async(
 ) -> "AsyncRemoteGraph":
     """Address a graph of a server from a program with an event loop; the same as `connect` otherwise."""
     return AsyncRemoteGraph(AsyncHttpTransport(url, graph=graph, token=token, timeout=timeout))
+
+
+def inside(app: Any, *, token: str | None, timeout: float = ANSWER_SECONDS) -> "AsyncRemoteGraph":
+    """Address the server of this very process, past the network and through every check that it makes."""
+    transport = AsyncHttpTransport("http://omnigraph", graph=None, token=token, timeout=timeout, app=app)
+    return AsyncRemoteGraph(transport)
 
 
 class AsyncRemoteGraph:
@@ -290,6 +296,15 @@ class AsyncRemoteChanges:
             token = page.next_page_token
             if token is None:
                 return
+
+    async def commit_page(
+        self, commit_id: str, *, page_token: str | None = None, limits: "PageLimits | None" = None
+    ) -> "ChangePage":
+        """Return one page of what a commit changed: the first, or the one that a token of an earlier page names."""
+        limit = None if limits is None else limits.changes
+        asked = reads.commit_changes(commit_id, reads.change_filters((), (), ()), page_token=page_token, limit=limit)
+        _, page = await self._transport.send(asked)
+        return page  # type: ignore[no-any-return]  # which class it is, is known there
 
     async def poll(
         self,

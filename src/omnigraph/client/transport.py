@@ -183,9 +183,13 @@ class HttpTransport:
 class AsyncHttpTransport:
     """Sends, and lets others work meanwhile."""
 
-    def __init__(self, url: str, *, graph: str | None, token: str | None, timeout: float) -> None:
+    def __init__(
+        self, url: str, *, graph: str | None, token: str | None, timeout: float, app: "Any | None" = None
+    ) -> None:
+        """Address a server; `app` is one of this very process, which is then asked without a connection."""
         self.address = _Address(url, graph)
-        self._http = httpx.AsyncClient(**_settings(self.address, token, timeout))
+        way = None if app is None else httpx.ASGITransport(app)
+        self._http = httpx.AsyncClient(**_settings(self.address, token, timeout), transport=way)
 
     def at(self, graph: str | None) -> "AsyncHttpTransport":
         """Return the same connection, to another graph."""

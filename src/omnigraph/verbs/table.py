@@ -303,6 +303,12 @@ VERBS = (
         accepts=_WRITE | {AddressFlag.CLUSTER},
         document="query_document",
     ),
+    Verb(
+        words="ui",
+        command_class=CommandClass.ANY,
+        accepts=_WRITE | {AddressFlag.CLUSTER},
+        document="query_document",
+    ),
     Verb(words="profile list", command_class=CommandClass.LOCAL),
     Verb(words="profile show", command_class=CommandClass.LOCAL),
     Verb(words="serve", command_class=CommandClass.CONTROL, accepts=frozenset({AddressFlag.CLUSTER})),
