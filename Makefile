@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 RUNTIME := $(VENV)/.runtime
 STAMP := $(VENV)/.installed
 BYTECODE := $(VENV)/.bytecode
+COMPILED := $(VENV)/.compiled
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # One worker more than cores: tests wait for other processes a third of their time. The long matrices get as many as
 # there are cores, because leases of two seconds run out in them.
@@ -35,9 +36,14 @@ $(STAMP): $(RUNTIME) requirements-dev.lock scripts/ensure_java.sh scripts/ensure
 	touch $(STAMP)
 
 # Sources that run where they lie are compiled again by every process that may not write: half of a short command.
-$(BYTECODE): $(RUNTIME) $(shell find src -name '*.py')
+$(BYTECODE): $(RUNTIME) $(COMPILED) $(shell find src -name '*.py')
 	$(BIN)/python -m compileall -q src
 	touch $(BYTECODE)
+
+# So are packages. pip compiles those that it installs, other installers do not; templates among them are no Python.
+$(COMPILED): $(RUNTIME)
+	$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
+	touch $(COMPILED)
 
 test: lint ## check formatting, lint and types, and run the tests: a sample of the long matrices, all of the rest
 	$(PYTEST) -n $(WORKERS) -m "not exhaustive"

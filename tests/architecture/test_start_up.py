@@ -132,3 +132,22 @@ def test_a_command_through_a_server_imports_neither_arrow_nor_what_draws_tables(
 
     assert "httpx" in modules
     assert not modules & {"pyarrow", "lance", "numpy", "rich", "trio", "httpx._main", "omnigraph.graph"}
+
+
+SPINNING = """
+import os, sys
+sys.argv = ["omnigraph", "--version"]
+from omnigraph.cli.main import main
+main()
+import numpy, time
+time.sleep(0.3)
+threads = {each for each in os.listdir("/proc/self/task") if each != str(os.getpid())}
+spent = [sum(map(int, open(f"/proc/self/task/{each}/stat").read().split()[13:15])) for each in threads]
+assert max(spent, default=0) < 3, spent
+"""
+
+
+def test_threads_of_blas_do_not_spin_while_numpy_is_loaded() -> None:
+    done = subprocess.run([sys.executable, "-c", SPINNING], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr

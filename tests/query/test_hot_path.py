@@ -70,8 +70,8 @@ def test_a_question_about_one_key_calls_little(graph: Graph) -> None:
     by_key = calls_of(lambda: snapshot.query(BY_KEY, k="Ana").to_arrow())
     one_hop = calls_of(lambda: snapshot.query(ONE_HOP, k="Ana").to_arrow())
 
-    assert by_key.total() <= 34, by_key
-    assert one_hop.total() <= 36, one_hop
+    assert by_key.total() <= 32, by_key
+    assert one_hop.total() <= 31, one_hop
 
 
 def test_an_unchanged_head_costs_few_calls_more(graph: Graph) -> None:

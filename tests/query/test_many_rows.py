@@ -1,5 +1,6 @@
 """What is done differently with many rows: the result is that of doing it plainly."""
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 import omnigraph
 from omnigraph.graph import Graph
 from omnigraph.query.run import arrays, blocks, execute
+from omnigraph.query.run import weights as sums
 from omnigraph.query.run.arrays import smallest
 from omnigraph.query.run.weights import added_within
 
@@ -35,6 +37,26 @@ def test_weights_are_added_exactly(largest: int) -> None:
     weights = np.array([largest, 1, 0], np.int64)
 
     assert added_within(offsets, places, weights).tolist() == [largest + 1, 0, 1 + largest, 0]
+
+
+@given(
+    st.lists(st.integers(0, 40), max_size=12),
+    st.sampled_from([0, 1, 31, 32, 255, 16_383, 16_384, 1 << 31]),
+    st.integers(0, 1 << 30),
+)
+def test_weights_are_added_whatever_their_size_is(counts: list[int], largest: int, seed: int) -> None:
+    """Lists begin and end anywhere in a word, and whole words are full of the largest that fits."""
+    chance = np.random.default_rng(seed)
+    weights = np.concatenate((np.array([largest]), chance.integers(0, largest + 1, 4)))
+    offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(np.array(counts, np.int64))))
+    places = (chance.integers(0, 5, offsets[-1]) * chance.integers(0, 2)).astype(np.int32)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sums, "_AT_ONCE", 16)
+
+        found = added_within(offsets, places, weights)
+
+    expected = [int(weights[places[begin:end]].sum()) for begin, end in itertools.pairwise(offsets.tolist())]
+    assert found.tolist() == expected
 
 
 @pytest.fixture(scope="module")

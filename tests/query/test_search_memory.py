@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import omnigraph
 from omnigraph.graph import Graph
 from omnigraph.query.access import Ordinals
-from omnigraph.query.image import images
+from omnigraph.query.image import directions, images
 from omnigraph.query.image.directions import Directions, cosine_error
 from omnigraph.query.image.images import Images
 from omnigraph.query.image.postings import AnyPostings, PatchedPostings, build_postings
@@ -87,11 +87,16 @@ def test_words_that_need_more_than_there_is_are_not_built() -> None:
         build_postings([(np.arange(100, dtype=np.int32), texts)], size=100, bytes_max=1_000)
 
 
-@given(st.lists(st.none() | st.lists(st.floats(-2, 2, width=32), min_size=3, max_size=3), min_size=1, max_size=9))
-def test_cosines_are_as_wrong_as_they_may_be(vectors: list[list[float] | None]) -> None:
+@given(
+    st.lists(st.none() | st.lists(st.floats(-2, 2, width=32), min_size=3, max_size=3), min_size=1, max_size=9),
+    st.sampled_from([1, 6, 1 << 13]),
+)
+def test_cosines_are_as_wrong_as_they_may_be(vectors: list[list[float] | None], numbers_at_once: int) -> None:
     column = pa.array(vectors, pa.list_(pa.float32(), 3))
     wanted = np.array([0.6, -0.8, 0.0])
-    found = Directions(column.slice(1)).cosines(wanted)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(directions, "_ONE_THREAD_MAX", numbers_at_once)
+        found = Directions(column.slice(1)).cosines(wanted)
     exact = []
     for vector in vectors[1:]:
         length = np.linalg.norm(vector) if vector is not None else 0.0

@@ -30,6 +30,8 @@ def run_line(argv: Sequence[str] | None) -> int:
         # Messages in Python, for a protobuf that has none in C.
         defer_module("google.protobuf.internal.python_message")
         skip_arrow_manual()
+        # Threads that numpy's BLAS starts as it is loaded would spin for as long as loading takes, waiting for work.
+        os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
         take_over_streams()
     arguments = list(sys.argv[1:] if argv is None else argv)
     invocation = Invocation(argv=arguments, environ=os.environ)

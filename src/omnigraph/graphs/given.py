@@ -9,6 +9,8 @@ def values_together(params: Mapping[str, object] | None, values: Mapping[str, ob
     """Put the parameters together that come in a mapping and by name; each of them comes once."""
     if not params:
         return values
+    if not values:
+        return params
     together = {**params, **values}
     if len(together) < len(params) + len(values):
         twice = sorted(params.keys() & values.keys())

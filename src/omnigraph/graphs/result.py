@@ -81,7 +81,8 @@ class Result:
 
     def to_arrow(self) -> "pa.Table":
         """Return the rows as an Arrow table."""
-        return self._rows
+        given = self._given
+        return self._rows if isinstance(given, OneRow) else given
 
     def to_pandas(self) -> Any:
         """Return the rows as a pandas frame; whole numbers that may be missing stay such."""

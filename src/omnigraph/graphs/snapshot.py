@@ -185,7 +185,9 @@ class Snapshot:
         come by name, or in `params`.
         """
         queries = self._queries or self._asked()
-        return queries.query(self, text, name, values_together(params, values) if params else values)
+        return queries.query(
+            self, text, name, values_together(params, values) if params and values else params or values
+        )
 
     def prepare(self, text: str, name: str | None = None, /) -> PreparedQuery:
         """Check a read once, to run it with different values."""

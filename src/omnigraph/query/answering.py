@@ -69,7 +69,7 @@ class Answering:
             trace=trace,
             rows_max=rows_max,
         )
-        way = ways.choose(snapshot, self._plan)
+        way = READY if ways.is_ready(snapshot, self._plan) else ways.choose(snapshot, self._plan)
         try:
             if way is not READY:
                 rows = self._answer_by(way, snapshot, run, ways)

@@ -74,8 +74,8 @@ def gather(offsets: Offsets, sources: Ordinals) -> tuple[Positions, NDArray[np.i
     """Return for every entry of the lists of the sources the position of its source, and the place of the entry."""
     # Nodes that are newer than the lists have none; the node behind all others stands for them.
     nodes = np.minimum(sources, len(offsets) - 2)
-    starts = offsets[nodes]
-    return spread(starts, offsets[nodes + 1] - starts)
+    starts = offsets.take(nodes)
+    return spread(starts, offsets.take(nodes + 1) - starts)
 
 
 def spread(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> tuple[Positions, NDArray[np.int64]]:
@@ -100,7 +100,7 @@ def pairs_in(lists: Lists, sources: Ordinals, targets: Ordinals) -> Truths:
         return np.zeros(len(sources), np.bool_)
     nodes = np.minimum(sources, len(lists.offsets) - 2)
     # The last place that is known to hold less than the target, and the last one of the list.
-    place, end = lists.offsets[nodes] - 1, lists.offsets[nodes + 1] - 1
+    place, end = lists.offsets.take(nodes) - 1, lists.offsets.take(nodes + 1) - 1
     longest = int((end - place).max(initial=0))
     step = 1 << max(longest.bit_length() - 1, 0)
     while step:

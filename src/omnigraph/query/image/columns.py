@@ -56,7 +56,7 @@ class ImageColumn:
             if valid is None and not self._is_bit:
                 taken = pa.py_buffer(values.take(ordinals))
                 return pa.Array.from_buffers(self.type, len(ordinals), [None, taken], 0)
-            return arrow_of(values[ordinals], self.type, None if valid is None else valid[ordinals])
+            return arrow_of(values.take(ordinals), self.type, None if valid is None else valid.take(ordinals))
         if len(ordinals) <= FEW and self._has_texts:
             return texts_at(self._begins, self._data, ordinals.tolist())
         return self.values.take(indices_of(ordinals))
@@ -66,14 +66,14 @@ class ImageColumn:
         values, valid = self._numbers
         if ordinals is None:
             return Numbers(values, valid)
-        return Numbers(values[ordinals], None if valid is None else valid[ordinals])
+        return Numbers(values.take(ordinals), None if valid is None else valid.take(ordinals))
 
     def codes(self, ordinals: Ordinals | None = None) -> Codes | None:
         """Return strings as codes, or None where there are too many words."""
         codes = self._codes
         if codes is None or ordinals is None:
             return codes
-        return Codes(codes.codes[ordinals], codes.words)
+        return Codes(codes.codes.take(ordinals), codes.words)
 
     def pieces(self) -> Iterator[tuple[Ordinals, pa.Array]]:
         """Yield values with their ordinals, some at a time."""
@@ -168,7 +168,7 @@ class PatchedColumn:
         codes = self._codes
         if codes is None or ordinals is None:
             return codes
-        return Codes(codes.codes[ordinals], codes.words)
+        return Codes(codes.codes.take(ordinals), codes.words)
 
     def pieces(self) -> Iterator[tuple[Ordinals, pa.Array]]:
         """Yield values with their ordinals, some at a time."""

@@ -141,7 +141,7 @@ class NodeImage(EntityImage):
     def id_ranks(self, ordinals: Ordinals | None = None) -> NDArray[np.int64]:
         """Return numbers that compare as the ids do by their UTF-8 bytes."""
         ranks = self._images.node_ranks(self._book)
-        return ranks[: self.size] if ordinals is None else ranks[ordinals]
+        return ranks[: self.size] if ordinals is None else ranks.take(ordinals)
 
 
 class EdgeImage(EntityImage):
@@ -165,7 +165,7 @@ class EdgeImage(EntityImage):
     def id_ranks(self, ordinals: Ordinals | None = None) -> NDArray[np.int64]:
         """Return numbers that compare as the ids do by their UTF-8 bytes."""
         ranks = self._images.edge_ranks(self._context, self.state).by_ordinal
-        return ranks if ordinals is None else ranks[ordinals]
+        return ranks if ordinals is None else ranks.take(ordinals)
 
     def neighbours(self, node: int, direction: Direction) -> Ordinals:
         """Return the neighbours of one node, ascending."""

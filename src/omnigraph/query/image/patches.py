@@ -159,7 +159,7 @@ class PatchedCsr:
         if not is_new.any():
             return (*gather(old.offsets, sources), None)
         nodes = np.minimum(sources, len(old.offsets) - 2)
-        starts = np.where(is_new, new.offsets[places], old.offsets[nodes])
+        starts = np.where(is_new, new.offsets[places], old.offsets.take(nodes))
         ends = np.where(is_new, new.offsets[places + 1], old.offsets[nodes + 1])
         positions, entries = spread(starts, ends - starts)
         return positions, entries, is_new[positions]
@@ -168,7 +168,7 @@ class PatchedCsr:
 def degrees_of(lists: Lists, sources: Ordinals) -> NDArray[np.int64]:
     """Count the entries in the lists of nodes."""
     nodes = np.minimum(sources, len(lists.offsets) - 2)
-    counts: NDArray[np.int64] = lists.offsets[nodes + 1] - lists.offsets[nodes]
+    counts: NDArray[np.int64] = lists.offsets.take(nodes + 1) - lists.offsets.take(nodes)
     return counts
 
 

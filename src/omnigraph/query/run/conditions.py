@@ -50,7 +50,7 @@ def rows_passing(run: Run, rows: Rows, condition: AnyCondition) -> Truths | bool
         entities = run.entities(_entity_of(condition))
         if rows.count > entities.size:
             # More rows than entities: each is asked once.
-            return entities_passing(run, entities.size, variable, condition)[column]
+            return entities_passing(run, entities.size, variable, condition).take(column)
     if not variables:
         return bool(_passing(run, Rows(1, {}), condition)[0])
     return _passing(run, rows, condition)

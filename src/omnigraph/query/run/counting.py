@@ -51,7 +51,7 @@ def solutions(run: Run, rows: Rows, seeds: tuple[str, ...], steps: Steps, run_st
         return counts[np.searchsorted(distinct, values)]
     by_ordinal = np.zeros(int(distinct[-1]) + 1, np.int64)
     by_ordinal[distinct] = counts
-    return by_ordinal[values]
+    return by_ordinal.take(values)
 
 
 def _counted(run: Run, steps: Steps, columns: dict[str, Any], count: int, run_steps: RunSteps) -> Counts:
@@ -128,4 +128,4 @@ def _weights(run: Run, steps: Steps, variable: str, size: int, run_steps: RunSte
 
 
 def _added(adjacency: Adjacency, weights: Counts, sources: NDArray[np.int32]) -> Counts:
-    return added_within(adjacency.offsets, adjacency.targets, weights)[sources]
+    return added_within(adjacency.offsets, adjacency.targets, weights).take(sources)

@@ -32,6 +32,9 @@ _FEW_ROWS = 32
 """So many are put together value by value sooner than by Arrow."""
 StepFunction: TypeAlias = Callable[[Run, Rows], Rows]
 
+_BEGINNING = Rows(1, {})
+"""The row that every plan begins with, of no variables."""
+
 
 class Program:
     """A plan as functions that are called one after the other: what follows from the plan alone is decided once."""
@@ -81,7 +84,7 @@ class Program:
         if self._is_best_first:
             rows = self._best_rows(run)
         else:
-            rows = self.run_steps(run, plan.steps, Rows(1, {}), _wanted(run, plan, rows_max))
+            rows = self.run_steps(run, plan.steps, _BEGINNING, _wanted(run, plan, rows_max))
         if self._is_aggregate:
             with trace.timing("group") as count:
                 columns = group_rows(run, rows, plan.read)
@@ -99,7 +102,7 @@ class Program:
         return pa.Table.from_arrays(columns, schema=self._schema)
 
     def _rows(self, run: Run) -> Rows:
-        rows = Rows(1, {})
+        rows = _BEGINNING
         try:
             for function in self._functions:
                 rows = function(run, rows)

@@ -4,7 +4,7 @@ A traversal of one hop follows edges; one with bounds is a search (`reach.py`). 
 the result is the same.
 """
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ _TURNED = {Travel.OUT: Travel.IN, Travel.IN: Travel.OUT, Travel.BOTH: Travel.BOT
 DIRECTION = {Travel.OUT: Direction.OUT, Travel.IN: Direction.IN}
 
 
-def expansion(step: Expand, kept: Container[str] | None) -> Callable[[Run, Rows], Rows]:
+def expansion(step: Expand, kept: Collection[str] | None) -> Callable[[Run, Rows], Rows]:
     """Return what gives `target` every value that the traversal leads to, one row for each.
 
     Of the variables that differ from row to row, those that are not `kept` may be dropped; None keeps all.
@@ -33,6 +33,7 @@ def expansion(step: Expand, kept: Container[str] | None) -> Callable[[Run, Rows]
     is_plain = traversal.own_variable is None and traversal.hops_max == 1 and travel is not Travel.BOTH
     direction = DIRECTION.get(travel, Direction.OUT)
     new = [name for name in (target, traversal.own_variable) if name]
+    drops_all = kept is not None and not {*kept} - {*new}
 
     def expand(run: Run, rows: Rows) -> Rows:
         if not rows.count:
@@ -47,6 +48,8 @@ def expansion(step: Expand, kept: Container[str] | None) -> Callable[[Run, Rows]
                 raise TooManyRows
             if rows.count > 1 or rows.weights is not None:
                 return _spread_one(rows, target, targets)
+            if drops_all:
+                return Rows(len(targets), {target: targets})
             columns: dict[str, Values] = {
                 name: column if isinstance(column, int) else int(column[0])
                 for name, column in rows.columns.items()
