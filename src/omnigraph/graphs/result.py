@@ -82,7 +82,7 @@ class Result:
     def to_arrow(self) -> "pa.Table":
         """Return the rows as an Arrow table."""
         given = self._given
-        return self._rows if isinstance(given, OneRow) else given
+        return self._rows if isinstance(given, FewRows) else given
 
     def to_pandas(self) -> Any:
         """Return the rows as a pandas frame; whole numbers that may be missing stay such."""
