@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from omnigraph.base.events import Advanced, Noted, PhaseFinished, PhaseStarted, Warned, phase
+from omnigraph.base.progress_line import ProgressLine, clip
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.notices import Notices
 from omnigraph.cli.progress import PLAIN_LINE_SECONDS, TICK_SECONDS, LiveLine, PlainLines, follow_progress
-from omnigraph.cli.progress_line import ProgressLine, clip
 
 MIB = 1 << 20
 

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from omnigraph.base.events import Advanced, EngineChosen, Event, PhaseFinished, PhaseStarted
-from omnigraph.cli.progress_line import ProgressLine
+from omnigraph.base.progress_line import ProgressLine
 from omnigraph.engine.choice import EngineChoice, EngineName
 from omnigraph.graph import Graph
 from omnigraph.maintenance.cleanup.policy import CleanupPolicy

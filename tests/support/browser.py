@@ -104,6 +104,10 @@ class Browser:
         """Wait for an element."""
         return self.until(lambda: self.driver.find_element(By.CSS_SELECTOR, css), f"the element {css}")
 
+    def all(self, css: str) -> list[WebElement]:
+        """Return every element that is there now."""
+        return self.driver.find_elements(By.CSS_SELECTOR, css)
+
     def click(self, css: str) -> None:
         """Click on an element once it can be clicked."""
 

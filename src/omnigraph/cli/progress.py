@@ -13,10 +13,10 @@ from typing import Any, Protocol, TextIO
 
 from omnigraph.base import clock
 from omnigraph.base.events import Event, Events
+from omnigraph.base.progress_line import ProgressLine, clip
 from omnigraph.base.ticking import ticking
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.notices import Notices
-from omnigraph.cli.progress_line import ProgressLine, clip
 
 PLAIN_LINE_SECONDS = 5.0
 TICK_SECONDS = 0.1

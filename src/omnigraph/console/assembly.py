@@ -15,8 +15,9 @@ class ConsoleApp:
     """Answers everything below the console's prefix; one in a process, because pages are registered once."""
 
     def __init__(self, door: Door, *, hosts: frozenset[str] | None) -> None:
-        from nicegui import ui
+        from nicegui import app, ui
 
+        from omnigraph.console.frame import show_failed_page
         from omnigraph.console.pages import explore, graphs, history, maintenance, overview, query
 
         del explore, graphs, history, maintenance, overview, query  # imported so that their pages are known
@@ -30,6 +31,7 @@ class ConsoleApp:
             show_welcome_message=False,
             reconnect_timeout=30,
         )
+        app.on_page_exception(show_failed_page)
         self._gatekeeper = Gatekeeper(self._outer, door, hosts=hosts)
         self._stack = AsyncExitStack()
         self._started: asyncio.Future[Any] | None = None

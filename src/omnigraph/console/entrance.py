@@ -3,6 +3,7 @@
 from html import escape
 
 from omnigraph.console.theme import ENTRANCE_STYLE
+from omnigraph.console.visitors import Door
 
 _SCRIPT = """
 const wanted = new URLSearchParams(location.search).get("to") || "";
@@ -15,8 +16,10 @@ async function enter(secret) {
 }
 const secret = new URLSearchParams(location.hash.slice(1)).get("token");
 history.replaceState(null, "", location.pathname + location.search);
-if (secret) { document.getElementById("waiting").hidden = false; enter(secret); }
-else { document.getElementById("asking").hidden = false; }
+if (secret !== null || document.body.dataset.open) {
+  document.getElementById("waiting").hidden = false;
+  enter(secret || "");
+} else { document.getElementById("asking").hidden = false; }
 const form = document.getElementById("form");
 if (form) form.addEventListener("submit", (event) => {
   event.preventDefault();
@@ -26,11 +29,11 @@ if (form) form.addEventListener("submit", (event) => {
 """
 
 
-def entrance_page(asks_for: str, *, action: str) -> str:
+def entrance_page(door: Door, *, action: str) -> str:
     """Return the page; without something to type it says where the address comes from."""
-    if asks_for:
+    if door.asks_for:
         asking = (
-            f'<form id="form"><label for="token">{escape(asks_for)}</label>'
+            f'<form id="form"><label for="token">{escape(door.asks_for)}</label>'
             '<input id="token" type="password" autocomplete="current-password" autofocus required>'
             "<button>Open</button></form>"
         )
@@ -44,10 +47,11 @@ def entrance_page(asks_for: str, *, action: str) -> str:
             "This address was used already, or belongs to a console that has ended. "
             "Start <code>omnigraph ui</code> again for a new one."
         )
+    opening = ' data-open="yes"' if door.is_open else ""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1"><title>OmniGraph</title>'
-        f'<style>{ENTRANCE_STYLE}</style></head><body data-action="{escape(action)}"><main>'
+        f'<style>{ENTRANCE_STYLE}</style></head><body data-action="{escape(action)}"{opening}><main>'
         '<h1>OmniGraph</h1><p id="waiting" role="status" hidden>Opening…</p>'
         f'<p id="refused" role="alert" hidden>{refused}</p><div id="asking" hidden>{asking}</div>'
         f"</main><script>{_SCRIPT}</script></body></html>\n"

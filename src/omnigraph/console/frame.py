@@ -57,17 +57,11 @@ def site_of(request: Request) -> GraphSite:
 async def framed(request: Request, page: str, graph_id: str, at: str) -> AsyncIterator[View]:
     """Build the frame of a page of a graph; what the page raises is shown in its place."""
     site = site_of(request)
+    source = await site.graph(graph_id)
     is_dark = styled(request)
+    view = View(site=site, source=source, page=page, at=at or MAIN_BRANCH, is_dark=is_dark)
+    ids, branches = await _places(view)
     content = ui.element("main").classes("og-main").props("id=main")
-    try:
-        source = await site.graph(graph_id)
-        view = View(site=site, source=source, page=page, at=at or MAIN_BRANCH, is_dark=is_dark)
-        ids, branches = await _places(view)
-    except OmniError as error:
-        with content:
-            failure(error)
-            ui.link("All graphs", "/")
-        return
     ui.page_title(f"{PAGES[page]} · {graph_id} · OmniGraph")
     with ui.element("header").classes("og-header") as header:
         _header(view, ids, branches)
@@ -80,6 +74,14 @@ async def framed(request: Request, page: str, graph_id: str, at: str) -> AsyncIt
             yield view
         except OmniError as error:
             failure(error)
+
+
+def show_failed_page(error: Exception) -> None:
+    """Show a page that could not be made, with a way on."""
+    ui.add_css(STYLE)
+    with ui.element("main").classes("og-main").props("id=main"):
+        failure(error)
+        ui.link("All graphs", "/")
 
 
 def styled(request: Request) -> bool:

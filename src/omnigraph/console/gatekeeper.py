@@ -88,7 +88,7 @@ class Gatekeeper:
         return RedirectResponse(f"{PREFIX}/enter?to={quote(wanted, safe='')}", status_code=303)
 
     def _entrance(self) -> Response:
-        return HTMLResponse(entrance_page(self._door.asks_for, action=f"{PREFIX}/enter"))
+        return HTMLResponse(entrance_page(self._door, action=f"{PREFIX}/enter"))
 
     async def _enter(self, request: Request) -> Response:
         body = b""
@@ -96,13 +96,16 @@ class Gatekeeper:
             body += piece
             if len(body) > _SECRET_BYTES_MAX:
                 return JSONResponse({"entered": False}, status_code=413)
-        site = await self._door.admit(body.decode("utf-8", errors="replace").strip())
+        scheme = request.headers.get("x-forwarded-proto", request.url.scheme)
+        origin = f"{scheme}://{request.headers.get('host', '')}"
+        site = await self._door.admit(body.decode("utf-8", errors="replace").strip(), origin)
         if site is None:
             return JSONResponse({"entered": False}, status_code=403)
         visitor = self.visitors.enter(site)
         answer = JSONResponse({"entered": True})
-        is_secure = request.headers.get("x-forwarded-proto", request.url.scheme) == "https"
-        answer.set_cookie(COOKIE, visitor.session_id, path=PREFIX, httponly=True, samesite="strict", secure=is_secure)
+        answer.set_cookie(
+            COOKIE, visitor.session_id, path=PREFIX, httponly=True, samesite="strict", secure=scheme == "https"
+        )
         return answer
 
 

@@ -45,6 +45,7 @@ def _listening(port: int) -> socket.socket:
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         found.bind((HOST, port))
+        found.listen()  # from here on a browser that is faster than this program waits instead of failing
     except OSError as error:
         found.close()
         raise Usage(

@@ -45,11 +45,16 @@ def failure(error: Exception, retry: "Callable[[], object] | None" = None) -> No
 
 
 def fetched(
-    fetch: Callable[[], Awaitable[FoundT]], show: "Callable[[FoundT], object]", *, lines: int = 3
+    fetch: Callable[[], Awaitable[FoundT]],
+    show: "Callable[[FoundT], object]",
+    *,
+    lines: int = 3,
+    is_quiet_later: bool = False,
 ) -> "Callable[[], Awaitable[None]]":
     """Show a part of a page when its data is there; until then, and if it fails, say so. Returns how to load it anew.
 
-    Fetching must not touch the page; showing must not wait, unless it is a coroutine that does so by itself.
+    With `is_quiet_later` what is there stays until what is new has come. Fetching must not touch the page; showing must
+    not wait, unless it is a coroutine that does so by itself.
     """
     box = ui.element("div").classes("w-full")
     turn = 0
@@ -58,9 +63,10 @@ def fetched(
         nonlocal turn
         turn += 1
         mine = turn
-        box.clear()
-        with box:
-            waiting(lines)
+        if mine == 1 or not is_quiet_later:
+            box.clear()
+            with box:
+                waiting(lines)
         try:
             found = await fetch()
         except Exception as error:  # noqa: BLE001 — the boundary of a part of a page

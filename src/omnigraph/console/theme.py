@@ -37,6 +37,7 @@ h2 { font-size: 15px; line-height: 1.3; margin: 0 0 8px; font-weight: 650; }
   gap: 16px; }
 .og-card { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 16px 18px;
   width: 100%; min-width: 0; }
+.og-stack { display: flex; flex-direction: column; gap: 16px; min-width: 0; }
 .og-row { display: flex; flex-wrap: wrap; gap: 8px 12px; align-items: center; }
 .og-columns { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 380px), 1fr)); gap: 16px; }
 .og-figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(110px, 1fr)); gap: 12px; }

@@ -27,8 +27,12 @@ class Door(Protocol):
     def asks_for(self) -> str:
         """What a person without a secret in the address is asked to type; empty if there is nothing to type."""
 
-    async def admit(self, secret: str) -> GraphSite | None:
-        """Return what the holder of a secret may see, or None."""
+    @property
+    def is_open(self) -> bool:
+        """Whether everybody is let in."""
+
+    async def admit(self, secret: str, origin: str) -> GraphSite | None:
+        """Return what the holder of a secret may see, or None; `origin` is how the browser calls this place."""
         ...
 
 
@@ -36,13 +40,15 @@ class OneTimeDoor:
     """The door of a console on this machine: one secret, which opens one session."""
 
     asks_for = ""
+    is_open = False
 
     def __init__(self, site: GraphSite) -> None:
         self._site = site
         self.secret: str | None = ids.new_secret()
 
-    async def admit(self, secret: str) -> GraphSite | None:
+    async def admit(self, secret: str, origin: str) -> GraphSite | None:
         """Let the first in who has the secret."""
+        del origin
         if self.secret is None or not ids.is_same_secret(secret, self.secret):
             return None
         self.secret = None

@@ -3,7 +3,7 @@
 import gc
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
@@ -34,6 +34,8 @@ from omnigraph.server.tokens import TokenTable, load_tokens
 from omnigraph.server.tracing import Tracer, tracer_of
 
 if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
     from omnigraph.policy.engine import PolicyEngine
 
 _OPENED_AT_ONCE = 4
@@ -41,8 +43,13 @@ _SWITCH_SECONDS = 0.001
 _MAIN = "main"
 
 
-def serve(request: ServeRequest, environ: Mapping[str, str]) -> None:
-    """Serve a cluster until a signal comes; raise `BootRefused` if it cannot be served."""
+def serve(
+    request: ServeRequest, environ: Mapping[str, str], console: "Callable[[Application], ASGIApp] | None" = None
+) -> None:
+    """Serve a cluster until a signal comes; raise `BootRefused` if it cannot be served.
+
+    `console` makes the pages that are offered at `/ui`; they ask the application as any client does.
+    """
     log = ServerLog(level=request.log_level, form=request.log_format)
     log.start()
     try:
@@ -64,7 +71,8 @@ def serve(request: ServeRequest, environ: Mapping[str, str]) -> None:
         gc.freeze()
         # Threads that work in Python let the event loop have its turn sooner than the usual five milliseconds.
         sys.setswitchinterval(_SWITCH_SECONDS)
-        run_service(application, sock, request.bind, shutdown_seconds=request.shutdown_timeout)
+        pages = console(application) if console is not None else None
+        run_service(application, sock, request.bind, shutdown_seconds=request.shutdown_timeout, pages=pages)
         application.close()
         log.note("stopped", {})
     finally:

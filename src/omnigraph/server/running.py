@@ -8,6 +8,7 @@ from collections.abc import Callable
 from types import FrameType
 
 import uvicorn
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from omnigraph.base.clock import monotonic_seconds
 from omnigraph.errors import BootRefused
@@ -22,6 +23,7 @@ _WRITES_SECONDS = 300.0
 _PAUSE_SECONDS = 0.02
 _SWEEP_SECONDS = 1.0
 _BACKLOG = 2_048
+_PAGES = "/ui"
 
 
 class Running(uvicorn.Server):
@@ -94,6 +96,17 @@ class Running(uvicorn.Server):
                     connection.end_if_late(now)
 
 
+def beside(application: ASGIApp, pages: ASGIApp) -> ASGIApp:
+    """Return an application that hands what is below `/ui` to pages, and everything else on."""
+
+    async def either(scope: Scope, receive: Receive, send: Send) -> None:
+        path: str = scope.get("path", "")
+        is_page = path == _PAGES or path.startswith(f"{_PAGES}/") or scope["type"] == "websocket"
+        await (pages if is_page else application)(scope, receive, send)
+
+    return either
+
+
 def listen(bind: Bind) -> socket.socket:
     """Bind the address; raise `BootRefused` if somebody else has it, or nobody can."""
     try:
@@ -110,13 +123,20 @@ def listen(bind: Bind) -> socket.socket:
     return found
 
 
-def run_service(application: Application, sock: socket.socket, bind: Bind, *, shutdown_seconds: float) -> None:
-    """Serve until a signal comes; says where on stdout, in one line."""
+def run_service(
+    application: Application,
+    sock: socket.socket,
+    bind: Bind,
+    *,
+    shutdown_seconds: float,
+    pages: ASGIApp | None = None,
+) -> None:
+    """Serve until a signal comes; says where on stdout, in one line. `pages` answer below `/ui`."""
     service = application.service
     config = uvicorn.Config(
-        application,
+        application if pages is None else beside(application, pages),
         http=protocol_class(service.limits, application.answer_at_once),
-        ws="none",
+        ws="none" if pages is None else "auto",
         loop="uvloop" if sys.platform != "win32" else "asyncio",
         lifespan="off",
         access_log=False,

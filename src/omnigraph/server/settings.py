@@ -97,6 +97,8 @@ class ServeRequest:
     shutdown_timeout: float = 30.0
     log_format: str = "text"
     log_level: str = "info"
+    ui: bool = False
+    """Whether the console is offered at `/ui`."""
 
 
 def is_true(text: str) -> bool:

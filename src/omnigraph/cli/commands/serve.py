@@ -1,9 +1,13 @@
 """`omnigraph serve`, which is also called `omnigraph-server`."""
 
+from collections.abc import Callable
+from typing import Any
+
 import click
 
 from omnigraph import errors
 from omnigraph.cli.command import command
+from omnigraph.cli.commands.ui import require_console
 from omnigraph.cli.invocation import Invocation
 
 INSTALL_SERVER = "pip install 'omnigraph[server]'"
@@ -22,6 +26,7 @@ _LEVELS = ("debug", "info", "warning", "error")
     metavar="SECS",
     help="How long requests may take to end; default 30.",
 )
+@click.option("--ui", is_flag=True, help="Offer the console at /ui, to whoever has a token.")
 @click.option("--log-format", type=click.Choice(_FORMATS), help="Default text.")
 @click.option("--log-level", type=click.Choice(_LEVELS), help="Default info.")
 def serve(
@@ -32,14 +37,16 @@ def serve(
     require_all_graphs: bool,
     default_graph: str | None,
     shutdown_timeout: float | None,
+    ui: bool,
     log_format: str | None,
     log_level: str | None,
 ) -> None:
     """Serve the applied graphs of a cluster over HTTP.
 
     Every flag has a variable: $OMNIGRAPH_CLUSTER, $OMNIGRAPH_BIND, $OMNIGRAPH_UNAUTHENTICATED,
-    $OMNIGRAPH_REQUIRE_ALL_GRAPHS, $OMNIGRAPH_DEFAULT_GRAPH, $OMNIGRAPH_SHUTDOWN_TIMEOUT_SECS, $OMNIGRAPH_LOG_FORMAT
-    and $OMNIGRAPH_LOG_LEVEL. Tokens come from the environment only. One line on stdout says where it listens.
+    $OMNIGRAPH_REQUIRE_ALL_GRAPHS, $OMNIGRAPH_DEFAULT_GRAPH, $OMNIGRAPH_SHUTDOWN_TIMEOUT_SECS, $OMNIGRAPH_UI,
+    $OMNIGRAPH_LOG_FORMAT and $OMNIGRAPH_LOG_LEVEL. Tokens come from the environment only. One line on
+    stdout says where it listens.
     """
     from omnigraph.server.settings import DEFAULT_BIND, Bind, ServeRequest, is_true
 
@@ -64,6 +71,7 @@ def serve(
         log_level=_word(
             said(log_level, environ.get("OMNIGRAPH_LOG_LEVEL", "")), _LEVELS, "info", "OMNIGRAPH_LOG_LEVEL"
         ),
+        ui=ui or is_true(environ.get("OMNIGRAPH_UI", "")),
     )
     try:
         from omnigraph.server.boot import serve as run_server
@@ -75,7 +83,15 @@ def serve(
             package=missing.name,
             extra="server",
         ) from missing
-    run_server(request, environ)
+    run_server(request, environ, _console() if request.ui else None)
+
+
+def _console() -> "Callable[[Any], Any]":
+    """Return what makes the console of a server."""
+    require_console()
+    from omnigraph.console.beside_server import console_of
+
+    return console_of
 
 
 def _seconds(given: float | None, text: str) -> float:

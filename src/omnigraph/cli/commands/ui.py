@@ -30,7 +30,7 @@ def ui(invocation: Invocation, *, port: int, no_browser: bool, read_only: bool) 
     in until the program ends. With --server the server decides by your token what you see; changes to storage are made
     by the actor of --as.
     """
-    _require_package()
+    require_console()
     binding, graph_id = bound_scope(invocation)
     site = _site(invocation, binding, graph_id, is_read_only=read_only)
     from omnigraph.console.running import LocalConsole
@@ -121,7 +121,8 @@ def _opener(
     return opened
 
 
-def _require_package() -> None:
+def require_console() -> None:
+    """Refuse to go on without the library of the pages."""
     from importlib.util import find_spec
 
     if find_spec("nicegui") is None:

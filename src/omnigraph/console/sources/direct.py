@@ -54,7 +54,7 @@ class DirectGraph:
         self.uri = graph.uri
         self.cli_address = cli_address
         self.is_read_only = is_read_only
-        self.upkeep = GraphUpkeep(graph)
+        self.upkeep = GraphUpkeep(graph, is_read_only=is_read_only)
 
     async def catalog(self, at: str = MAIN_BRANCH) -> "Catalog":
         """Return the compiled schema."""

@@ -1,6 +1,6 @@
 """What one line says about long work: which phase it is in, how far that is, how fast, and how long it will take.
 
-Pure: events and the time come in, text goes out. Who draws the line, and when, is in `progress.py`.
+Pure: events and the time come in, text goes out. Who draws the line decides when.
 """
 
 import unicodedata
