@@ -96,4 +96,4 @@ def test_the_table_of_flags_is_that_of_the_command() -> None:
     flags = {option for parameter in command.params for option in parameter.opts if option.startswith("--")}
 
     assert set(rows) <= flags
-    assert len(rows) == 8
+    assert len(rows) == 9
