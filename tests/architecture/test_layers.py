@@ -27,6 +27,7 @@ LAYERS = {
     "writes": 6,
     "changes": 6,
     "policy": 6,
+    "drawing": 6,
     "query": 7,
     "evolution": 7,
     "branches": 7,

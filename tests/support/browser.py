@@ -125,8 +125,9 @@ class Browser:
 
         def clicked() -> bool:
             shown = [each for each in self.driver.find_elements(By.XPATH, path) if each.is_displayed()]
-            shown[0].click()
-            return True
+            if shown:
+                shown[0].click()
+            return bool(shown)
 
         self.until(clicked, f"a click on {label!r}")
 

@@ -1,7 +1,8 @@
 """How the console looks: light and dark, wide and as narrow as a telephone; every pair of colours meets WCAG AA."""
 
-TYPE_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8b5cf6", "#6b7280")
-"""Told apart by people who see red and green alike (after Okabe and Ito); used again when there are more types."""
+from omnigraph.drawing import signs
+
+TYPE_COLOURS = signs.TYPE_COLOURS
 
 LIGHT = """--ink: #1d2433; --soft: #566074; --line: #dfe4ec; --page: #f6f7fa; --card: #ffffff; --accent: #0b5cad;
   --on-accent: #ffffff; --good: #1b7a53; --warn: #8a5300; --bad: #b3261e; --came: #1b7a53; --went: #b3261e;

@@ -10,7 +10,7 @@ from omnigraph.base.ids import is_ulid
 from omnigraph.changes.paging import PageLimits
 from omnigraph.console.sources.protocol import BranchComparison, GraphState, TypeCount
 from omnigraph.console.sources.upkeep import GraphUpkeep
-from omnigraph.errors import GraphNotFound, InvalidTarget
+from omnigraph.errors import EntityNotFound, GraphNotFound, InvalidTarget
 from omnigraph.manifest.commits import MAIN_BRANCH
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from omnigraph.changes.paging import ChangePage
     from omnigraph.client.values import StoredQueryInfo
     from omnigraph.graph import Graph
+    from omnigraph.graphs.blobs import Blob
     from omnigraph.graphs.result import Result
     from omnigraph.graphs.snapshot import Snapshot
     from omnigraph.manifest.commits import Commit
@@ -136,6 +137,13 @@ class DirectGraph:
         return await asyncio.to_thread(
             lambda: self._graph.query(text, name, params=params, branch=branch, snapshot=snapshot)
         )
+
+    async def blob(self, type_name: str, entity_id: str, name: str, *, at: str = MAIN_BRANCH) -> "Blob | None":
+        """Find a Blob value, to tell how large it is; None where there is none."""
+        try:
+            return await self._at(at, lambda snapshot: snapshot.blob(type_name, entity_id, name))
+        except EntityNotFound:
+            return None
 
     async def mutate(
         self,

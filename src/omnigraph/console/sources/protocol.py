@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from omnigraph.changes.paging import ChangePage
     from omnigraph.client.values import ServedMerge, StoredQueryInfo
     from omnigraph.console.sources.upkeep import GraphUpkeep
+    from omnigraph.graphs.blobs import Blob
     from omnigraph.graphs.result import Result
     from omnigraph.manifest.commits import Commit
     from omnigraph.query.mutate.run import MutationResult
@@ -120,6 +121,10 @@ class GraphSource(Protocol):
         self, text: str, name: str | None = None, *, params: Mapping[str, object] | None = None, at: str = MAIN_BRANCH
     ) -> "Result":
         """Run a read."""
+        ...
+
+    async def blob(self, type_name: str, entity_id: str, name: str, *, at: str = MAIN_BRANCH) -> "Blob | None":
+        """Find a Blob value, to tell how large it is; None where there is none."""
         ...
 
     async def mutate(

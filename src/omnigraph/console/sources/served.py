@@ -10,7 +10,7 @@ from omnigraph.changes.paging import PageLimits
 from omnigraph.console.sources.direct import selection
 from omnigraph.console.sources.folding import net_changes
 from omnigraph.console.sources.protocol import BranchComparison, GraphState, TypeCount
-from omnigraph.errors import InvalidTarget
+from omnigraph.errors import EntityNotFound, InvalidTarget
 from omnigraph.manifest.commits import MAIN_BRANCH
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from omnigraph.changes.paging import ChangePage
     from omnigraph.client.remote_async import AsyncRemoteGraph
     from omnigraph.client.values import ServedMerge, StoredQueryInfo
+    from omnigraph.graphs.blobs import Blob
     from omnigraph.graphs.result import Result
     from omnigraph.manifest.commits import Commit
     from omnigraph.query.mutate.run import MutationResult
@@ -112,6 +113,14 @@ class GraphBehindServer:
         """Run a read."""
         branch, snapshot = selection(at)
         return await self._graph.query(text, name, params=params, branch=branch, snapshot=snapshot)
+
+    async def blob(self, type_name: str, entity_id: str, name: str, *, at: str = MAIN_BRANCH) -> "Blob | None":
+        """Find a Blob value, to tell how large it is; None where there is none."""
+        branch, snapshot = selection(at)
+        try:
+            return (await self._graph.blob(type_name, entity_id, name, branch=branch, snapshot=snapshot)).about
+        except EntityNotFound:
+            return None
 
     async def mutate(
         self,

@@ -220,6 +220,8 @@ def _within(left: _Constant | _Column, right: _Constant | _Column, operator: str
             return np.zeros(count, np.bool_)
     if isinstance(left, _Column) and isinstance(right, _Constant):
         return _column_within(left, right.value, operator)
+    if isinstance(left, _Constant) and isinstance(right, _Column) and _is_list_of_texts(left):
+        return _column_among(right, left.value)
     pairs = zip(left.listed(count), right.listed(count), strict=True)
     judge = str.startswith if operator == "starts_with" else _holds
     return np.fromiter((a is not None and b is not None and judge(a, b) for a, b in pairs), np.bool_, count)
@@ -227,6 +229,20 @@ def _within(left: _Constant | _Column, right: _Constant | _Column, operator: str
 
 def _holds(whole: Any, part: Any) -> bool:
     return part in whole
+
+
+def _is_list_of_texts(constant: _Constant) -> bool:
+    return constant.type.is_list and constant.type.scalar is Scalar.STRING
+
+
+def _column_among(column: _Column, values: Any) -> Truths:
+    """Return where a text is one of many: each is looked up once, however many there are."""
+    wanted = pa.array(values, pa.string())
+    coded = column.codes()
+    if coded is None:
+        return truths_of(pc.is_in(column.arrow(), value_set=wanted))
+    # One more place, for null, which is the last one from the end.
+    return np.append(truths_of(pc.is_in(coded.words, value_set=wanted)), False)[coded.codes]
 
 
 def _column_within(column: _Column, value: Any, operator: str) -> Truths:
