@@ -4,15 +4,18 @@ Every command runs in a fresh process and hardly works, so that what is measured
 the clock stands the processor's time: on a machine that others use, only that can be compared.
 """
 
+import importlib.util
 import json
 import os
 import resource
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from pathlib import Path
+
+import pyarrow as pa
 
 import omnigraph
 from benchmarks.data import SCHEMA
@@ -79,7 +82,7 @@ def _figure(
     elapsed, busy = [], []
     for _ in range(repeat):
         command = [program, *arguments()]
-        before = _processor_seconds()
+        before = processor_seconds()
         elapsed.append(
             once(
                 lambda command=command: subprocess.run(
@@ -87,11 +90,18 @@ def _figure(
                 )
             )
         )
-        busy.append(_processor_seconds() - before)
+        busy.append(processor_seconds() - before)
     # The least of several: whatever else the machine does can only add to it.
-    return Figure(what=what, ours=min(elapsed), goal=goal, note=f"{statistics.median(busy) * 1000:.0f} ms of processor")
+    return Figure(what=what, ours=min(elapsed), goal=goal, note=processor_note(busy))
 
 
-def _processor_seconds() -> float:
+def processor_note(busy: Sequence[float]) -> str:
+    """Say how long the processor worked, and where it compiled Python's packages in every run."""
+    is_compiled = Path(importlib.util.cache_from_source(pa.__file__)).exists()
+    return f"{statistics.median(busy) * 1000:.0f} ms of processor{'' if is_compiled else ', packages not compiled'}"
+
+
+def processor_seconds() -> float:
+    """Return how long the processor has worked for the processes that this one has waited for."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return children.ru_utime + children.ru_stime

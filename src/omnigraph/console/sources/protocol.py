@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from omnigraph.graphs.blobs import Blob
     from omnigraph.graphs.result import Result
     from omnigraph.manifest.commits import Commit
+    from omnigraph.pipeline.load.run import LoadResult
     from omnigraph.query.mutate.run import MutationResult
     from omnigraph.query.plan.explain import Explanation
 
@@ -136,6 +137,10 @@ class GraphSource(Protocol):
         branch: str = MAIN_BRANCH,
     ) -> "MutationResult":
         """Run a mutation as one commit."""
+        ...
+
+    async def put(self, lines: bytes, *, branch: str = MAIN_BRANCH, message: str | None = None) -> "LoadResult":
+        """Write entities, spelled as `export` does, over those of the same ids, as one commit."""
         ...
 
     async def explain(

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from io import BytesIO
 from typing import TYPE_CHECKING
 
 from omnigraph.base.ids import is_ulid
@@ -10,6 +11,7 @@ from omnigraph.changes.paging import PageLimits
 from omnigraph.console.sources.direct import selection
 from omnigraph.console.sources.folding import net_changes
 from omnigraph.console.sources.protocol import BranchComparison, GraphState, TypeCount
+from omnigraph.console.sources.reaching import commits_to_bring
 from omnigraph.errors import EntityNotFound, InvalidTarget
 from omnigraph.manifest.commits import MAIN_BRANCH
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from omnigraph.graphs.blobs import Blob
     from omnigraph.graphs.result import Result
     from omnigraph.manifest.commits import Commit
+    from omnigraph.pipeline.load.run import LoadResult
     from omnigraph.query.mutate.run import MutationResult
     from omnigraph.query.plan.explain import Explanation
 
@@ -85,9 +88,8 @@ class GraphBehindServer:
             self._graph.commits(source, limit=_COMMITS_COMPARED_MAX),
             self._graph.commits(into, limit=_COMMITS_COMPARED_MAX),
         )
-        known = {commit.graph_commit_id for commit in theirs}
         found: list[EntityChange] = []
-        for commit in reversed([each for each in mine if each.graph_commit_id not in known]):
+        for commit in commits_to_bring(mine, theirs):
             found.extend([each async for each in self._graph.changes.of_commit(commit.graph_commit_id)])
         return net_changes(found, limit=limit)
 
@@ -133,6 +135,12 @@ class GraphBehindServer:
         """Run a mutation as one commit."""
         self._refuse_read_only()
         return await self._graph.mutate(text, name, params=params, branch=branch)
+
+    async def put(self, lines: bytes, *, branch: str = MAIN_BRANCH, message: str | None = None) -> "LoadResult":
+        """Write entities, spelled as `export` does, over those of the same ids, as one commit."""
+        del message
+        self._refuse_read_only()
+        return await self._graph.load(BytesIO(lines), mode="merge", branch=branch)
 
     async def explain(
         self, text: str, name: str | None = None, *, params: Mapping[str, object] | None = None, at: str = MAIN_BRANCH
