@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from omnigraph.connectors.spark.frames import GraphFrames
     from omnigraph.connectors.spark.views import RegisteredViews
-    from omnigraph.graph import Graph
     from omnigraph.drawing.drawn import Drawing
+    from omnigraph.graph import Graph
     from omnigraph.graphs.blobs import Blob
     from omnigraph.graphs.comparisons import Where
     from omnigraph.graphs.result import Result

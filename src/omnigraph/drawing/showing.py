@@ -48,9 +48,7 @@ def drawing_of(request: ShowRequest, catalog: Catalog, ask: Callable[[Question],
     return _surroundings(roots, catalog, ask, hops=hops, limit=request.limit)
 
 
-def _named(
-    request: ShowRequest, catalog: Catalog, ask: Callable[[Question], Rows]
-) -> tuple[list[NodeKey], int]:
+def _named(request: ShowRequest, catalog: Catalog, ask: Callable[[Question], Rows]) -> tuple[list[NodeKey], int]:
     """Return the nodes that a request names; a type without ids means its first nodes, and no more than these."""
     entity = find_entity(catalog, str(request.what))
     if not isinstance(entity, NodeType):
@@ -65,7 +63,9 @@ def _named(
     known = _known(catalog, keys, ask)
     for key in keys:
         if key not in known:
-            raise EntityNotFound(f"There is no {key.type_name} {key.id!r} in this state.", type=key.type_name, id=key.id)
+            raise EntityNotFound(
+                f"There is no {key.type_name} {key.id!r} in this state.", type=key.type_name, id=key.id
+            )
     return keys, request.hops
 
 
@@ -104,9 +104,7 @@ def _answered(asking: Asking[AnswerT], ask: Callable[[Question], Rows]) -> Answe
         return answer
 
 
-def _found_by(
-    result: Result, catalog: Catalog, ask: Callable[[Question], Rows], limit: int
-) -> list[NodeKey]:
+def _found_by(result: Result, catalog: Catalog, ask: Callable[[Question], Rows], limit: int) -> list[NodeKey]:
     """Return the nodes among the values of a result.
 
     A value has the properties of its type, but not its name: of several types alike, the one that has the id is it.
