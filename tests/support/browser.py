@@ -84,7 +84,7 @@ class Browser:
         while True:
             try:
                 found = look()
-            except (StaleElementReferenceException, WebDriverException):
+            except (StaleElementReferenceException, WebDriverException, IndexError):
                 found = None  # type: ignore[assignment]
             if found:
                 return found
@@ -119,9 +119,8 @@ class Browser:
 
     def press(self, label: str) -> None:
         """Click on the button or link that says a text."""
-        path = (
-            f"//*[(self::a or self::button or @role='tab') and (normalize-space(.)='{label}' or @aria-label='{label}')]"
-        )
+        said = f'"{label}"' if "'" in label else f"'{label}'"
+        path = f"//*[(self::a or self::button or @role='tab') and (normalize-space(.)={said} or @aria-label={said})]"
 
         def clicked() -> bool:
             shown = [each for each in self.driver.find_elements(By.XPATH, path) if each.is_displayed()]

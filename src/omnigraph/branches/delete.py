@@ -51,6 +51,7 @@ def delete_branch(context: GraphContext, name: str, events: Events, *, expected_
         keeps_tables = _may_be_a_base(context, state)
         lock.ensure_seconds_left()
         _delete_authority(context, refs[trimmed])
+        context.manifest.forget(trimmed)
         with about(graph=context.store.uri):
             _log.info("deleted branch %s, whose head was commit %s", trimmed, state.head.graph_commit_id)
         faults.reach("branch.delete.after_ref")

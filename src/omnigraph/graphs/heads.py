@@ -35,5 +35,13 @@ class HeadSnapshots:
         located = locate(self._context, branch=branch)
         snapshot = Snapshot(self._context, located.snapshot, queries=self._queries)
         if located.is_head and located.branch == branch:
+            self._let_go()
             self._by_branch[branch] = _Known(located.state, snapshot)
         return snapshot
+
+    def _let_go(self) -> None:
+        """Let go of snapshots that cannot be asked for again: of branches that are gone, or whose state moved on."""
+        manifest = self._context.manifest
+        for branch, known in [*self._by_branch.items()]:
+            if not manifest.is_known(known.state):
+                self._by_branch.pop(branch, None)

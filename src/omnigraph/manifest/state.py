@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable
 from functools import cached_property
-from threading import Lock
 from typing import Final, TypeVar
 
 import pyarrow as pa
@@ -12,6 +11,7 @@ import pyarrow.compute as pc
 from omnigraph.base.values import dataclass
 from omnigraph.errors import BranchNotFound, GraphCorrupt, GraphNotFound, OmniError, SnapshotNotFound
 from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId, check_name
+from omnigraph.manifest.known_branches import KnownBranches
 from omnigraph.manifest.missing import no_such_branch
 from omnigraph.manifest.root import refuse_moved
 from omnigraph.manifest.rows import HEAD_OBJECT_ID, MANIFEST, ObjectType
@@ -20,7 +20,7 @@ from omnigraph.manifest.snapshot import GraphSnapshot, SchemaRef, advance, fold
 from omnigraph.manifest.stamp import Stamp, read_stamp
 from omnigraph.storage.filters import Comparison
 from omnigraph.storage.known_heads import SeenRef, see_ref
-from omnigraph.storage.refs import list_refs
+from omnigraph.storage.refs import Ref, list_refs
 from omnigraph.storage.tables import Table, TableAddress, TableStore
 from omnigraph.storage.uris import GraphRoot
 
@@ -95,14 +95,13 @@ class ManifestReader:
         self._tables = tables
         self._schemas = schemas
         self._uri = uri
-        self._states: dict[str, tuple[ManifestState, SeenRef | None]] = {}
-        self._lock = Lock()
+        self._branches = KnownBranches()
 
     def resolve(self, branch: str) -> BranchHandle:
         """Find a live branch by name."""
         if branch == MAIN_BRANCH:
             return BranchHandle(name=MAIN_BRANCH, incarnation=MAIN_BRANCH, manifest=MANIFEST)
-        refs = list_refs(self._tables, MANIFEST.location)
+        refs = self._refs()
         ref = refs.get(check_name(branch, what="The branch name"))
         if ref is None:
             raise no_such_branch(branch, refs, uri=self._uri)
@@ -120,38 +119,60 @@ class ManifestReader:
 
     def incarnations(self) -> dict[str, str]:
         """Return the incarnation of every live branch by name, `main` first; those of the program are hidden."""
-        refs = list_refs(self._tables, MANIFEST.location)
+        refs = self._refs()
         named = {name: refs[name].incarnation for name in sorted(refs) if not name.startswith("__")}
         return {MAIN_BRANCH: MAIN_BRANCH, **named}
+
+    def _refs(self) -> dict[str, Ref]:
+        """List all branches; those that are not there any more are forgotten, whoever has deleted them."""
+        known = self._branches.names()
+        refs = list_refs(self._tables, MANIFEST.location)
+        for name in known - refs.keys() - {MAIN_BRANCH}:
+            self.forget(name)
+        return refs
 
     def is_current(self, state: ManifestState) -> bool:
         """Whether a state is known to be that of its branch as of now; every query asks, so little is asked for it."""
         branch = state.branch.name
-        known, seen = self._states.get(branch, (None, None))
-        return known is state and self._is_same_branch(branch, seen) and self._tables.is_newest(state.table)
+        known = self._branches.find(branch)
+        return (
+            known is not None
+            and known.state is state
+            and self._is_same_branch(branch, known.seen)
+            and self._tables.is_newest(state.table)
+        )
+
+    def is_known(self, state: ManifestState) -> bool:
+        """Whether a state is still remembered as the last one that was read of its branch; asks nobody."""
+        known = self._branches.find(state.branch.name)
+        return known is not None and known.state is state
 
     def load(self, branch: str) -> ManifestState:
         """Return the branch's state as of now."""
-        cached, seen = self._states.get(branch, (None, None))
-        if cached is not None and self._is_same_branch(branch, seen) and self._tables.is_newest(cached.table):
-            return cached
+        known = self._branches.find(branch)
+        cached = known.state if known is not None else None
+        if known is not None and self._is_same_branch(branch, known.seen) and self._tables.is_newest(known.state.table):
+            self._branches.note_used(branch)
+            return known.state
         # Looked at before anything is read: what changes after that shows at the next look.
         seen = see_ref(GraphRoot.parse(self._uri), MANIFEST.location, branch) if branch != MAIN_BRANCH else None
         handle = self.resolve(branch)
         if cached is None or cached.branch != handle or not self._tables.is_newest(cached.table):
             cached = self._read(handle, cached)
-        with self._lock:
-            self._states[branch] = cached, seen
+        self._branches.keep(branch, cached, seen)
         return cached
+
+    def forget(self, branch: str) -> None:
+        """Let go of a branch that was deleted."""
+        self._branches.forget(branch)
+        self._tables.forget(TableAddress(MANIFEST.location, branch))
 
     def take_over(self, before: ManifestState, landed: Table, published: pa.Table) -> None:
         """Know the state that a publish of this process made of another, so that nobody has to read it."""
         if landed.version != before.table.version + 1:
             return  # Lance put it on top of a compaction; whoever asks next reads what is there.
-        with self._lock:
-            known, seen = self._states.get(before.branch.name, (None, None))
-            if known is before:
-                self._states[before.branch.name] = _followed(before, landed, published), seen
+        if self.is_known(before):
+            self._branches.replace(before.branch.name, before, _followed(before, landed, published))
 
     def _is_same_branch(self, branch: str, seen: SeenRef | None) -> bool:
         return branch == MAIN_BRANCH or (seen is not None and seen.is_unchanged)

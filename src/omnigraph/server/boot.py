@@ -1,6 +1,5 @@
 """Starting the server, in the order that the contract has: tokens, snapshot, policies, state, graphs, address."""
 
-import gc
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -25,6 +24,7 @@ from omnigraph.server.app import Application
 from omnigraph.server.embedding import embedding_environ
 from omnigraph.server.gate import PolicyGate
 from omnigraph.server.logs import ServerLog
+from omnigraph.server.memory import settle
 from omnigraph.server.running import listen, run_service
 from omnigraph.server.service import ServedGraph, Service
 from omnigraph.server.settings import Limits, ServeRequest
@@ -66,9 +66,7 @@ def serve(
                 "graphs_quarantined": service.quarantined,
             },
         )
-        # What is there now stays for as long as the server runs: nothing of it needs to be looked at for garbage again.
-        gc.collect()
-        gc.freeze()
+        settle()
         # Threads that work in Python let the event loop have its turn sooner than the usual five milliseconds.
         sys.setswitchinterval(_SWITCH_SECONDS)
         pages = console(application) if console is not None else None

@@ -34,6 +34,7 @@ def create_keyed_table(
             data_storage_version=DATA_STORAGE_VERSION,
             enable_stable_row_ids=True,
             storage_options=store.storage_options,
+            session=store.session,
         )
     except lance_failures() as error:
         existing = store.head(address)

@@ -11,11 +11,13 @@ written once, so that as long as it is the same file, the ref is the same.
 
 import os
 from threading import Lock
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 from urllib.parse import unquote
 
 from omnigraph.storage.uris import GraphRoot
 from omnigraph.storage.version_files import version_file
+
+_DIRECTORIES_MAX: Final = 4_096
 
 Identity: TypeAlias = tuple[int, int, int]
 
@@ -58,6 +60,8 @@ class KnownHeads:
         if directory is not None and manifest is not None:
             known = _Known(version, directory, path, manifest, _manifest(versions, version + 1))
             with self._lock:
+                if len(self._by_directory) >= _DIRECTORIES_MAX and versions not in self._by_directory:
+                    self._by_directory.clear()  # most are of branches that others have deleted
                 self._by_directory[versions] = known
 
     def forget(self, directory: str) -> None:

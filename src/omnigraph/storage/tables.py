@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
 from operator import attrgetter
+from threading import Lock
 from typing import Any, Final, NewType
 
 import pyarrow as pa
@@ -24,6 +25,7 @@ from omnigraph.storage.known_heads import KnownHeads, identity
 from omnigraph.storage.lance_errors import LanceFailure, classify, lance_failures, storage_error, translated
 from omnigraph.storage.objects import ControlStore
 from omnigraph.storage.open_states import OpenStates
+from omnigraph.storage.sessions import new_session
 from omnigraph.storage.small_fragments import fragments_to_ask
 from omnigraph.storage.uris import GraphRoot
 
@@ -37,8 +39,6 @@ ROW_ADDRESS: Final = "_rowaddr"
 AUTO_CLEANUP_PREFIX: Final = "lance.auto_cleanup."
 """While keys with this prefix are stored, Lance deletes old versions inside any commit, pinned ones included."""
 
-_METADATA_CACHE_BYTES = 128 << 20
-"""An eighth of what Lance would take: enough for the files of tables in use, and what whoever follows commits fills."""
 _THRIFTY: Final = {"io_buffer_size": 16 << 20, "batch_readahead": 2, "fragment_readahead": 1}
 _SORT_BYTES_MAX = 256 * 2**20
 _CHUNK_BYTES = 64 * 2**20
@@ -151,6 +151,11 @@ class Table:
     def auto_cleanup_keys(self) -> tuple[str, ...]:
         """Return the stored configuration keys that would make Lance delete versions inside a commit."""
         return tuple(sorted(key for key in self._dataset.config() if key.startswith(AUTO_CLEANUP_PREFIX)))
+
+    @cached_property
+    def fragment_count(self) -> int:
+        """How many fragments this state has, which is what it takes memory for."""
+        return len(self._dataset.fragment_ids())
 
     def rows_by_fragment(self) -> dict[int, int]:
         """Return how many rows each fragment was written with, by its id."""
@@ -389,6 +394,7 @@ class TableStore:
         self._local_root = f"{root.uri}/" if root.is_local else None
         self._storage_options = dict(storage_options) if storage_options else None
         self._session: Any = None
+        self._session_lock = Lock()
         self._handles: OpenStates[TableAddress, Table] = OpenStates()
         self._heads = KnownHeads()
 
@@ -396,6 +402,14 @@ class TableStore:
     def storage_options(self) -> dict[str, str] | None:
         """What Lance needs to reach the store; holds credentials, so never print it."""
         return self._storage_options
+
+    @property
+    def session(self) -> Any:
+        """What Lance keeps in memory for all tables; who opens or makes one without it gets another, for good."""
+        with self._session_lock:
+            if self._session is None:
+                self._session = new_session()
+            return self._session
 
     def uri(self, address: TableAddress) -> str:
         """Return the Lance URI of an address."""
@@ -444,6 +458,14 @@ class TableStore:
         if versions is not None:
             self._heads.remember(versions, table.version, directory=identity(versions))
         return self.remember(table)
+
+    def created(self, table: Table) -> Table:
+        """Keep the first state of a table that a commit made by its address, in the session that all others share."""
+        try:
+            table = Table(table.address, self._dataset(table.address, table.version))
+        except lance_failures():
+            _log.debug("the new table %s stays open as it was made", table.address.path)
+        return self.landed(table)
 
     def is_newest(self, table: Table) -> bool:
         """Whether a state is still the newest on its ref."""
@@ -498,9 +520,6 @@ class TableStore:
     def _dataset(self, address: TableAddress, version: int | None) -> Any:
         import lance
 
-        if self._session is None:
-            # Unbounded, a long-lived writer fills it with the metadata of versions that nobody reads again.
-            self._session = lance.Session(metadata_cache_size_bytes=_METADATA_CACHE_BYTES)  # type: ignore[attr-defined]  # public, though not in its __all__
         return lance.dataset(
-            self.uri(address), version=version, storage_options=self._storage_options, session=self._session
+            self.uri(address), version=version, storage_options=self._storage_options, session=self.session
         )

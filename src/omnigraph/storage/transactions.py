@@ -89,7 +89,7 @@ def create_table(
     )
     with translated(doing=f"creating {address.path}", uri=address.path):
         dataset = _commit(store, address, None, transaction)
-    return store.landed(Table(address, dataset))
+    return store.created(Table(address, dataset))
 
 
 def commit_staged(
@@ -115,7 +115,7 @@ def commit_staged(
         committed = Table(address, _commit(store, address, base, transaction))
         faults.reach(fail_point)
         if committed.version == expected and committed.transaction_uuid == staged.uuid:
-            return store.landed(committed)
+            return store.landed(committed) if base is not None else store.created(committed)
     except lance_failures() as error:
         failure = error
     landed = _version_with_uuid(store, address, expected, staged.uuid)

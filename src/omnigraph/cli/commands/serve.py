@@ -48,6 +48,7 @@ def serve(
     $OMNIGRAPH_LOG_FORMAT and $OMNIGRAPH_LOG_LEVEL. Tokens come from the environment only. One line on
     stdout says where it listens.
     """
+    from omnigraph.server.memory import choose_allocator
     from omnigraph.server.settings import DEFAULT_BIND, Bind, ServeRequest, is_true
 
     environ = invocation.environ
@@ -73,6 +74,7 @@ def serve(
         ),
         ui=ui or is_true(environ.get("OMNIGRAPH_UI", "")),
     )
+    choose_allocator()
     try:
         from omnigraph.server.boot import serve as run_server
     except ModuleNotFoundError as missing:

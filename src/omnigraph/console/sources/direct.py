@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from io import BytesIO
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from omnigraph.graphs.result import Result
     from omnigraph.graphs.snapshot import Snapshot
     from omnigraph.manifest.commits import Commit
+    from omnigraph.pipeline.load.run import LoadResult
     from omnigraph.query.mutate.run import MutationResult
     from omnigraph.query.plan.explain import Explanation
 
@@ -157,6 +159,13 @@ class DirectGraph:
         self._refuse_read_only()
         return await asyncio.to_thread(self._graph.mutate, text, name, params=params, branch=branch, actor=self._actor)
 
+    async def put(self, lines: bytes, *, branch: str = MAIN_BRANCH, message: str | None = None) -> "LoadResult":
+        """Write entities, spelled as `export` does, over those of the same ids, as one commit."""
+        self._refuse_read_only()
+        return await asyncio.to_thread(
+            lambda: self._graph.load(BytesIO(lines), mode="merge", branch=branch, message=message, actor=self._actor)
+        )
+
     async def explain(
         self, text: str, name: str | None = None, *, params: Mapping[str, object] | None = None, at: str = MAIN_BRANCH
     ) -> "Explanation | None":
@@ -169,6 +178,10 @@ class DirectGraph:
     async def stored_queries(self) -> "Sequence[StoredQueryInfo]":
         """Return the queries that are kept for the graph."""
         return await self._held.queries() if self._query_texts else ()
+
+    def stored_text(self, name: str) -> str | None:
+        """Return the text of a stored query."""
+        return self._query_texts.get(name)
 
     async def run_stored(
         self, query: "StoredQueryInfo", params: Mapping[str, object], *, at: str = MAIN_BRANCH

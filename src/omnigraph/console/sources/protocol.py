@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from omnigraph.graphs.blobs import Blob
     from omnigraph.graphs.result import Result
     from omnigraph.manifest.commits import Commit
+    from omnigraph.pipeline.load.run import LoadResult
     from omnigraph.query.mutate.run import MutationResult
     from omnigraph.query.plan.explain import Explanation
 
@@ -67,7 +68,7 @@ class GraphSource(Protocol):
 
     @property
     def cli_address(self) -> str:
-        """The words of a command line that address it."""
+        """The words of a command line that address it, quoted for a shell."""
 
     @property
     def upkeep(self) -> "GraphUpkeep | None":
@@ -138,6 +139,10 @@ class GraphSource(Protocol):
         """Run a mutation as one commit."""
         ...
 
+    async def put(self, lines: bytes, *, branch: str = MAIN_BRANCH, message: str | None = None) -> "LoadResult":
+        """Write entities, spelled as `export` does, over those of the same ids, as one commit."""
+        ...
+
     async def explain(
         self, text: str, name: str | None = None, *, params: Mapping[str, object] | None = None, at: str = MAIN_BRANCH
     ) -> "Explanation | None":
@@ -146,6 +151,10 @@ class GraphSource(Protocol):
 
     async def stored_queries(self) -> "Sequence[StoredQueryInfo]":
         """Return the queries that are kept for the graph."""
+        ...
+
+    def stored_text(self, name: str) -> str | None:
+        """Return the text of a stored query; None where it is run by its name alone."""
         ...
 
     async def run_stored(

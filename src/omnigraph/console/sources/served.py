@@ -1,7 +1,9 @@
 """Graphs behind a server, asked with a token: what may be seen and done is the server's to say."""
 
 import asyncio
+import shlex
 from collections.abc import Mapping, Sequence
+from io import BytesIO
 from typing import TYPE_CHECKING
 
 from omnigraph.base.ids import is_ulid
@@ -10,6 +12,7 @@ from omnigraph.changes.paging import PageLimits
 from omnigraph.console.sources.direct import selection
 from omnigraph.console.sources.folding import net_changes
 from omnigraph.console.sources.protocol import BranchComparison, GraphState, TypeCount
+from omnigraph.console.sources.reaching import commits_to_bring
 from omnigraph.errors import EntityNotFound, InvalidTarget
 from omnigraph.manifest.commits import MAIN_BRANCH
 
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from omnigraph.graphs.blobs import Blob
     from omnigraph.graphs.result import Result
     from omnigraph.manifest.commits import Commit
+    from omnigraph.pipeline.load.run import LoadResult
     from omnigraph.query.mutate.run import MutationResult
     from omnigraph.query.plan.explain import Explanation
 
@@ -85,9 +89,8 @@ class GraphBehindServer:
             self._graph.commits(source, limit=_COMMITS_COMPARED_MAX),
             self._graph.commits(into, limit=_COMMITS_COMPARED_MAX),
         )
-        known = {commit.graph_commit_id for commit in theirs}
         found: list[EntityChange] = []
-        for commit in reversed([each for each in mine if each.graph_commit_id not in known]):
+        for commit in commits_to_bring(mine, theirs):
             found.extend([each async for each in self._graph.changes.of_commit(commit.graph_commit_id)])
         return net_changes(found, limit=limit)
 
@@ -134,6 +137,12 @@ class GraphBehindServer:
         self._refuse_read_only()
         return await self._graph.mutate(text, name, params=params, branch=branch)
 
+    async def put(self, lines: bytes, *, branch: str = MAIN_BRANCH, message: str | None = None) -> "LoadResult":
+        """Write entities, spelled as `export` does, over those of the same ids, as one commit."""
+        del message
+        self._refuse_read_only()
+        return await self._graph.load(BytesIO(lines), mode="merge", branch=branch)
+
     async def explain(
         self, text: str, name: str | None = None, *, params: Mapping[str, object] | None = None, at: str = MAIN_BRANCH
     ) -> "Explanation | None":
@@ -144,6 +153,11 @@ class GraphBehindServer:
     async def stored_queries(self) -> "Sequence[StoredQueryInfo]":
         """Return the queries that the server keeps for the graph."""
         return await self._graph.stored_queries()
+
+    def stored_text(self, name: str) -> str | None:
+        """Say nothing: a server tells names and parameters, not texts."""
+        del name
+        return None
 
     async def run_stored(
         self, query: "StoredQueryInfo", params: Mapping[str, object], *, at: str = MAIN_BRANCH
@@ -199,7 +213,7 @@ class ServedSite:
         return GraphBehindServer(
             self._server.graph(graph_id),
             graph_id=graph_id,
-            cli_address=f"--server {self._cli_server} --graph {graph_id}",
+            cli_address=f"--server {shlex.quote(self._cli_server)} --graph {shlex.quote(graph_id)}",
             is_read_only=self._is_read_only,
         )
 

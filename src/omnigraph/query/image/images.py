@@ -41,6 +41,7 @@ _TEXTS_PER_SEARCH = 1_000
 """How many texts are taken apart in the time that a search in an index takes, about."""
 _WORDS_BYTES = 512
 """What building the words of a text takes, about; the rest is seen while building."""
+_REFUSED_MAX = 4_096
 
 AnyColumn = ImageColumn | PatchedColumn | FarColumn
 AnyCsr = Csr | PatchedCsr
@@ -135,6 +136,8 @@ class Images:
             with telling_reclaimed(context, [state.pin]):
                 return self._built_words(context, state, name)
         except DoesNotFit:
+            if len(self._refused) >= _REFUSED_MAX:
+                self._refused.clear()  # most are of states that nobody asks about any more
             self._refused.add(("no words", state.serial, name))
             return None
 

@@ -19,6 +19,7 @@ from omnigraph.query.image.scanning import read_edge_rows, read_node_rows
 from omnigraph.query.image.shelf import Entry, Shelf
 from omnigraph.query.image.sizes import EDGE_BUILD_BYTES, NODE_BUILD_BYTES
 from omnigraph.query.image.states import State, fresh_state, state_after
+from omnigraph.storage.open_states import are_too_many
 
 _STATES_PER_TABLE = 8
 BUILT_OF_STATES = ("adjacency", "column", "far", "ranks", "touched", "words")
@@ -127,10 +128,20 @@ class KnownStates:
             keys = self._keys.setdefault(table, OrderedDict())
             keys[key] = pin
             keys.move_to_end(key)
-            surplus = [keys.popitem(last=False)[0] for _ in range(len(keys) - _STATES_PER_TABLE)]
+            surplus = self._surplus(keys)
             kept = [*keys]
         if surplus:
             self._let_go(surplus, kept)
+
+    def _surplus(self, keys: OrderedDict[Hashable, TablePin]) -> list[Hashable]:
+        """Take out the keys of states that should not stay: each has the handle of its table, with all fragments."""
+        surplus = [keys.popitem(last=False)[0] for _ in range(len(keys) - _STATES_PER_TABLE)]
+        tables = {key: state.table for key in keys if isinstance(state := self._shelf.find(key), State)}
+        while are_too_many(tables.values()):
+            oldest = next(iter(tables))
+            del keys[oldest], tables[oldest]
+            surplus.append(oldest)
+        return surplus
 
     def _let_go(self, surplus: list[Hashable], kept: list[Hashable]) -> None:
         """Take states off the shelf, with everything that was built for them and serves no other."""
