@@ -21,7 +21,7 @@ RUN /opt/omnigraph/bin/pip install --no-cache-dir --no-deps --no-build-isolation
 FROM build AS build-server
 COPY requirements-dev.lock ./
 RUN /opt/omnigraph/bin/pip install --no-cache-dir -c requirements-dev.lock \
-    starlette uvicorn httptools uvloop prometheus-client orjson
+    starlette uvicorn httptools uvloop prometheus-client orjson nicegui
 
 FROM python:3.12-slim AS server
 COPY --from=build-server /opt/omnigraph /opt/omnigraph
