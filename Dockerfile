@@ -21,12 +21,15 @@ RUN /opt/omnigraph/bin/pip install --no-cache-dir --no-deps --no-build-isolation
 FROM build AS build-server
 COPY requirements-dev.lock ./
 RUN /opt/omnigraph/bin/pip install --no-cache-dir -c requirements-dev.lock \
-    starlette uvicorn httptools uvloop prometheus-client orjson
+    starlette uvicorn httptools uvloop prometheus-client orjson nicegui
 
 FROM python:3.12-slim AS server
 COPY --from=build-server /opt/omnigraph /opt/omnigraph
 RUN useradd --create-home --uid 1000 omnigraph && mkdir /data && chown omnigraph /data
+# What /healthz says it was built from: docker build --build-arg SOURCE_VERSION=$(git rev-parse HEAD) …
+ARG SOURCE_VERSION=""
 ENV PATH="/opt/omnigraph/bin:$PATH" \
+    OMNIGRAPH_SOURCE_VERSION=$SOURCE_VERSION \
     OMNIGRAPH_CLUSTER=/data \
     OMNIGRAPH_BIND=0.0.0.0:8080 \
     OMNIGRAPH_LOG_FORMAT=json \

@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     )
     from omnigraph.connectors.spark.frames import GraphFrames
     from omnigraph.connectors.spark.views import RegisteredViews
+    from omnigraph.drawing.drawn import Drawing
     from omnigraph.engine.choice import EngineChoice
     from omnigraph.evolution.plan import SchemaPlan
     from omnigraph.evolution.run import AppliedSchema
@@ -147,6 +148,7 @@ _NAMES_BY_HOME = {
     ),
     "omnigraph.connectors.spark.frames": ("GraphFrames",),
     "omnigraph.connectors.spark.views": ("RegisteredViews",),
+    "omnigraph.drawing.drawn": ("Drawing",),
     "omnigraph.engine.choice": ("EngineChoice",),
     "omnigraph.evolution.plan": ("SchemaPlan",),
     "omnigraph.evolution.run": ("AppliedSchema",),
@@ -211,6 +213,7 @@ __all__ = [
     "Commit",
     "CommitChanges",
     "Diff",
+    "Drawing",
     "EmbedConfig",
     "EmbedResult",
     "EmbedSpec",

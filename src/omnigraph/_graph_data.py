@@ -12,11 +12,15 @@ from omnigraph.graphs.authorizing import PolicyAction
 from omnigraph.manifest.commits import MAIN_BRANCH
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from omnigraph.connectors.spark.frames import GraphFrames
     from omnigraph.connectors.spark.views import RegisteredViews
+    from omnigraph.drawing.drawn import Drawing
     from omnigraph.graph import Graph
     from omnigraph.graphs.blobs import Blob
     from omnigraph.graphs.comparisons import Where
+    from omnigraph.graphs.result import Result
     from omnigraph.graphs.snapshot import Snapshot
     from omnigraph.pipeline.embed.result import EmbedResult
     from omnigraph.pipeline.embed.spec import EmbedSpec
@@ -230,6 +234,33 @@ def blob(
 ) -> "Blob":
     """Find a Blob value in the head of a branch, by default `main`, or in an older state; see `Snapshot.blob`."""
     return self.snapshot(snapshot, branch=branch).blob(type, id, property)
+
+
+def show(
+    self: "Graph",
+    what: "str | Result | None" = None,
+    ids: str | Sequence[str] | None = None,
+    *,
+    hops: int = 1,
+    limit: int = 100,
+    branch: str | None = None,
+    snapshot: str | None = None,
+    at: "datetime | str | None" = None,
+) -> "Drawing":
+    """Draw a part of the graph for a notebook, of the state that `branch`, `snapshot` or `at` says, as for `query`.
+
+    `show("Sailor", "Ana")` draws a node, or several, with all that is up to `hops` edges away, `show("Sailor")` the
+    first nodes of a type, `show(result)` the nodes that a query returned, at the commit that it read, and `show()` the
+    schema. Up to `limit` nodes are drawn; of many neighbours the first, and how many there are more.
+    """
+    from omnigraph.drawing.showing import ShowRequest, drawing_of
+    from omnigraph.graphs.result import Result
+
+    if isinstance(what, Result) and branch is None and snapshot is None and at is None:
+        snapshot = what.commit_id
+    over = self._asked_snapshot(snapshot, branch=branch, at=at)
+    request = ShowRequest(what=what, ids=ids, hops=hops, limit=limit)
+    return drawing_of(request, over.catalog, lambda asked: over.query(asked.text, params=asked.params).rows())
 
 
 def embed(

@@ -460,6 +460,7 @@ class Graph:
     load_dataframe = _graph_data.load_dataframe
     load_dataframes = _graph_data.load_dataframes
     blob = _graph_data.blob
+    show = _graph_data.show
     export = _graph_data.export
     embed = _graph_data.embed
     baseline = _graph_data.baseline

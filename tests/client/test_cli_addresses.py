@@ -2,6 +2,7 @@
 
 import pytest
 
+from omnigraph.cli.main import main
 from omnigraph.client.writes import LOAD_BYTES_MAX
 from support.served import TOKENS
 
@@ -141,3 +142,24 @@ def test_a_time_limit_that_is_none_is_refused(run, monkeypatch):
 
     assert ran.code == 2
     assert "OMNIGRAPH_HTTP_TIMEOUT_SECS" in ran.err
+
+
+@pytest.mark.usefixtures("workplace")
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("omnigraph query --server prod --graph ", "plain,art"),
+        ("omnigraph query --profile bare --graph a", "plain,art"),
+        ("omnigraph query --server prod --graph b", ""),
+        ("omnigraph snapshot --server prod --graph art --branch ", "plain,main"),
+        ("omnigraph query --server http://127.0.0.1:9 --graph ", ""),
+    ],
+)
+def test_a_shell_offers_the_graphs_and_branches_of_the_server(configured, capsys, monkeypatch, line, offered):
+    monkeypatch.setenv("_OMNIGRAPH_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", line)
+    monkeypatch.setenv("COMP_CWORD", str(line.count(" ")))
+
+    main([])
+
+    assert capsys.readouterr() == (f"{offered}\n", "")

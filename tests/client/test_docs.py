@@ -1,7 +1,9 @@
 """The page about servers is true: its commands and its Python run against a real one and print what it shows."""
 
+import json
 import re
 import shlex
+import subprocess
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -40,3 +42,27 @@ def test_the_commands_run_as_they_are_written(run, busy, configure, workplace):
         ran = run(*words[1:])
 
         assert (words[0], ran.code) == ("omnigraph", 0), ran.err
+
+
+HTTP = (Path(__file__).parents[2] / "docs" / "guide" / "http.md").read_text(encoding="utf-8")
+STRICT = "set -eu; curl() { command curl --fail-with-body --show-error --noproxy '*' \"$@\"; echo; }\n"
+
+
+def test_the_requests_of_the_http_page_are_answered_in_their_order(busy, workplace):
+    workplace.joinpath("more.jsonl").write_text('{"type": "Artist", "data": {"name": "Kit"}}\n')
+    blocks = re.findall(r"^```sh\n(.*?)^```", HTTP, re.MULTILINE | re.DOTALL)
+    script = "".join(blocks).replace(ADDRESS, busy.url).replace("Bearer …", f"Bearer {TOKENS['act-ines']}")
+    assert script.count("curl -s") == HTTP.count("curl -s") >= 9
+
+    ran = subprocess.run(["bash", "-c", STRICT + script], capture_output=True, text=True, check=False, timeout=60)
+
+    assert (ran.returncode, ran.stderr) == (0, ""), ran.stdout
+    first, *answers = map(json.loads, ran.stdout.split("\n\n")[0].splitlines())
+    [shown] = re.findall(r"^```json\n(.*?)^```", HTTP, re.MULTILINE | re.DOTALL)
+    assert first | {"graph_commit_id": "…"} == json.loads(shown)
+    assert all("error" not in answer for answer in answers)
+    assert {json.loads(line)["data"]["name"] for line in Path("artists.jsonl").read_text().splitlines() if line} >= {
+        "Ines",
+        "Zoe",
+        "Ada",
+    }

@@ -3,9 +3,11 @@
 import asyncio
 import json
 import os
+import re
 import socket
 import subprocess
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -58,7 +60,13 @@ def test_a_server_offers_its_stored_queries_and_decides_who_runs_them(program, b
         missing = await session.call_tool("drop_all", {})
         assert (missing.is_error, missing.structured_content["kind"]) == (True, "stored_query_not_found")
 
-    talk(program, ["--server", busy.url, "--graph", "art"], talking, OMNIGRAPH_BEARER_TOKEN=TOKENS["act-ines"])
+    page = (Path(__file__).parents[2] / "docs" / "guide" / "mcp.md").read_text(encoding="utf-8")
+    [shown] = re.findall(r"^```json\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    configured = json.loads(shown)["mcpServers"]["museum"]
+    assert (configured["command"], configured["args"][0]) == ("omnigraph", "mcp")
+    assert list(configured["env"]) == ["OMNIGRAPH_BEARER_TOKEN"]
+    words = [word.replace("https://graph.example.org", busy.url) for word in configured["args"][1:]]
+    talk(program, words, talking, OMNIGRAPH_BEARER_TOKEN=TOKENS["act-ines"])
 
 
 def test_the_policy_of_the_server_holds(program, busy, workplace):

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import omnigraph
 from support.browser import Browser, Console, running_console
-from support.console_graphs import make_harbor
+from support.console_graphs import HOSTILE, make_harbor
+from support.raw_tables import foreign_append
 
 
 def test_a_plan_is_shown_before_anything_runs_and_the_run_is_followed_to_its_end(
@@ -52,7 +53,23 @@ def test_a_read_only_console_plans_and_changes_nothing(harbor: Path, browser: Br
         assert buttons["Show the plan"]
 
 
-def test_drift_is_shown_with_its_rows(console: Console, browser: Browser) -> None:
+def test_tables_that_are_as_the_graph_names_them_are_said_to_be(console: Console, browser: Browser) -> None:
     browser.open(console.at("/g/harbor/maintenance"))
 
     browser.see("Every table is at the version that the graph names.")
+
+
+def test_drift_is_shown_with_its_rows(browser: Browser, tmp_path: Path) -> None:
+    own = str(tmp_path / "ships.omni")
+    graph = omnigraph.init(own, "node Ship { hull: String @key }")
+    foreign_append(graph, "Ship", id=HOSTILE, hull=HOSTILE)
+    with running_console(own) as console:
+        browser.open(console.address)
+        browser.see("Types")
+        browser.open(console.at("/g/ships/maintenance"))
+
+        browser.see("1 table changed outside of the graph.")
+        browser.open_fold("Rows of node:Ship")
+        browser.see("1 row added, 0 rows changed, 0 rows removed.")
+        browser.see(f"insert {HOSTILE}")
+        assert browser.driver.title != "broken"

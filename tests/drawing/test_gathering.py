@@ -8,7 +8,6 @@ from typing import TypeVar
 import pytest
 
 import omnigraph
-from omnigraph.drawing import gathering
 from omnigraph.drawing.asking import Asking, edge_word, label_property
 from omnigraph.drawing.gathering import Gathered, Moment, gathered
 from omnigraph.drawing.picture import Hop, Mark, NodeKey
@@ -117,10 +116,11 @@ def test_old_addresses_do_no_harm(graph: omnigraph.Graph) -> None:
     assert look(graph, Tour()).picture.nodes == ()
 
 
-def test_a_picture_has_an_end(graph: omnigraph.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gathering, "NODES_MAX", 20)
+def test_a_picture_has_an_end(graph: omnigraph.Graph) -> None:
+    tour = Tour().with_root(ANA).opened(ANA, MENTORS)
+    now = Moment(at="main", catalog=graph.snapshot().catalog)
 
-    found = look(graph, Tour().with_root(ANA).opened(ANA, MENTORS))
+    found = answered(graph, gathered(tour, now, nodes_max=20))
 
     assert len(found.picture.nodes) == 20
     assert found.is_cut

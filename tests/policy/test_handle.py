@@ -18,7 +18,7 @@ RECORDS = b'{"type": "Artist", "data": {"name": "Zoe"}}\n'
 INSERT = 'query q() { insert Artist { name: "Mia" } }'
 
 READS = {
-    *("snapshot", "snapshot_at", "diff", "query", "algorithms", "explain", "prepare", "sql", "blob"),
+    *("snapshot", "snapshot_at", "diff", "query", "algorithms", "explain", "prepare", "sql", "blob", "show"),
     *("commits", "commit", "plan_schema", "lint", "export", "baseline", "frames", "register_views"),
     *("health", "verify", "pending_operations", "recoveries"),
 }

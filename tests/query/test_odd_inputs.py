@@ -81,6 +81,18 @@ def test_a_list_of_numbers_has_the_type_that_holds_them_all(crew: Graph, written
     assert row["many"] == found
 
 
+@pytest.mark.parametrize("listed", [[], ["mate"], ["captain", "mate", "nobody"]])
+@pytest.mark.parametrize("name", ["rank", "bio", "name", "id"])
+def test_one_of_many_texts_is_one_that_equals_any(crew: Graph, name: str, listed: list[str]) -> None:
+    values = listed if name == "rank" else [*listed, "Ana", "Ice"]
+    text = f"query q($many: [String]) {{ match {{ $s: Sailor $many contains $s.{name} }} return {{ $s.id as id }} }}"
+    every = crew.query(f"match {{ $s: Sailor }} return {{ $s.id as id, $s.{name} as value }}").rows()
+
+    found = crew.query(text, many=values)
+
+    assert {row["id"] for row in found} == {row["id"] for row in every if row["value"] in values}
+
+
 def test_what_is_no_text_is_no_query(crew: Graph) -> None:
     for text, name in ((["match"], None), (b"match", None), ("match { $s: Sailor } return { $s.name }", ["q"])):
         with pytest.raises(InvalidTarget, match="not"):

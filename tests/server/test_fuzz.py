@@ -28,7 +28,7 @@ schema = schemathesis.openapi.from_dict(described())
 
 @pytest.mark.exhaustive
 @schema.parametrize()
-@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 def test_no_request_breaks_the_server(case, fuzzed: ServedApp) -> None:
     headers = {name: value for name, value in (case.headers or {}).items() if _is_sendable(name, value)}
     headers["Authorization"] = f"Bearer {TOKENS['act-ines']}"

@@ -3,11 +3,16 @@
 import json
 import logging
 import os
+from collections.abc import Iterator
 
 import pytest
 
+from omnigraph.server.app import Application
+from omnigraph.server.lines import LineShape, Varies, spell_line
 from omnigraph.server.logs import ServerLog
-from support.served import TOKENS, ServedApp
+from omnigraph.server.tracing import Tracer, tracer_of
+from support.embedding_server import EmbeddingServer, embedding_server
+from support.served import TOKENS, Declared, ServedApp, make_cluster, served_app
 
 READ = "query q($n: String) { match { $a: Artist { name: $n } } return { $a.name } }"
 
@@ -142,9 +147,112 @@ def test_lines_are_text_or_json(form: str) -> None:
         )
 
 
-def test_traces_need_an_extra_and_a_place(monkeypatch) -> None:
-    from omnigraph.server.tracing import tracer_of
+def test_lines_of_one_shape_are_those_that_facts_make() -> None:
+    fixed = {"method": "GET", "actor_id": 'a "100%"\n', "status": 200, "error_kind": None, "allowed": True}
+    shape = LineShape("request", {"request_id": Varies.TEXT, **fixed, "duration_ms": Varies.NUMBER})
+    facts = {"request_id": "r-1", **fixed, "duration_ms": 0.25}
 
+    for is_json in (True, False):
+        expected = spell_line(1_794_975_000_123_456, logging.INFO, "request", facts, is_json=is_json)
+        assert shape.spell(1_794_975_000_123_456, ("r-1", 0.25), is_json=is_json) == expected
+
+
+def test_caches_are_counted(app: ServedApp) -> None:
+    def numbers() -> dict[str, float]:
+        lines = app.ask("GET", "/metrics").text.splitlines()
+        return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines if line[0] != "#"}
+
+    body = {"query": "query cached() { match { $a: Artist } return { $a.name } }"}
+    before = numbers()
+    for _ in range(3):
+        app.ask("POST", "/graphs/art/query", body)
+    after = numbers()
+
+    def grown(name: str) -> float:
+        return after[name] - before[name]
+
+    assert grown('omnigraph_cache_misses_total{cache="plan"}') == 1
+    assert grown('omnigraph_cache_hits_total{cache="plan"}') == 2
+    assert after['omnigraph_cache_entries{cache="plan"}'] >= 1
+    assert after['omnigraph_cache_entries{cache="snapshot"}'] >= 1
+    assert 0 < after['omnigraph_cache_bytes{cache="image"}'] < after['omnigraph_cache_bytes_max{cache="image"}']
+
+
+def test_a_commit_is_timed(app: ServedApp) -> None:
+    insert = 'query add() { insert Artist { name: "Timed" } }'
+    assert app.ask("POST", "/graphs/art/mutate", {"query": insert}).status_code == 200
+
+    lines = app.ask("GET", "/metrics").text.splitlines()
+
+    assert 'omnigraph_commit_seconds_count{operation="mutate"} 1.0' in lines
+
+
+PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+DOCS = 'node Doc { title: String @key  vec: Vector(4) @embed("title") }'
+NEAR = "query q($t: String) { match { $d: Doc } return { $d.title } order { nearest($d.vec, $t) } limit 1 }"
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ServedApp, EmbeddingServer]]:
+    """A graph whose reads ask a provider for vectors."""
+    root = tmp_path_factory.mktemp("traced")
+    record = json.dumps({"type": "Doc", "data": {"title": "ice", "vec": [1.0, 0.0, 0.0, 0.0]}})
+    with embedding_server() as provider, pytest.MonkeyPatch.context() as patched:
+        for name, value in provider.environ().items():
+            patched.setenv(name, value)
+        make_cluster(str(root), {"docs": Declared(schema=DOCS, seed=record, queries=None)})
+        app = served_app(str(root), environ={}, unauthenticated=True)
+        yield app, provider
+        app.close()
+
+
+def test_the_trace_of_a_request_goes_on_to_the_provider_of_vectors(searched: tuple[ServedApp, EmbeddingServer]) -> None:
+    app, provider = searched
+
+    for text, headers in (("one", {"traceparent": PARENT}), ("two", {"traceparent": "nonsense"}), ("three", {})):
+        body = {"query": NEAR, "params": {"t": text}}
+        assert app.ask("POST", "/graphs/docs/query", body, actor=None, headers=headers).status_code == 200
+
+    assert [request["headers"].get("traceparent") for request in provider.requests[-3:]] == [PARENT, None, None]
+
+
+def test_a_request_is_a_span_below_the_one_that_the_client_names(searched: tuple[ServedApp, EmbeddingServer]) -> None:
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    app, provider = searched
+    exporter = InMemorySpanExporter()
+    tracer = Tracer({"OTEL_SERVICE_NAME": "museum"}, exporter)
+    traced = ServedApp(Application(app.application.service, tracer), app.log)
+    body = {"query": NEAR, "params": {"t": "a-secret-value"}}
+    headers = {"traceparent": PARENT, "X-Request-Id": "mine"}
+
+    assert traced.ask("POST", "/graphs/docs/query", body, actor=None, headers=headers).status_code == 200
+    traced.ask("POST", "/graphs/docs/query", {"query": NEAR, "params": {"t": 5}}, actor=None)
+    traced.ask("GET", "/healthz", actor=None)
+    tracer.close()
+    traced.loop.call_soon_threadsafe(traced.loop.stop)
+
+    well, refused = exporter.get_finished_spans()
+    assert (well.name, well.kind.name, well.resource.attributes["service.name"]) == ("query", "SERVER", "museum")
+    assert f"{well.context.trace_id:032x}" == PARENT.split("-")[1]
+    assert f"{well.parent.span_id:016x}" == PARENT.split("-")[2]
+    assert dict(well.attributes) == {
+        "http.route": "/graphs/{graph_id}/query",
+        "http.request.method": "POST",
+        "omnigraph.graph_id": "docs",
+        "omnigraph.request_id": "mine",
+        "http.response.status_code": 200,
+    }
+    assert provider.requests[-1]["headers"]["traceparent"] == (
+        f"00-{well.context.trace_id:032x}-{well.context.span_id:016x}-01"
+    )
+    assert refused.parent is None
+    assert (refused.attributes["http.response.status_code"], refused.attributes["error.type"]) == (400, "param_error")
+    assert not refused.events
+    assert "a-secret-value" not in well.to_json()
+
+
+def test_traces_need_an_extra_and_a_place(monkeypatch) -> None:
     assert tracer_of({}) is None
     tracer = tracer_of({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"})
     assert tracer is not None

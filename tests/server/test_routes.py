@@ -1,6 +1,7 @@
 """What every route answers with when it may, when it may not, and when the request is wrong."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -175,6 +176,10 @@ def test_without_a_token_nobody_gets_in(app: ServedApp) -> None:
         ("GET", "/graphs/9art/schema", 400, "invalid_name"),
         ("GET", "/graphs/other/schema", 404, "graph_not_found"),
         ("GET", "/graphs/art/commits/01M7P07KDHS9Y0V8EXM24MKAPA", 404, "commit_not_found"),
+        ("GET", "/graphs/art/commits/main", 404, "commit_not_found"),
+        ("GET", "/graphs/art/commits/main%402", 404, "commit_not_found"),
+        ("GET", "/graphs/art/commits/main%402/changes", 404, "commit_not_found"),
+        ("GET", "/graphs/art/commits/main?by=name", 400, "bad_request"),
         ("GET", "/graphs/art/snapshot?branch=nope", 404, "branch_not_found"),
         ("GET", "/graphs/art/snapshot?branch=%20", 400, "bad_request"),
         ("GET", "/graphs/art/snapshot?branch=main%401", 404, "branch_not_found"),
@@ -194,3 +199,22 @@ def test_what_is_not_there(app: ServedApp, method: str, path: str, status: int, 
 def test_a_405_says_what_is_allowed(app: ServedApp) -> None:
     assert app.ask("POST", "/graphs").headers["allow"] == "GET"
     assert app.ask("PATCH", "/graphs/art/branches/merge").headers["allow"] == "DELETE, POST"
+
+
+def test_a_commit_goes_by_its_id_unless_an_address_is_asked_for(app: ServedApp) -> None:
+    commit = app.ask("GET", "/graphs/art/commits?limit=1").json()["commits"][0]
+
+    by_id = app.ask("GET", f"/graphs/art/commits/{commit['graph_commit_id']}").json()
+    by_address = app.ask("GET", "/graphs/art/commits/main?by=address").json()
+
+    assert by_id == by_address == commit
+
+
+def test_health_says_what_it_was_built_from_if_somebody_says_so(plain_template: Path) -> None:
+    from support.served import served_app
+
+    environ = {"OMNIGRAPH_SOURCE_VERSION": " abc123 "}
+    app = served_app(str(plain_template), environ=environ, unauthenticated=True)
+
+    assert app.ask("GET", "/healthz", actor=None).json()["source_version"] == "abc123"
+    app.close()

@@ -202,6 +202,7 @@ def test_a_stream_that_fails_on_its_way_has_no_end(app: ServedApp, monkeypatch: 
     headers = [(b"authorization", f"Bearer {TOKENS['act-ines']}".encode()), (b"content-type", b"application/json")]
     scope = {
         "type": "http",
+        "http_version": "1.0",
         "method": "POST",
         "raw_path": b"/graphs/art/export",
         "query_string": b"",

@@ -130,6 +130,16 @@ class Browser:
 
         self.until(clicked, f"a click on {label!r}")
 
+    def open_fold(self, title: str) -> None:
+        """Open what is folded under a title."""
+        path = f"//*[contains(@class, 'q-expansion-item')]//*[@role='button'][contains(., '{title}')]"
+
+        def clicked() -> bool:
+            self.driver.find_element(By.XPATH, path).click()
+            return True
+
+        self.until(clicked, f"a click on {title!r}")
+
     def screenshot(self, path: Path, *, width: int, height: int = 900) -> None:
         """Take a picture of the page as it looks in a window of a width."""
         self.resize(width, height)

@@ -23,6 +23,7 @@ from omnigraph.cluster.site import ClusterSite
 from omnigraph.cluster.state import AppliedResource, Ledger, composite_digest
 from omnigraph.server.app import Application
 from omnigraph.server.boot import prepare
+from omnigraph.server.lines import LineShape
 from omnigraph.server.logs import ServerLog
 from omnigraph.server.settings import Bind, ServeRequest
 from support.program import SCHEMA, SEED
@@ -180,6 +181,10 @@ class Lines(ServerLog):
 
     def put(self, level: int, message: str, facts: Mapping[str, Any]) -> None:
         self.facts.append((message, dict(facts)))
+
+    def note_shaped(self, shape: LineShape, *values: Any) -> None:
+        line = json.loads(shape.spell(0, values, is_json=True))
+        self.facts.append((line["msg"], {name: line[name] for name in line if name not in {"ts", "level", "msg"}}))
 
     def of(self, message: str) -> list[dict[str, Any]]:
         """Return the facts of every line with this message."""

@@ -78,6 +78,8 @@ def _completing(parameter: click.Parameter, words: str) -> click.types.StringPar
         return Offered(_branches)
     if spellings & _TYPES:
         return Offered(_types)
+    if "--graph" in spellings:
+        return Offered(_served_graphs)
     if "--profile" in spellings or (words, parameter.name) == ("profile show", "name"):
         return Offered(_configured("profiles"))
     if "--server" in spellings or (words in {"login", "logout"} and parameter.name == "name"):
@@ -87,9 +89,26 @@ def _completing(parameter: click.Parameter, words: str) -> click.types.StringPar
 
 def _branches(context: click.Context, incomplete: str) -> list[str]:
     del incomplete
+    flags = context.ensure_object(Invocation).flags
+    if flags.server is not None:
+        from omnigraph.cli.served import ServerTarget, connected, resolve_target
+
+        invocation = context.ensure_object(Invocation)
+        target = resolve_target(invocation)
+        assert isinstance(target, ServerTarget)
+        return [*connected(invocation, target).branches.list()]
     from omnigraph.manifest.quick_names import quick_branch_names
 
     return quick_branch_names(_graph(context))
+
+
+def _served_graphs(context: click.Context, incomplete: str) -> list[str]:
+    """Offer the graphs of the server that the line, the environment or a profile names."""
+    del incomplete
+    from omnigraph.cli.served import connected, resolve_server
+
+    invocation = context.ensure_object(Invocation)
+    return sorted(graph.graph_id for graph in connected(invocation, resolve_server(invocation)).graphs())
 
 
 def _types(context: click.Context, incomplete: str) -> list[str]:

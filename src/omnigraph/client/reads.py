@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from omnigraph.base.ids import is_ulid
 from omnigraph.base.values import dataclass
 from omnigraph.client import values
 from omnigraph.client.exchange import HttpAnswer, HttpExchange, body, given, segment
@@ -101,7 +102,10 @@ def commits(branch: str, limit: int | None) -> "HttpExchange[list[Commit]]":
 def commit(address: str) -> "HttpExchange[Commit]":
     """Ask for one commit."""
     return HttpExchange(
-        method="GET", path=f"/commits/{segment(address)}", read=lambda answer: values.commit_of(answer.document())
+        method="GET",
+        path=f"/commits/{segment(address)}",
+        query=given(by=_by(address)),
+        read=lambda answer: values.commit_of(answer.document()),
     )
 
 
@@ -123,9 +127,14 @@ def commit_changes(
     return HttpExchange(
         method="GET",
         path=f"/commits/{segment(address)}/changes",
-        query=given(page_token=page_token, limit=limit, **filters),
+        query=given(page_token=page_token, limit=limit, by=_by(address), **filters),
         read=read,
     )
+
+
+def _by(address: str) -> str | None:
+    """Say what the path holds, unless it is the id of a commit."""
+    return None if is_ulid(address) else "address"
 
 
 def poll(

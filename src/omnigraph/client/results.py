@@ -39,6 +39,10 @@ class ServedResult(Result):
         """The names of the columns, in the order of `return`."""
         return self._columns
 
+    def to_arrow(self) -> "pa.Table":
+        """Return the rows as an Arrow table."""
+        return self._rows
+
     def json_rows(self, *, limit: int | None = None) -> Iterator[tuple[Any, ...]]:
         """Return the values as they came, row by row."""
         records = self._records if limit is None else self._records[:limit]

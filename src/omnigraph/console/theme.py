@@ -4,18 +4,18 @@ from omnigraph.drawing import signs
 
 TYPE_COLOURS = signs.TYPE_COLOURS
 
-_LIGHT = """--ink: #1d2433; --soft: #566074; --line: #dfe4ec; --page: #f6f7fa; --card: #ffffff; --accent: #0b5cad;
+LIGHT = """--ink: #1d2433; --soft: #566074; --line: #dfe4ec; --page: #f6f7fa; --card: #ffffff; --accent: #0b5cad;
   --on-accent: #ffffff; --good: #1b7a53; --warn: #8a5300; --bad: #b3261e; --came: #1b7a53; --went: #b3261e;
   --hover: #eef2f8;"""
-_DARK = """--ink: #e6e9f0; --soft: #a3adbf; --line: #2c3342; --page: #12151c; --card: #1a1f2a; --accent: #7db4f5;
+DARK = """--ink: #e6e9f0; --soft: #a3adbf; --line: #2c3342; --page: #12151c; --card: #1a1f2a; --accent: #7db4f5;
   --on-accent: #0b1220; --good: #4cc38a; --warn: #e5a54b; --bad: #f28b82; --came: #4cc38a; --went: #f28b82;
   --hover: #232a38;"""
 
 STYLE = (
     ":root { color-scheme: light; "
-    + _LIGHT
+    + LIGHT
     + " } .body--dark { color-scheme: dark; "
-    + _DARK
+    + DARK
     + """ }
 * { box-sizing: border-box; }
 body { background: var(--page) !important; color: var(--ink); font: 15px/1.5 system-ui, sans-serif; }
@@ -58,6 +58,8 @@ h2 { font-size: 15px; line-height: 1.3; margin: 0 0 8px; font-weight: 650; }
   font-size: 12px;  white-space: nowrap; }
 .og-dot { display: inline-block; width: 11px; height: 11px; border-radius: 50%; margin-right: 6px; }
 .q-btn { text-transform: none !important; }
+.q-btn--outline, .q-btn--flat { color: var(--accent) !important; }
+.og-stack > .q-btn { align-self: flex-start; }
 .q-field__native, .q-field__input { color: var(--ink) !important; }
 .q-field__label { color: var(--soft) !important; }
 .q-menu, .q-dialog__inner > div { background: var(--card) !important; color: var(--ink) !important; }
@@ -79,9 +81,9 @@ h2 { font-size: 15px; line-height: 1.3; margin: 0 0 8px; font-weight: 650; }
 
 ENTRANCE_STYLE = (
     ":root { color-scheme: light dark; "
-    + _LIGHT
+    + LIGHT
     + " } @media (prefers-color-scheme: dark) { :root { "
-    + _DARK
+    + DARK
     + """ } }
 body { margin: 0; min-height: 100vh; display: grid; place-items: center; background: var(--page); color: var(--ink);
   font: 16px/1.5 system-ui, sans-serif; }

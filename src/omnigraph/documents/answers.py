@@ -30,12 +30,13 @@ class Answer:
 def query_document(answer: Answer) -> Json:
     """Describe a result with all of its rows."""
     result = answer.result
+    columns = result.columns
     return {
         "query_name": result.query_name,
         "target": answer.target(),
         "row_count": len(result),
-        "columns": list(result.columns),
-        "rows": [dict(zip(result.columns, row, strict=True)) for row in answer.rows()],
+        "columns": list(columns),
+        "rows": [dict(zip(columns, row, strict=True)) for row in answer.rows()],
         "graph_commit_id": result.commit_id,
     }
 

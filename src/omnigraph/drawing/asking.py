@@ -109,6 +109,27 @@ def asked_neighbours(catalog: Catalog, owner: NodeKey, hop: Hop, at: str, *, lim
     return Question(text=text, params={"id": owner.id}, at=at)
 
 
+def asked_first(node_type: NodeType, at: str, *, limit: int) -> Question:
+    """Ask for the first nodes of a type, by id."""
+    text = (
+        f"query first() {{ match {{ $a: {node_type.name} }} return {{ $a.id as id }} order {{ $a.id }} limit {limit} }}"
+    )
+    return Question(text=text, params={}, at=at)
+
+
+def asked_sizes(catalog: Catalog, at: str) -> list[tuple[str, Question]]:
+    """Ask how many nodes there are of each type."""
+    return [
+        (
+            each.name,
+            Question(
+                text=f"query size() {{ match {{ $a: {each.name} }} return {{ count($a) as n }} }}", params={}, at=at
+            ),
+        )
+        for each in catalog.nodes
+    ]
+
+
 def asked_count(owner: NodeKey, hop: Hop, at: str) -> Question:
     """Ask how many neighbours a node has."""
     text = f"query counted($id: String) {{ match {{ {_pattern(owner, hop)} }} return {{ count($b) as n }} }}"

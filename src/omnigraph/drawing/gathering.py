@@ -55,12 +55,14 @@ class Moment:
     catalog: Catalog
 
 
-def gathered(tour: Tour, now_at: Moment, past: Moment | None = None, *, page: int = PAGE) -> Asking[Gathered]:
+def gathered(
+    tour: Tour, now_at: Moment, past: Moment | None = None, *, page: int = PAGE, nodes_max: int = NODES_MAX
+) -> Asking[Gathered]:
     """Ask for the picture of a tour; with `past`, of that commit, with marks for what came and went since."""
-    now = yield from _reached(now_at, tour, page)
-    then = now if past is None else (yield from _reached(past, tour, page))
+    now = yield from _reached(now_at, tour, page, nodes_max)
+    then = now if past is None else (yield from _reached(past, tour, page, nodes_max))
     stages = now.stages if past is None else (*now.stages, *then.stages)
-    every = list(islice(dict.fromkeys(key for stage in stages for key in stage), NODES_MAX))
+    every = list(islice(dict.fromkeys(key for stage in stages for key in stage), nodes_max))
     labels, links = yield from _settled(now_at, every, now.labels)
     labels_then, links_then = (labels, links) if past is None else (yield from _settled(past, every, then.labels))
     nodes = tuple(
@@ -95,7 +97,7 @@ def _mark(*, is_then: bool, is_now: bool) -> Mark:
     return Mark.WENT if is_then else Mark.CAME
 
 
-def _reached(moment: Moment, tour: Tour, page: int) -> Asking[_Reached]:
+def _reached(moment: Moment, tour: Tour, page: int, nodes_max: int) -> Asking[_Reached]:
     catalog, at = moment.catalog, moment.at
     pages = {each: count for each, count in tour.pages.items() if knows(catalog, each.owner, each.hop)}
     answers = yield [
@@ -105,11 +107,17 @@ def _reached(moment: Moment, tour: Tour, page: int) -> Asking[_Reached]:
     full = [each for each, rows in rows_of.items() if len(rows) == pages[each] * page]
     counts = yield [asked_count(each.owner, each.hop, at) for each in full]
     total_of = {each: int(rows[0]["n"]) for each, rows in zip(full, counts, strict=True)}
-    return _walked(catalog, tour, rows_of, total_of, page)
+    return _walked(catalog, tour, rows_of, total_of, page=page, nodes_max=nodes_max)
 
 
 def _walked(
-    catalog: Catalog, tour: Tour, rows_of: dict[Opened, Rows], total_of: dict[Opened, int], page: int
+    catalog: Catalog,
+    tour: Tour,
+    rows_of: dict[Opened, Rows],
+    total_of: dict[Opened, int],
+    *,
+    page: int,
+    nodes_max: int,
 ) -> _Reached:
     """Go through the steps again: what hangs on nothing that is shown is not shown either."""
     shown: dict[NodeKey, None] = {}
@@ -126,7 +134,7 @@ def _walked(
         else:
             continue
         fresh = [key for key in fresh if key not in tour.removed]
-        room = NODES_MAX - len(shown)
+        room = nodes_max - len(shown)
         new = [key for key in fresh if key not in shown]
         is_cut = is_cut or len(new) > room
         stages.append(tuple(fresh if len(new) <= room else new[:room]))

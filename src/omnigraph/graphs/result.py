@@ -12,32 +12,33 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class OneRow:
-    """The one row of an answer as plain values; a table is made of them if somebody asks for one.
+class FewRows:
+    """The few rows of an answer as plain values; a table is made of them if somebody asks for one.
 
-    Making Arrow of a row and taking it apart again takes longer than finding it.
+    Making Arrow of some rows and taking it apart again takes longer than finding them.
     """
 
-    __slots__ = ("_schema", "columns", "values")
+    __slots__ = ("_schema", "columns", "count", "values")
 
-    def __init__(self, values: tuple[Any, ...], schema: "pa.Schema", columns: tuple[str, ...]) -> None:
+    def __init__(self, values: list[list[Any]], count: int, schema: "pa.Schema", columns: tuple[str, ...]) -> None:
         self.values = values
-        """As JSON says them."""
+        """As JSON says them, column by column."""
+        self.count = count
         self.columns = columns
         self._schema = schema
 
     def table(self) -> "pa.Table":
-        """Return the row as a table."""
+        """Return the rows as a table."""
         import pyarrow as pa
 
-        arrays = [pa.array([value], field.type) for value, field in zip(self.values, self._schema, strict=True)]
+        arrays = [pa.array(values, field.type) for values, field in zip(self.values, self._schema, strict=True)]
         return pa.Table.from_arrays(arrays, schema=self._schema)
 
 
 class Result:
     """The answer to a query; iterate over it for dictionaries."""
 
-    def __init__(self, rows: "pa.Table | OneRow", *, query_name: str, branch: str, commit_id: str) -> None:
+    def __init__(self, rows: "pa.Table | FewRows", *, query_name: str, branch: str, commit_id: str) -> None:
         self._given = rows
         self.query_name = query_name
         self.branch = branch
@@ -55,7 +56,7 @@ class Result:
 
     def __len__(self) -> int:
         given = self._given
-        return 1 if isinstance(given, OneRow) else int(given.num_rows)
+        return given.count if isinstance(given, FewRows) else int(given.num_rows)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return iter(self.rows())
@@ -64,12 +65,12 @@ class Result:
     def columns(self) -> tuple[str, ...]:
         """The names of the columns, in the order of `return`."""
         given = self._given
-        return given.columns if isinstance(given, OneRow) else tuple(given.schema.names)
+        return given.columns if isinstance(given, FewRows) else tuple(given.schema.names)
 
     @property
     def _rows(self) -> "pa.Table":
         given = self._given
-        if isinstance(given, OneRow):
+        if isinstance(given, FewRows):
             given = self._given = given.table()
         return given
 
@@ -81,7 +82,7 @@ class Result:
     def to_arrow(self) -> "pa.Table":
         """Return the rows as an Arrow table."""
         given = self._given
-        return self._rows if isinstance(given, OneRow) else given
+        return self._rows if isinstance(given, FewRows) else given
 
     def to_pandas(self) -> Any:
         """Return the rows as a pandas frame; whole numbers that may be missing stay such."""
@@ -99,8 +100,8 @@ class Result:
     def json_rows(self, *, limit: int | None = None) -> Iterator[tuple[Any, ...]]:
         """Return what JSON says of the values, row by row; with a limit, of the first rows only."""
         given = self._given
-        if isinstance(given, OneRow):
-            return iter((given.values,))
+        if isinstance(given, FewRows):
+            return zip(*(values[:limit] for values in given.values), strict=True)
         from omnigraph.records.json_values import json_values
 
         rows = self._rows if limit is None else self._rows.slice(0, limit)

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_opener
 
 from omnigraph.base import clock, ids
+from omnigraph.base.traces import trace_parent
 from omnigraph.base.units import counted, shorten
 from omnigraph.base.values import dataclass
 from omnigraph.errors import EmbeddingProvider
@@ -75,11 +76,13 @@ class Transport:
     config: EmbedConfig
     pacer: Pacer
     opener: OpenerDirector
+    parent: str | None = None
+    """The trace that the requests belong to; whoever made this had it, the threads that share it have not."""
 
     @classmethod
     def to(cls, config: EmbedConfig) -> "Transport":
         """Open nothing yet; every request makes its own connection."""
-        return cls(config=config, pacer=Pacer(), opener=build_opener(_NoRedirects))
+        return cls(config=config, pacer=Pacer(), opener=build_opener(_NoRedirects), parent=trace_parent.get())
 
     def call(self, request: HttpRequest) -> Any:
         """Return the decoded answer; raise `EmbeddingProvider` when it does not come or cannot be decoded."""
@@ -114,7 +117,10 @@ class Transport:
             raise self._failure(f"the answer is not JSON ({exc})") from exc
 
     def _send(self, request: HttpRequest, timeout: float) -> bytes:
-        prepared = Request(request.url, data=request.body, headers=dict(request.headers), method="POST")  # noqa: S310 — the configuration admits http and https only
+        headers = dict(request.headers)
+        if self.parent is not None:
+            headers["traceparent"] = self.parent
+        prepared = Request(request.url, data=request.body, headers=headers, method="POST")  # noqa: S310 — the configuration admits http and https only
         try:
             with self.opener.open(prepared, timeout=timeout) as response:
                 return _read_within(response, timeout)

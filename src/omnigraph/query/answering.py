@@ -14,7 +14,7 @@ from omnigraph.query.image.shelf import DoesNotFit
 from omnigraph.query.parameters import bind_parameters
 from omnigraph.query.plan.reading import most_hops, searches
 from omnigraph.query.plan.steps import Plan
-from omnigraph.query.run.bindings import Run
+from omnigraph.query.run.bindings import Run, TooManyRows
 from omnigraph.query.run.execute import Program
 from omnigraph.query.run.search import NO_SEARCH, LazySearch
 from omnigraph.query.typed import STRING, CheckedRead, ConstantValue
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from omnigraph.graphs.snapshot import Snapshot
     from omnigraph.query.access import GraphAccess
     from omnigraph.query.run.trace import Trace
+
+_BRIEF_ROWS_MAX = 1_000
+"""So many are found and spelled in a millisecond or two."""
 
 
 class Answering:
@@ -50,10 +53,12 @@ class Answering:
         trace: "Trace | None" = None,
         *,
         is_plain: bool = False,
+        rows_max: int | None = None,
     ) -> Result:
         """Run the read with the values of its parameters; `access` is the image.
 
-        `is_plain` is for who wants values and no Arrow: a single row of them stays such.
+        `is_plain` is for who wants values and no Arrow: a few rows of them stay such. With `rows_max`, a run that
+        reaches more ends in `TooManyRows`.
         """
         run = Run(
             access=access,
@@ -62,6 +67,7 @@ class Answering:
             now_ms=now_ms(),
             search=LazySearch(snapshot) if self._searches else NO_SEARCH,
             trace=trace,
+            rows_max=rows_max,
         )
         way = READY if ways.is_ready(snapshot, self._plan) else ways.choose(snapshot, self._plan)
         try:
@@ -78,6 +84,15 @@ class Answering:
                 "rows instead of listing them."
             ) from error
         return Result(rows, query_name=self._name, branch=snapshot.branch, commit_id=snapshot.commit_id)
+
+    def answer_briefly(
+        self, snapshot: "Snapshot", access: "GraphAccess", values: Mapping[str, object], ways: Ways
+    ) -> Result | None:
+        """Run the read for values and no Arrow, where others wait for it; None if it turns out to reach much."""
+        try:
+            return self.answer(snapshot, access, values, ways, is_plain=True, rows_max=_BRIEF_ROWS_MAX)
+        except TooManyRows:
+            return None
 
     def _bound(self, values: Mapping[str, object]) -> "dict[str, ConstantValue | None]":
         if values.keys() == self._texts:  # type: ignore[comparison-overlap]  # both are sets of names

@@ -14,6 +14,7 @@ from omnigraph.base.values import dataclass
 from omnigraph.errors import InvalidTarget
 from omnigraph.graphs.given import values_together
 from omnigraph.graphs.result import Result
+from omnigraph.query.caches import CacheFacts
 from omnigraph.query.check import check_query
 from omnigraph.query.choosing import choose_query
 from omnigraph.query.columns import result_schema
@@ -60,6 +61,17 @@ class Asking:
         self._accesses: OrderedDict[str, GraphAccess] = OrderedDict()
         self._ways = Ways()
         self._lock = Lock()
+        self._plan_counts = [0, 0]
+        self._access_counts = [0, 0]
+        """How often something was kept, and how often it was not; threads that count at once may lose one."""
+
+    def caches(self) -> list[CacheFacts]:
+        """Tell how often plans and snapshots were found."""
+        kept: tuple[tuple[str, list[int], int], ...] = (
+            ("plan", self._plan_counts, len(self._plans)),
+            ("snapshot", self._access_counts, len(self._accesses)),
+        )
+        return [CacheFacts(name=name, hits=hits, misses=misses, entries=size) for name, (hits, misses), size in kept]
 
     def query(
         self,
@@ -80,10 +92,24 @@ class Asking:
         if planned is None or access is None or planned.answering is None or planned.catalog is not snapshot.catalog:
             return self._run(snapshot, self.planned(snapshot, text, name, source=source), values)
         # As `_run` does it, when all is known.
+        self._plan_counts[0] += 1
+        self._access_counts[0] += 1
         return planned.answering.answer(snapshot, access, values, self._ways, is_plain=is_plain)
 
+    def query_briefly(
+        self, snapshot: "Snapshot", text: str, name: str | None, values: Mapping[str, object]
+    ) -> Result | None:
+        """Run a read that is at hand; None if it reaches much with these values, or is at hand no longer."""
+        planned = self._plans.get((text, name))
+        access = self._accesses.get(snapshot.commit_id)
+        if planned is None or planned.answering is None or access is None:
+            return None
+        self._plan_counts[0] += 1
+        self._access_counts[0] += 1
+        return planned.answering.answer_briefly(snapshot, access, values, self._ways)
+
     def is_at_hand(self, snapshot: "Snapshot", text: str, name: str | None) -> bool:
-        """Whether a read touches little, whatever its parameters are, and everything that it needs is in memory."""
+        """Whether a read touches little by its shape, and everything that it needs is in memory."""
         planned = self._plans.get((text, name))
         return (
             planned is not None
@@ -169,7 +195,9 @@ class Asking:
             raise InvalidTarget(f"The name of a query is a text such as 'by_artist', not {name!r}.")
         found = self._plans.get((text, name))
         if found is not None and found.catalog is snapshot.catalog:
+            self._plan_counts[0] += 1
             return found
+        self._plan_counts[1] += 1
         chosen = choose_query(text, name=name, verb="query", source=source)
         read = check_query(chosen.syntax, snapshot.catalog, source=chosen.source)
         assert isinstance(read, CheckedRead)
@@ -193,12 +221,14 @@ class Asking:
         """Return how a snapshot is read; what was read for one query serves the next."""
         found = self._accesses.get(snapshot.commit_id)
         if found is not None:
+            self._access_counts[0] += 1
             return found
         with self._lock:
             found = self._accesses.get(snapshot.commit_id)
             if found is None:
                 from omnigraph.query.opening import open_image
 
+                self._access_counts[1] += 1
                 found = self._accesses[snapshot.commit_id] = open_image(snapshot)
                 while len(self._accesses) > _ACCESSES_MAX:
                     self._accesses.popitem(last=False)

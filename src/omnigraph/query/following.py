@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from omnigraph.graphs.result import Result
     from omnigraph.graphs.snapshot import Snapshot
     from omnigraph.query.asking import Asking
+    from omnigraph.query.caches import CacheFacts
 
 LOOK_SECONDS = 0.25
 """How long a look counts as new; commits of others are promised to be seen within a second."""
@@ -36,6 +37,10 @@ class Following:
         self._seen: dict[str, _Seen] = {}
         self.writes = 0
         """How often somebody wrote; a look that began before the last of these may have missed it."""
+
+    def caches(self) -> "list[CacheFacts]":
+        """Tell how well what is kept of this graph serves."""
+        return self._asking.caches()
 
     def recent(self, branch: str, *, age_seconds: float = LOOK_SECONDS) -> "Snapshot | None":
         """Return the snapshot that the last look found, if that was no longer ago than this; asks nobody."""
@@ -65,6 +70,12 @@ class Following:
         """Run one read for who wants values and no Arrow."""
         return self._asking.query(snapshot, text, name, values, source=source, is_plain=True)
 
+    def query_briefly(
+        self, snapshot: "Snapshot", text: str, name: str | None, values: Mapping[str, object]
+    ) -> "Result | None":
+        """Run a read that is at hand, where others wait for it; None if it reaches much after all."""
+        return self._asking.query_briefly(snapshot, text, name, values)
+
     def is_at_hand(self, snapshot: "Snapshot", text: str, name: str | None) -> bool:
-        """Whether a read touches little by its shape, whatever its parameters are, and all of that is in memory."""
+        """Whether a read touches little by its shape, and all that it needs is in memory."""
         return self._asking.is_at_hand(snapshot, text, name)

@@ -4,21 +4,23 @@ Plain ASGI, because what every request pays for is here: a layer of middleware w
 """
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from starlette.types import Receive, Scope, Send
 
 from omnigraph.base import ids
 from omnigraph.base.clock import monotonic_seconds
 from omnigraph.base.logs import logger_of
+from omnigraph.base.traces import trace_parent
 from omnigraph.cluster.resources import is_graph_id
 from omnigraph.errors import Draining, GraphNotFound, InvalidName, OmniError
 from omnigraph.server import logs
 from omnigraph.server.calls import Call, ClientGone
 from omnigraph.server.failures import failure_reply, translate
+from omnigraph.server.lines import LineShape, Varies
 from omnigraph.server.operation import HttpOperation
 from omnigraph.server.paths import Router
-from omnigraph.server.protocol import RequestResponseCycle, write_whole
+from omnigraph.server.protocol import RequestResponseCycle, can_write_whole, write_whole
 from omnigraph.server.replies import JSON_TYPE, Headers, Reply
 from omnigraph.server.routes import ROUTES, at_root
 from omnigraph.server.service import Service
@@ -27,8 +29,8 @@ if TYPE_CHECKING:
     from omnigraph.server.tracing import Tracer
 
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,128}")
-_TRACEPARENT = re.compile(rb"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 _WHOLE_BYTES_MAX = 65_536
+_BEGUN = "omnigraph.begun"
 _CLIENT_GONE = 499
 """What the access line says of a request whose client did not wait for the answer."""
 _log = logger_of(__name__)
@@ -41,6 +43,8 @@ class Application:
         self.service = service
         self._tracer = tracer
         self._ids = ids.UlidLine()
+        self._lines: dict[tuple[Any, ...], LineShape] = {}
+        """The access lines there are: as many as routes, statuses, graphs, actors and failures go together."""
         rows = ROUTES if service.default_graph is None else (*ROUTES, *at_root(ROUTES))
         self._router: Router[HttpOperation] = Router(rows)
 
@@ -49,11 +53,9 @@ class Application:
         if scope["type"] != "http":
             raise RuntimeError(f"this server speaks HTTP, not {scope['type']}")
         started = monotonic_seconds()
-        call = Call(self.service, scope, receive)
-        given = call.header(b"x-request-id")
-        is_usable = given is not None and _REQUEST_ID.fullmatch(given)
-        call.request_id = given.decode() if given is not None and is_usable else self._ids.next()
+        call = self._begun(scope, receive)
         logs.request_id.set(call.request_id)
+        trace_parent.set(call.trace_parent)
         error_kind = None
         reply = None
         # Until the last byte of the answer is on its way: an end of the server waits for streams, too.
@@ -77,19 +79,68 @@ class Application:
             self.service.running -= 1
             self._finish(call, reply, error_kind, monotonic_seconds() - started)
 
+    def answer_at_once(self, cycle: RequestResponseCycle) -> bool:
+        """Answer a request that is there as a whole, if that takes less than a task for it would.
+
+        Returns False, having done nothing that anybody could see, where it does not.
+        """
+        scope: Any = cycle.scope
+        matched = self._router.known(scope["method"], scope["raw_path"])
+        if matched is None or matched.route.at_once is None or self._tracer is not None or not can_write_whole(cycle):
+            return False
+        started = monotonic_seconds()
+        call = self._begun(scope, cycle.receive)
+        error_kind = None
+        try:
+            self._check(call)
+            call.count(len(cycle.body))
+            reply = matched.route.at_once(call, call.members_of(cycle.body))
+            if reply is None:
+                call.bytes_in = 0
+                scope[_BEGUN] = call
+                return False
+        except Exception as failure:  # noqa: BLE001 — the outermost boundary
+            error = translate(failure)
+            error_kind = error.kind
+            reply = self._failed(call, failure, error)
+        write_whole(cycle, reply, call.request_id)
+        reply.sent_bytes = len(reply.body)
+        self._finish(call, reply, error_kind, monotonic_seconds() - started)
+        return True
+
     def close(self) -> None:
         """Send what is left to send of traces."""
         if self._tracer is not None:
             self._tracer.close()
 
+    def _begun(self, scope: Scope, receive: Any) -> Call:
+        """Return what a request is on its way, with an id; one that was not answered at once goes on as it was."""
+        begun: Call | None = scope.pop(_BEGUN, None)
+        if begun is not None:
+            return begun
+        call = Call(self.service, scope, receive)
+        given = call.header(b"x-request-id")
+        is_usable = given is not None and _REQUEST_ID.fullmatch(given)
+        call.request_id = given.decode() if given is not None and is_usable else self._ids.next()
+        return call
+
     async def _answer(self, call: Call) -> Reply:
+        route = self._check(call)
+        if self._tracer is None or route.is_public:
+            return await route.handler(call)
+        return await self._tracer.traced(call, route.handler)
+
+    def _check(self, call: Call) -> HttpOperation:
+        """Do the checks that come before any handler, in their order, and return the route."""
         service = self.service
         scope = call.scope
+        if scope["http_version"] == "1.1":
+            call.check_host()
         matched = self._router.match(scope["method"], scope["raw_path"])
         route = call.route = matched.route
         call.arguments = matched.arguments
         if route.is_public:
-            return await route.handler(call)
+            return route
         if service.is_draining:
             raise Draining("The server is shutting down; ask another one, or later.")
         if not service.is_open:
@@ -98,9 +149,7 @@ class Application:
             self._find_graph(call)
         if route.method != "GET":
             call.check_body_headers()
-        if self._tracer is None:
-            return await route.handler(call)
-        return await self._tracer.traced(call, route.handler)
+        return route
 
     def _find_graph(self, call: Call) -> None:
         graph_id = call.arguments.get("graph_id", self.service.default_graph)
@@ -120,8 +169,9 @@ class Application:
             and reply.media_type is JSON_TYPE
             and len(reply.body) <= _WHOLE_BYTES_MAX
             and isinstance(cycle, RequestResponseCycle)
-            and write_whole(cycle, reply.status, call.request_id, reply.body)
+            and can_write_whole(cycle)
         ):
+            write_whole(cycle, reply, call.request_id)
             reply.sent_bytes = len(reply.body)
             return
         await reply.send(send, ((b"x-request-id", call.request_id.encode()),))
@@ -145,27 +195,46 @@ class Application:
         status = reply.status if reply is not None else _CLIENT_GONE
         sent = reply.sent_bytes if reply is not None else 0
         metrics = service.metrics
-        metrics.answered(template, call.scope["method"] if route is not None else "(none)", status, seconds)
+        method = call.scope["method"]
+        metrics.answered(template, method if route is not None else "(none)", status, seconds)
         metrics.bytes_in += call.bytes_in
         metrics.bytes_out += sent
-        facts = {
-            "request_id": call.request_id,
-            "method": call.scope["method"],
-            "route": template,
-            "graph_id": call.served.graph_id if call.served is not None else None,
-            "status": status,
-            "duration_ms": round(seconds * 1_000, 3),
-            "bytes_in": call.bytes_in,
-            "bytes_out": sent,
-            "actor_id": call.actor,
-            "error_kind": error_kind,
-        }
-        parent = call.header(b"traceparent")
-        if parent is not None and _TRACEPARENT.fullmatch(parent):
-            facts["traceparent"] = parent.decode()
-        service.log.note("request", facts)
+        parent = call.trace_parent
+        is_traced = parent is not None
+        graph_id = call.served.graph_id if call.served is not None else None
+        same = (method, template, graph_id, status, call.actor, error_kind, is_traced)
+        line = self._lines.get(same)
+        if line is None:
+            line = self._lines[same] = _access_line(*same)
+        values = (call.request_id, round(seconds * 1_000, 3), call.bytes_in, sent)
+        service.log.note_shaped(line, *(values if parent is None else (*values, parent)))
 
 
 def _marks(successor: str) -> Headers:
     """Return the headers that an answer of a deprecated route has."""
     return ((b"deprecation", b"true"), (b"link", f'<{successor}>; rel="successor-version"'.encode()))
+
+
+def _access_line(
+    method: str,
+    template: str,
+    graph_id: str | None,
+    status: int,
+    actor: str | None,
+    error_kind: str | None,
+    is_traced: bool,
+) -> LineShape:
+    """Return what the access lines of such requests have in common."""
+    facts = {
+        "request_id": Varies.TEXT,
+        "method": method,
+        "route": template,
+        "graph_id": graph_id,
+        "status": status,
+        "duration_ms": Varies.NUMBER,
+        "bytes_in": Varies.NUMBER,
+        "bytes_out": Varies.NUMBER,
+        "actor_id": actor,
+        "error_kind": error_kind,
+    }
+    return LineShape("request", facts | {"traceparent": Varies.TEXT} if is_traced else facts)

@@ -1,5 +1,6 @@
 """Starting the server, in the order that the contract has: tokens, snapshot, policies, state, graphs, address."""
 
+import gc
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -74,6 +75,8 @@ def serve(
         application.close()
         log.note("stopped", {})
     finally:
+        # What nobody looks at for garbage is never let go, not even at the exit, where DuckDB complains about it.
+        gc.unfreeze()
         log.stop()
 
 
@@ -114,6 +117,7 @@ def prepare(request: ServeRequest, environ: Mapping[str, str], log: ServerLog) -
         quarantined=len(quarantined),
         default_graph=request.default_graph,
         tracer=tracer_of(environ),
+        source_version=environ.get("OMNIGRAPH_SOURCE_VERSION", "").strip() or None,
     )
 
 
@@ -128,6 +132,7 @@ def application_of(
     quarantined: int = 0,
     default_graph: str | None = None,
     tracer: Tracer | None = None,
+    source_version: str | None = None,
 ) -> Application:
     """Put the parts of a server together."""
     service = Service(
@@ -139,6 +144,7 @@ def application_of(
         server_gate=PolicyGate(state, server_policy, log),
         quarantined=quarantined,
         default_graph=default_graph,
+        source_version=source_version,
     )
     return Application(service, tracer)
 

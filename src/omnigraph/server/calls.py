@@ -1,6 +1,7 @@
 """One request on its way through: what it says, who asks, and the doors to the graph and the threads."""
 
 import asyncio
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 ResultT = TypeVar("ResultT")
 _STALE_SECONDS = 0.75
 """How long a look at a head counts while another one is under way."""
+_TRACEPARENT = re.compile(rb"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
+_MEDIA_BYTES = {kind: kind.encode() for kind in ("application/json", "application/x-ndjson")}
 SMALL_WRITE_BYTES = 256
 """What a write without data counts as: branches, merges."""
 
@@ -51,6 +54,7 @@ class Call:
     __slots__ = (
         "_header_by_name",
         "_is_admitted",
+        "_said",
         "actor",
         "arguments",
         "bytes_in",
@@ -76,6 +80,8 @@ class Call:
         self.served: ServedGraph | None = None
         self.bytes_in = 0
         self._is_admitted = False
+        self._said: list[object] = []
+        """What has been allowed and logged, once: see `is_first`."""
 
     # What it says
 
@@ -99,6 +105,18 @@ class Call:
             raise Unauthorized("invalid bearer token")
         return given
 
+    def check_host(self) -> None:
+        """Refuse a request that does not say, once, whom it is for: a proxy and this server could differ about it."""
+        is_once = len(self._header_by_name) == len(self.headers) or len(self.header_values(b"host")) == 1
+        if b"host" not in self._header_by_name or not is_once:
+            raise BadRequest("A request of HTTP/1.1 has one Host header.")
+
+    @property
+    def trace_parent(self) -> str | None:
+        """The trace that the request belongs to, if it names one as it should."""
+        given = self._header_by_name.get(b"traceparent")
+        return given.decode() if given is not None and _TRACEPARENT.fullmatch(given) else None
+
     @property
     def declared_bytes(self) -> int | None:
         """How long the body is, if the request says so."""
@@ -112,9 +130,12 @@ class Call:
 
     async def members(self) -> dict[str, Any]:
         """Read the body as a JSON object, as the route declares it."""
+        return self.members_of(await self.body())
+
+    def members_of(self, content: bytes | bytearray) -> dict[str, Any]:
+        """Read a whole body as a JSON object, as the route declares it."""
         route = self._route
-        content = await self.body()
-        if not content.strip() and route.has_optional_body:
+        if route.has_optional_body and not content.strip():
             return {}
         try:
             document = orjson.loads(content)
@@ -175,7 +196,7 @@ class Call:
         if transfer is not None and transfer.strip().lower() != b"chunked":
             raise UnsupportedMediaType("Transfer-Encoding may be chunked, and nothing else.", expected="chunked")
         encoding = self.header(b"content-encoding")
-        if encoding is None and self.header(b"content-type") == route.media_type.encode():
+        if encoding is None and self.header(b"content-type") == _MEDIA_BYTES[route.media_type]:
             return
         if encoding is not None and encoding.strip().lower() not in {b"", b"identity"}:
             raise UnsupportedMediaType(
@@ -195,7 +216,18 @@ class Call:
         """Ask whether the actor may do what the route does, or another action that goes with it."""
         asked = action or self._route.action
         assert asked is not None, "a route without an action asks nobody"
-        self.at.gate.check(asked, actor=self.actor, branch=branch, target=target, request_id=self.request_id)
+        question = (asked, branch, target)
+        if question not in self._said:
+            # A denial raises, and is no answer that could be given again.
+            self.at.gate.check(asked, actor=self.actor, branch=branch, target=target, request_id=self.request_id)
+            self._said.append(question)
+
+    def is_first(self, line: str) -> bool:
+        """Whether a line is to be logged that has not been: a request may be begun at once, and then put off."""
+        if line in self._said:
+            return False
+        self._said.append(line)
+        return True
 
     @contextmanager
     def admitted(self, size_bytes: int | None = None) -> Iterator[None]:
@@ -227,19 +259,29 @@ class Call:
 
     async def head(self, branch: str) -> "Snapshot":
         """Return the newest snapshot of a branch, as of less than a second ago."""
+        found = self.head_at_hand(branch)
+        if found is not None:
+            return found
         following = self.graph.following
-        recent = following.recent(branch)
-        if recent is not None:
-            return recent
         looking = self.service.looking
         key = (self.at.graph_id, branch, following.writes)
         look = looking.get(key)
         if look is None:
             look = looking[key] = asyncio.ensure_future(self._look(branch))
             look.add_done_callback(partial(_looked, looking, key))
-        # While others wait for storage, what was seen less than a second ago still counts.
         stale = following.recent(branch, age_seconds=_STALE_SECONDS)
         return stale if stale is not None else await asyncio.shield(look)
+
+    def head_at_hand(self, branch: str) -> "Snapshot | None":
+        """Return the newest snapshot of a branch if nobody has to look at storage for it.
+
+        While somebody looks, what was seen less than a second ago still counts.
+        """
+        following = self.graph.following
+        recent = following.recent(branch)
+        if recent is not None or (self.at.graph_id, branch, following.writes) not in self.service.looking:
+            return recent
+        return following.recent(branch, age_seconds=_STALE_SECONDS)
 
     async def _look(self, branch: str) -> "Snapshot":
         following = self.graph.following

@@ -1,9 +1,10 @@
 """Who may do what, asked at the door: the same bundle that the graph's handle asks again before it writes."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from omnigraph.errors import PolicyDenied
 from omnigraph.graphs.authorizing import Anybody, Authorizer, PolicyAction
+from omnigraph.server.lines import LineShape, Varies
 from omnigraph.server.logs import ServerLog
 from omnigraph.server.states import DefaultDeny, RuntimeState
 
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
     from omnigraph.policy.engine import PolicyEngine
 
 _REMEMBERED_MAX = 4_096
+_Question: TypeAlias = tuple[PolicyAction, str | None, str | None, str | None]
+"""An action, who asks, and the branches."""
 
 
 class PolicyGate:
@@ -20,7 +23,7 @@ class PolicyGate:
         self._is_open = state is RuntimeState.OPEN
         self._policy = policy
         self._log = log
-        self._decided: dict[tuple[PolicyAction, str | None, str | None, str | None], tuple[str | None, str | None]] = {}
+        self._decided: dict[_Question, tuple[LineShape, str | None]] = {}
 
     @property
     def authorizer(self) -> Authorizer:
@@ -44,15 +47,18 @@ class PolicyGate:
         question = (action, actor, branch, target)
         decided = self._decided.get(question)
         if decided is None:
-            decided = self._decide(action, actor, branch, target)
-            if len(self._decided) >= _REMEMBERED_MAX:
-                self._decided.clear()
-            self._decided[question] = decided
-        rule, message = decided
-        self._log.note(
+            decided = self._remember(question, *self._decide(action, actor, branch, target))
+        line, message = decided
+        self._log.note_shaped(line, request_id)
+        if message is not None:
+            raise PolicyDenied(message)
+
+    def _remember(self, question: _Question, rule: str | None, message: str | None) -> tuple[LineShape, str | None]:
+        action, actor, branch, target = question
+        line = LineShape(
             "policy",
             {
-                "request_id": request_id,
+                "request_id": Varies.TEXT,
                 "actor_id": actor,
                 "action": action.value,
                 "branch": branch,
@@ -61,8 +67,10 @@ class PolicyGate:
                 "matched_rule_id": rule,
             },
         )
-        if message is not None:
-            raise PolicyDenied(message)
+        if len(self._decided) >= _REMEMBERED_MAX:
+            self._decided.clear()
+        self._decided[question] = line, message
+        return line, message
 
     def _decide(
         self, action: PolicyAction, actor: str | None, branch: str | None, target: str | None

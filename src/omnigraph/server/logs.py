@@ -4,36 +4,23 @@ A line is put together and written away from the event loop, a batch at a time. 
 a value of a row is never among them.
 """
 
-import json
 import logging
 import os
 import threading
 from collections import deque
-from collections.abc import Mapping
 from contextvars import ContextVar
-from functools import lru_cache
-from typing import Any
-
-import orjson
+from typing import Any, TypeAlias
 
 from omnigraph.base import clock
 from omnigraph.base.logs import ROOT
+from omnigraph.server.lines import LEVELS, Facts, LineShape, spell_line
 
-LEVELS: Mapping[str, int] = {
-    "debug": logging.DEBUG,
-    "info": logging.INFO,
-    "warning": logging.WARNING,
-    "error": logging.ERROR,
-}
 FORMATS = ("text", "json")
 request_id: ContextVar[str | None] = ContextVar("omnigraph.request_id", default=None)
-_WORDS = {level: word for word, level in LEVELS.items()}
-_PLAIN = frozenset({"request_id", "method", "duration_ms"})
-"""Facts that cannot be misread, and are different every time."""
 _PAUSE_SECONDS = 0.05
 _LINES_MAX = 100_000
 
-Facts = Mapping[str, Any]
+_Waiting: TypeAlias = "tuple[int, int, str, Facts] | tuple[int, LineShape, tuple[Any, ...]]"
 
 
 class ServerLog:
@@ -43,7 +30,7 @@ class ServerLog:
         self.level = LEVELS[level]
         self._is_json = form == "json"
         self._descriptor = descriptor
-        self._waiting: deque[tuple[int, int, str, Facts]] = deque()
+        self._waiting: deque[_Waiting] = deque()
         self._lost = 0
         self._stopping = threading.Event()
         self._flushing = threading.Lock()
@@ -90,15 +77,24 @@ class ServerLog:
             return
         self._waiting.append((clock.now_us(), level, message, facts))
 
+    def note_shaped(self, shape: LineShape, *values: Any) -> None:
+        """Log what happens with most requests: a shape, and the values of this one line."""
+        if self.level > logging.INFO:
+            return
+        if len(self._waiting) >= _LINES_MAX:
+            self._lost += 1
+            return
+        self._waiting.append((clock.now_us(), shape, values))
+
     def flush(self) -> None:
         """Write everything that is waiting now."""
         with self._flushing:
             lines = []
             while self._waiting:
-                lines.append(self._line(*self._waiting.popleft()))
+                lines.append(self._line(self._waiting.popleft()))
             if self._lost:
                 lost, self._lost = self._lost, 0
-                lines.append(self._line(clock.now_us(), logging.WARNING, "log lines were lost", {"lines": lost}))
+                lines.append(self._line((clock.now_us(), logging.WARNING, "log lines were lost", {"lines": lost})))
             if lines:
                 _write_all(self._descriptor, "".join(lines).encode("utf-8", "backslashreplace"))
 
@@ -106,18 +102,12 @@ class ServerLog:
         while not self._stopping.wait(_PAUSE_SECONDS):
             self.flush()
 
-    def _line(self, at_us: int, level: int, message: str, facts: Facts) -> str:
-        moment = f"{_second(at_us // 1_000_000)}.{at_us // 1_000 % 1_000:03d}Z"
-        word = _WORDS.get(level) or logging.getLevelName(level).lower()
-        if self._is_json:
-            line = {"ts": moment, "level": word, "msg": message, **facts}
-            return orjson.dumps(line, default=str, option=orjson.OPT_APPEND_NEWLINE).decode()
-        told = [
-            f" {name}={value}" if type(value) is int or name in _PLAIN else f" {name}={_plain(value)}"
-            for name, value in facts.items()
-            if value is not None
-        ]
-        return f"{moment} {word:7} {message}{''.join(told)}\n"
+    def _line(self, waiting: _Waiting) -> str:
+        if len(waiting) == 3:
+            at_us, shape, values = waiting
+            return shape.spell(at_us, values, is_json=self._is_json)
+        at_us, level, message, facts = waiting
+        return spell_line(at_us, level, message, facts, is_json=self._is_json)
 
 
 class _Handler(logging.Handler):
@@ -137,18 +127,6 @@ class _Handler(logging.Handler):
         if record.exc_info:
             facts["traceback"] = logging.Formatter().formatException(record.exc_info)
         self._log.put(record.levelno, record.getMessage(), {k: v for k, v in facts.items() if v is not None})
-
-
-@lru_cache(maxsize=4)
-def _second(seconds: int) -> str:
-    return clock.timestamp_from_us(seconds * 1_000_000)[:-1]
-
-
-@lru_cache(maxsize=4_096)
-def _plain(value: object) -> str:
-    """Spell a value for a line of text: as it is if that cannot be misread, else as JSON."""
-    text = str(value).lower() if isinstance(value, bool) else str(value)
-    return text if text and text.isprintable() and not {*' ="'} & {*text} else json.dumps(text)
 
 
 def _write_all(descriptor: int, content: bytes) -> None:

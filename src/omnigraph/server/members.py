@@ -13,13 +13,18 @@ _TEXT_CHARACTERS_MAX = 16_384
 
 
 class Kind(Enum):
-    """What a member holds; the value is its JSON schema."""
+    """What a member holds: its JSON schema, its type in Python, and what people call it."""
 
-    TEXT = {"type": "string"}  # noqa: RUF012 — a value, never changed
-    TRUTH = {"type": "boolean"}  # noqa: RUF012
-    COUNT = {"type": "integer", "minimum": 1}  # noqa: RUF012
-    OBJECT = {"type": "object", "additionalProperties": True}  # noqa: RUF012
-    TEXTS = {"type": "array", "items": {"type": "string"}}  # noqa: RUF012
+    TEXT = {"type": "string"}, str, "a string"
+    TRUTH = {"type": "boolean"}, bool, "true or false"
+    COUNT = {"type": "integer", "minimum": 1}, int, "a whole number"
+    OBJECT = {"type": "object", "additionalProperties": True}, dict, "an object"
+    TEXTS = {"type": "array", "items": {"type": "string"}}, list, "an array of strings"
+
+    def __init__(self, schema: dict[str, Any], python: type, words: str) -> None:
+        self.schema = schema
+        self.python = python
+        self.words = words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,24 +42,14 @@ class Member:
     def read(self, value: Any) -> Any:
         """Return the value if it is of the right kind; raise `BadRequest` otherwise."""
         kind = self.kind
-        is_right = type(value) is _PYTHON[kind]
+        is_right = type(value) is kind.python
         if is_right and kind is Kind.TEXTS:
             is_right = all(isinstance(item, str) for item in value)
         if not is_right:
-            raise BadRequest(f"`{self.name}` must be {_KIND_WORDS[self.kind]}.")
+            raise BadRequest(f"`{self.name}` must be {kind.words}.")
         if self.choices and value not in self.choices:
             raise BadRequest(f"`{self.name}` is one of {', '.join(self.choices)}.")
         return value
-
-
-_PYTHON: dict[Kind, type] = {Kind.TEXT: str, Kind.TRUTH: bool, Kind.COUNT: int, Kind.OBJECT: dict, Kind.TEXTS: list}
-_KIND_WORDS = {
-    Kind.TEXT: "a string",
-    Kind.TRUTH: "true or false",
-    Kind.COUNT: "a whole number",
-    Kind.OBJECT: "an object",
-    Kind.TEXTS: "an array of strings",
-}
 
 
 def read_members(document: Mapping[str, Any], members: Sequence[Member], *, is_strict: bool) -> dict[str, Any]:

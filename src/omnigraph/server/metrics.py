@@ -87,6 +87,7 @@ class Metrics:
                 family.add_metric((value,), times.cumulative(), times.total)
             yield family
         service = self._service
+        yield from self._caches()
         gauges: tuple[tuple[str, str, float], ...] = (
             ("omnigraph_http_requests_running", "Requests being answered.", service.running),
             (
@@ -117,6 +118,32 @@ class Metrics:
         )
         for name, about, number in counters:
             yield CounterMetricFamily(name, about, number)
+
+    def _caches(self) -> "Iterable[Metric]":
+        """Spell what is kept in memory: of all graphs together, because names of graphs are nobody's business."""
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+        from omnigraph.query.caches import together
+        from omnigraph.query.image.images import image_facts
+
+        served = self._service.graphs.values()
+        kept = [image_facts(), *together(each for one in served for each in one.graph.following.caches())]
+        hits = CounterMetricFamily("omnigraph_cache_hits", "Looks that found what was kept.", labels=("cache",))
+        misses = CounterMetricFamily("omnigraph_cache_misses", "Looks that had to make it.", labels=("cache",))
+        entries = GaugeMetricFamily("omnigraph_cache_entries", "How many are kept.", labels=("cache",))
+        used = GaugeMetricFamily("omnigraph_cache_bytes", "How much memory they take.", labels=("cache",))
+        most = GaugeMetricFamily("omnigraph_cache_bytes_max", "How much they may take.", labels=("cache",))
+        for facts in kept:
+            for family, number in (
+                (hits, facts.hits),
+                (misses, facts.misses),
+                (entries, facts.entries),
+                (used, facts.bytes_used),
+                (most, facts.bytes_max),
+            ):
+                if number is not None:
+                    family.add_metric((facts.name,), number)
+        yield from (hits, misses, entries, used, most)
 
 
 def exposition(metrics: Metrics) -> bytes:

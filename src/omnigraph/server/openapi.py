@@ -85,7 +85,7 @@ def _body(route: HttpOperation) -> Schema:
 
 
 def _schema(member: Member) -> Schema:
-    return {**member.kind.value, "enum": list(member.choices)} if member.choices else dict(member.kind.value)
+    return {**member.kind.schema, "enum": list(member.choices)} if member.choices else dict(member.kind.schema)
 
 
 def _responses(route: HttpOperation) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """What a row of the table of routes says."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from omnigraph.base.values import dataclass
 from omnigraph.graphs.authorizing import PolicyAction
@@ -29,6 +29,8 @@ class HttpOperation:
     about: str
     """What it does, in a sentence."""
     handler: "Callable[[Call], Awaitable[Reply]]"
+    at_once: "Callable[[Call, Mapping[str, Any]], Reply | None] | None" = None
+    """Answers, with the members of the body, what takes less time than to put it off; None leaves it to the handler."""
     action: PolicyAction | None = None
     """What policy is asked for first; a handler may ask for more."""
     is_admitted: bool = False

@@ -46,6 +46,10 @@ class Router(Generic[RouteT]):
             found.sort(key=lambda row: [segment.startswith("{") for segment in row[0]])
         self._remembered: dict[tuple[str, bytes], Matched[RouteT]] = {}
 
+    def known(self, method: str, raw_path: bytes) -> Matched[RouteT] | None:
+        """Return the route if the same was asked for before."""
+        return self._remembered.get((method, raw_path))
+
     def match(self, method: str, raw_path: bytes) -> Matched[RouteT]:
         """Find the route; raise `RouteNotFound`, or `MethodNotAllowed` for a path that takes other methods."""
         known = self._remembered.get((method, raw_path))

@@ -5,6 +5,7 @@ over all connections each second ends those that are late, so that no request pa
 """
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
@@ -14,23 +15,33 @@ from omnigraph.errors import BadRequest, OmniError, ResourceLimit
 from omnigraph.server.failures import failure_reply
 
 if TYPE_CHECKING:
+    from uvicorn._types import ASGI3Application
+
+    from omnigraph.server.replies import Reply
     from omnigraph.server.settings import Limits
 
 _JSON_HEAD = b"content-type: application/json\r\nx-request-id: %b\r\ncontent-length: %d\r\n"
 _SLICE_BYTES = 16_384
+_FAREWELL_SECONDS = 2.0
 
 
-__all__ = ["BoundedProtocol", "RequestResponseCycle", "protocol_class", "write_whole"]
+__all__ = ["BoundedProtocol", "RequestResponseCycle", "can_write_whole", "protocol_class", "write_whole"]
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """One connection; `limits` is set on the class that a server uses."""
+    """One connection; `limits` and `answer_at_once` are set on the class that a server uses."""
 
     limits: "Limits"
+    answer_at_once: "Callable[[RequestResponseCycle], bool]"
+    _is_feeding = False
+    _begun: RequestResponseCycle | None = None
+    """The request that came with the bytes that are being taken."""
     _header_bytes = 0
     _headers_since: float | None = None
     """Since when the rest of some headers has been awaited; None while nothing of a request is there."""
     _received_at = 0.0
+    _refused_at: float | None = None
+    """Since when nothing that comes is read any more: an answer has said why."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as its base has it
         """Begin to wait for the first request."""
@@ -39,13 +50,15 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Take bytes; a request whose headers are endless ends here."""
+        if self._refused_at is not None:
+            return
         self._received_at = self.loop.time()
         if len(data) <= _SLICE_BYTES:
             self._feed(data)
             return
         # In slices, so that it shows how many of the bytes are headers.
         rest = memoryview(data)
-        while rest and not self.transport.is_closing():
+        while rest and self._refused_at is None and not self.transport.is_closing():
             size = _SLICE_BYTES if self._is_idle else len(rest)
             self._feed(bytes(rest[:size]))
             rest = rest[size:]
@@ -55,9 +68,27 @@ class BoundedProtocol(HttpToolsProtocol):
         """Whether no request is being answered, so that what comes is the headers of the next."""
         return self.cycle is None or self.cycle.response_complete
 
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: "ASGI3Application") -> None:
+        """Wait with a request until the bytes that came with it are taken: its body is mostly among them."""
+        if self._is_feeding and self._begun is None:
+            self._begun = cycle
+        else:
+            super()._start_asgi_task(cycle, app)
+
+    def _begin(self, cycle: RequestResponseCycle) -> None:
+        """Answer a request at once if that can be, or start a task that does."""
+        self._begun = None
+        if cycle.more_body or not self.answer_at_once(cycle):
+            super()._start_asgi_task(cycle, self.app)
+
     def _feed(self, data: bytes) -> None:
+        self._is_feeding = True
         super().data_received(data)
-        if not self._is_idle:
+        self._is_feeding = False
+        begun = self._begun
+        if begun is not None:
+            self._begin(begun)
+        if begun is not None or not self._is_idle:
             self._header_bytes, self._headers_since = 0, None
             return
         self._header_bytes += len(data)
@@ -83,18 +114,31 @@ class BoundedProtocol(HttpToolsProtocol):
         """Say nothing: the request is answered as if no other protocol had been asked for, as HTTP has it."""
 
     def _refuse(self, status: int, error: OmniError) -> None:
-        """Answer what never became a request, and close the connection."""
+        """Answer what never became a request, and close the connection when the client has had time to read why.
+
+        Closing at once would reset a connection on which more is coming, and the answer would be lost with it.
+        """
         request_id = ids.new_ulid()
         reply = failure_reply(error, request_id=request_id, location=None, graph_id=None, is_discreet=False)
-        content = [STATUS_LINE[status]]
-        for name, value in self.server_state.default_headers:
-            content += (name, b": ", value, b"\r\n")
-        head = _JSON_HEAD % (request_id.encode(), len(reply.body))
-        self.transport.write(b"".join((*content, head, b"connection: close\r\n\r\n", reply.body)))
-        self.transport.close()
+        head = _HEADS.of(self.server_state.default_headers, status) + _JSON_HEAD % (
+            request_id.encode(),
+            len(reply.body),
+        )
+        self.transport.write(b"".join((head, b"connection: close\r\n\r\n", reply.body)))
+        self._refused_at = self.loop.time()
+        self._begun = None
+        if self._is_idle:
+            self.transport.write_eof()
+        else:
+            # The request before it is still being answered; its answer has nowhere to go any more.
+            self.transport.close()
 
     def end_if_late(self, now: float) -> None:
-        """Close the connection if the rest of a request is overdue."""
+        """Close the connection if the rest of a request is overdue, or its refusal has been read."""
+        if self._refused_at is not None:
+            if now - self._refused_at > _FAREWELL_SECONDS:
+                self.transport.close()
+            return
         cycle = self.cycle
         since = self._headers_since
         if cycle is not None and not cycle.response_complete:
@@ -104,29 +148,55 @@ class BoundedProtocol(HttpToolsProtocol):
             self.transport.close()
 
 
-def write_whole(cycle: RequestResponseCycle, status: int, request_id: str, body: bytes) -> bool:
+class _Heads:
+    """How answers of this second begin; uvicorn makes new headers of its own, with the date, every second."""
+
+    def __init__(self) -> None:
+        self._headers: list[tuple[bytes, bytes]] | None = None
+        self._head_by_status: dict[int, bytes] = {}
+
+    def of(self, headers: list[tuple[bytes, bytes]], status: int) -> bytes:
+        """Return the first line and the headers that every answer has."""
+        if headers is not self._headers:
+            self._headers, self._head_by_status = headers, {}
+        head = self._head_by_status.get(status)
+        if head is None:
+            head = self._head_by_status[status] = b"".join((STATUS_LINE[status], *map(_header_line, headers)))
+        return head
+
+
+_HEADS = _Heads()
+
+
+def _header_line(header: tuple[bytes, bytes]) -> bytes:
+    return b"%b: %b\r\n" % header
+
+
+def can_write_whole(cycle: RequestResponseCycle) -> bool:
+    """Whether an answer can be written in one piece now: nobody reads slowly or has gone."""
+    return not (cycle.response_started or cycle.disconnected or cycle.flow.write_paused)
+
+
+def write_whole(cycle: RequestResponseCycle, reply: "Reply", request_id: str) -> None:
     """Write a JSON answer in one piece, and do what uvicorn does when an answer is complete.
 
-    By way of ASGI it is two messages and two writes, which for a small document is a fifth of all the work. Returns
-    False, having done nothing, where that way has to be taken: somebody reads slowly, or has gone.
+    By way of ASGI it is two messages and two writes, which for a small document is a fifth of all the work.
     """
-    if cycle.response_started or cycle.disconnected or cycle.flow.write_paused:
-        return False
-    content = [STATUS_LINE[status]]
-    for name, value in cycle.default_headers:
-        content += (name, b": ", value, b"\r\n")
+    body = reply.body
+    head = _HEADS.of(cycle.default_headers, reply.status) + _JSON_HEAD % (request_id.encode(), len(body))
+    if reply.headers:
+        head += b"".join(map(_header_line, reply.headers))
     end = b"\r\n" if cycle.keep_alive else b"connection: close\r\n\r\n"
-    content += (_JSON_HEAD % (request_id.encode(), len(body)), end, body)
     cycle.response_started = cycle.response_complete = True
     cycle.waiting_for_100_continue = False
-    cycle.transport.write(b"".join(content))
+    cycle.transport.write(b"".join((head, end, body)))
     cycle.message_event.set()
     if not cycle.keep_alive:
         cycle.transport.close()
     cycle.on_response()
-    return True
 
 
-def protocol_class(limits: "Limits") -> type[BoundedProtocol]:
-    """Return the protocol with the limits of one server."""
-    return cast("type[BoundedProtocol]", type("ServerProtocol", (BoundedProtocol,), {"limits": limits}))
+def protocol_class(limits: "Limits", answer_at_once: "Callable[[RequestResponseCycle], bool]") -> type[BoundedProtocol]:
+    """Return the protocol with the limits of one server, and with what answers requests that need no task."""
+    own = {"limits": limits, "answer_at_once": staticmethod(answer_at_once)}
+    return cast("type[BoundedProtocol]", type("ServerProtocol", (BoundedProtocol,), own))

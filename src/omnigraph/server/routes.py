@@ -35,6 +35,11 @@ _MODE = Member(
 _FROM = Member(name="from", about="What a branch that does not exist yet is created from.")
 _DATA = Member(name="data", is_required=True, about="The records: one JSON object per line.")
 _LIMIT = Member(name="limit", kind=Kind.COUNT, about="How many at most.")
+_BY = Member(
+    name="by",
+    choices=("id", "address"),
+    about="What the path holds: the id of a commit, which is the default, or an address such as main~1.",
+)
 _PAGE = Member(name="page_token", about="Where the answer before left off.")
 _FILTERS = (
     Member(name="kind", kind=Kind.TEXTS, about="Only these kinds: node, edge."),
@@ -125,6 +130,7 @@ _READS = (
         operation_id="query",
         about="Run a read of the query language.",
         handler=reading.query,
+        at_once=reading.query_at_once,
         action=PolicyAction.READ,
         members=_READ_BODY,
         media_type=JSON,
@@ -178,6 +184,7 @@ _READS = (
         about="One commit.",
         handler=history.get_commit,
         action=PolicyAction.READ,
+        parameters=(_BY,),
         answer="Commit",
     ),
     HttpOperation(
@@ -230,6 +237,7 @@ _STORED = (
         operation_id="invokeQuery",
         about="Run a stored query.",
         handler=stored_queries.invoke,
+        at_once=stored_queries.invoke_at_once,
         action=PolicyAction.INVOKE_QUERY,
         is_admitted=True,
         members=_INVOKE_BODY,
@@ -439,7 +447,7 @@ _STREAMS = (
         about="What a commit changed, entity by entity.",
         handler=changes.commit_changes,
         action=PolicyAction.READ,
-        parameters=(_PAGE, _LIMIT, *_FILTERS),
+        parameters=(_PAGE, _LIMIT, *_FILTERS, _BY),
         is_strict=True,
         answer="CommitChanges",
         is_discreet=True,

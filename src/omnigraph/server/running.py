@@ -135,7 +135,7 @@ def run_service(
     service = application.service
     config = uvicorn.Config(
         application if pages is None else beside(application, pages),
-        http=protocol_class(service.limits),
+        http=protocol_class(service.limits, application.answer_at_once),
         ws="none" if pages is None else "auto",
         loop="uvloop" if sys.platform != "win32" else "asyncio",
         lifespan="off",

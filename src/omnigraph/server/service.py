@@ -49,6 +49,7 @@ class Service:
         server_gate: PolicyGate,
         quarantined: int = 0,
         default_graph: str | None = None,
+        source_version: str | None = None,
     ) -> None:
         self.graphs = graphs
         self.state = state
@@ -58,6 +59,8 @@ class Service:
         self.server_gate = server_gate
         self.quarantined = quarantined
         self.default_graph = default_graph
+        self.source_version = source_version
+        """From which source the program was built, if whoever built it says so."""
         self.workers = Workers(limits)
         self.writes = WriteAdmission(limits)
         self.streams = StreamSlots(limits)

@@ -59,13 +59,15 @@ def _shown(view: "View", report: "RepairReport") -> None:
 
 
 def _rows(table: Mapping[str, Any]) -> None:
-    diff = table.get("diff")
+    diff, broken = table.get("diff"), table.get("broken_constraints")
     if not diff:
         return
+    counts = ", ".join(f"{counted(diff[f'rows_{word}'], 'row')} {word}" for word in ("added", "changed", "removed"))
     with ui.expansion(f"Rows of {table['table_key']}").props("dense"):
-        for name, value in diff.items():
-            if isinstance(value, (list, tuple)):
-                for sample in value:
-                    ui.label(f"{name}: {sample}").classes("og-mono og-small og-wrap")
-            else:
-                ui.label(f"{name}: {value}").classes("og-small og-wrap")
+        ui.label(f"{counts}.")
+        for sample in diff["samples"]:
+            ui.label(f"{sample['op']} {sample['id']}").classes("og-mono og-small og-wrap")
+        if broken and broken["total"]:
+            ui.label(f"{counted(broken['total'], 'declared rule')} would be broken:").classes("og-bad")
+            for sample in broken["samples"]:
+                ui.label(str(sample)).classes("og-mono og-small og-wrap")

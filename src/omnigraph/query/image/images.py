@@ -14,6 +14,7 @@ from omnigraph.graphs.context import GraphContext
 from omnigraph.graphs.reclaimed import telling_reclaimed
 from omnigraph.manifest.snapshot import TablePin
 from omnigraph.query.access import Direction, Ordinals
+from omnigraph.query.caches import CacheFacts
 from omnigraph.query.image.adjacency import Csr
 from omnigraph.query.image.book import Book
 from omnigraph.query.image.columns import ImageColumn, PatchedColumn
@@ -321,6 +322,19 @@ def _patched(base: Any, state: State, name: str) -> PatchedColumn:
 _images: dict[str, Images] = {}
 _shelf: Shelf | None = None
 _lock = Lock()
+
+
+def image_facts() -> CacheFacts:
+    """Tell what the images of all graphs of this process take."""
+    shelf = _shelf or Shelf(shelf_bytes(os.environ.get(CACHE_BYTES_VARIABLE)))
+    return CacheFacts(
+        name="image",
+        hits=shelf.hits,
+        misses=shelf.misses,
+        entries=shelf.count,
+        bytes_used=shelf.used_bytes,
+        bytes_max=shelf.bytes_max,
+    )
 
 
 def images_of(context: GraphContext) -> Images:

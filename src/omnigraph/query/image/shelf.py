@@ -59,11 +59,19 @@ class Shelf:
         self._shortcuts: list[ref[Shortcuts]] = []
         self._removals = 0
         self._changed = Condition()
+        self.hits = 0
+        self.misses = 0
+        """How often something was there, or had to be built; what is at hand is not looked up."""
 
     @property
     def used_bytes(self) -> int:
         """How much is on the shelf."""
         return self._used
+
+    @property
+    def count(self) -> int:
+        """How many entries are on the shelf."""
+        return len(self._entries)
 
     def find(self, key: Hashable) -> Entry | None:
         """Return an entry if it is there."""
@@ -84,8 +92,10 @@ class Shelf:
                 found = self._entries.get(key)
                 if found is not None:
                     self._entries.move_to_end(key)
+                    self.hits += 1
                     return cast("EntryT", found)
                 if key not in self._building:
+                    self.misses += 1
                     break
                 self._changed.wait()
             self._reserve(peak_bytes)

@@ -16,10 +16,14 @@ if TYPE_CHECKING:
     from omnigraph.query.typed import Expression
 
 
+class TooManyRows(Exception):
+    """A run that was to be short reaches more rows than it may; nothing has been made of them."""
+
+
 class Run:
     """One run; every query makes one, so it is no dataclass that refuses changes. Nobody changes it."""
 
-    __slots__ = ("access", "catalog", "now_ms", "parameters", "search", "trace")
+    __slots__ = ("access", "catalog", "now_ms", "parameters", "rows_max", "search", "trace")
 
     def __init__(
         self,
@@ -30,6 +34,7 @@ class Run:
         now_ms: int,
         search: "Search",
         trace: "Trace | None" = None,
+        rows_max: int | None = None,
     ) -> None:
         self.access = access
         self.catalog = catalog
@@ -37,6 +42,8 @@ class Run:
         self.now_ms = now_ms
         self.search = search
         self.trace = trace
+        self.rows_max = rows_max
+        """How many rows a hop may lead to, where others wait for this run: `TooManyRows` is raised above."""
 
     def over(self, access: GraphAccess) -> "Run":
         """Return the same run over another access to the same snapshot."""
@@ -47,6 +54,7 @@ class Run:
             now_ms=self.now_ms,
             search=self.search,
             trace=self.trace,
+            rows_max=self.rows_max,
         )
 
     def constant(self, expression: "Constant | Parameter | Now") -> ConstantValue | None:

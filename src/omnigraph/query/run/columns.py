@@ -51,17 +51,19 @@ def column_maker(expression: Expression) -> MakeColumn:
     return make
 
 
-def value_maker(expression: Expression) -> "Callable[[Run, Rows], Any] | None":
-    """Return what gives the value of an expression for the only row, as JSON has it; None where Arrow is needed."""
+def values_maker(expression: Expression) -> "Callable[[Run, Rows], list[Any]] | None":
+    """Return what gives the values of an expression for a few rows, as JSON has them; None where Arrow is needed."""
     if not isinstance(expression, PropertyRead) or cached_type(expression.type).id not in AS_JSON_SAYS:
         return None
     entity, variable, name = expression.entity, expression.variable, expression.property
     is_node = isinstance(entity, NodeType)
 
-    def make(run: Run, rows: Rows) -> Any:
+    def make(run: Run, rows: Rows) -> list[Any]:
         column = (run.access.nodes(entity) if is_node else run.entities(entity)).column(name)  # type: ignore[arg-type]
         ordinals = rows.columns[variable]
-        return column.one(ordinals if isinstance(ordinals, int) else int(ordinals[0]))
+        if isinstance(ordinals, int):
+            return [column.one(ordinals)] * rows.count if rows.count else []
+        return [column.one(ordinal) for ordinal in ordinals.tolist()]
 
     return make
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.catalog.model import INTEGERS, NodeType
-from omnigraph.graphs.result import OneRow
+from omnigraph.graphs.result import FewRows
 from omnigraph.query.access import MISSING, Ordinals
 from omnigraph.query.plan.liveness import read_later
 from omnigraph.query.plan.reading import property_tests
@@ -17,7 +17,7 @@ from omnigraph.query.plan.steps import AnyCondition, Close, Expand, Filter, Look
 from omnigraph.query.run.best_first import best_rows, is_best_first
 from omnigraph.query.run.bindings import Run
 from omnigraph.query.run.blocks import MANY, blocks, checked_until
-from omnigraph.query.run.columns import column_maker, value_maker
+from omnigraph.query.run.columns import column_maker, values_maker
 from omnigraph.query.run.conditions import entities_passing, filter_rows
 from omnigraph.query.run.counting import RunSteps, solutions
 from omnigraph.query.run.grouping import group_rows
@@ -28,6 +28,8 @@ from omnigraph.query.run.trace import Trace
 from omnigraph.query.run.traverse import close_rows, expansion
 from omnigraph.query.typed import Parameter
 
+_FEW_ROWS = 32
+"""So many are put together value by value sooner than by Arrow."""
 StepFunction: TypeAlias = Callable[[Run, Rows], Rows]
 
 _BEGINNING = Rows(1, {})
@@ -47,18 +49,18 @@ class Program:
         self._is_aggregate = plan.read.is_aggregate
         self._has_order = bool(plan.read.order) or plan.read.limit is not None
         self._columns = () if self._is_aggregate else tuple(column_maker(each.expression) for each in plan.read.columns)
-        values = [value_maker(each.expression) for each in plan.read.columns]
+        values = [values_maker(each.expression) for each in plan.read.columns]
         is_plain = not (self._is_aggregate or self._is_best_first or self._has_order) and None not in values
         self._values = tuple(value for value in values if value is not None) if is_plain else ()
         self._names = tuple(schema.names)
 
-    def answer(self, run: Run) -> pa.Table | OneRow:
-        """Answer the read; a single row of plain values stays such."""
+    def answer(self, run: Run) -> pa.Table | FewRows:
+        """Answer the read; a few rows of plain values stay such."""
         if not self._values or run.trace is not None:
             return self.run(run)
         rows = self._rows(run)
-        if rows.count == 1:
-            return OneRow(tuple([make(run, rows) for make in self._values]), self._schema, self._names)
+        if rows.count <= _FEW_ROWS:
+            return FewRows([make(run, rows) for make in self._values], rows.count, self._schema, self._names)
         return pa.Table.from_arrays([make(run, rows) for make in self._columns], schema=self._schema)
 
     def run(self, run: Run) -> pa.Table:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from omnigraph.query.access import Direction, EdgeAccess, Ordinals, Positions
 from omnigraph.query.plan.steps import Close, Expand
 from omnigraph.query.run.arrays import distinct_sorted, is_among
-from omnigraph.query.run.bindings import Run
+from omnigraph.query.run.bindings import Run, TooManyRows
 from omnigraph.query.run.reach import ReachSearch, hops_of_many, hops_of_one, reach_many, reach_one
 from omnigraph.query.run.rows import Rows, Values
 from omnigraph.query.typed import Travel, Traversal
@@ -44,6 +44,8 @@ def expansion(step: Expand, kept: Collection[str] | None) -> Callable[[Run, Rows
         source = rows.columns[source_name]
         if isinstance(source, int):
             targets = edges.neighbours(source, direction)
+            if run.rows_max is not None and rows.count * len(targets) > run.rows_max:
+                raise TooManyRows
             if rows.count > 1 or rows.weights is not None:
                 return _spread_one(rows, target, targets)
             if drops_all:
@@ -55,6 +57,8 @@ def expansion(step: Expand, kept: Collection[str] | None) -> Callable[[Run, Rows
             }
             columns[target] = targets
             return Rows(len(targets), columns)
+        if run.rows_max is not None and not _are_few(edges, source, direction, run.rows_max):
+            raise TooManyRows
         positions, targets = edges.expand(source, direction)
         columns = {
             name: column if isinstance(column, int) else column[positions]
@@ -65,6 +69,16 @@ def expansion(step: Expand, kept: Collection[str] | None) -> Callable[[Run, Rows
         return Rows(len(targets), columns, None if rows.weights is None else rows.weights[positions])
 
     return expand
+
+
+def _are_few(edges: EdgeAccess, sources: Ordinals, direction: Direction, rows_max: int) -> bool:
+    """Whether some nodes have no more than so many neighbours together."""
+    count = 0
+    for node in sources.tolist():
+        count += len(edges.neighbours(node, direction))
+        if count > rows_max:
+            return False
+    return True
 
 
 def _expand_rows(run: Run, rows: Rows, step: Expand) -> Rows:

@@ -6,6 +6,7 @@ from omnigraph.changes.paging import PageLimits
 from omnigraph.documents.changes import commit_changes_document, feed_page_document
 from omnigraph.errors import BadRequest, CommitNotFound, InvalidTarget, PolicyDenied, SnapshotNotFound
 from omnigraph.server.calls import Call, branch_named
+from omnigraph.server.handlers.history import commit_named
 from omnigraph.server.replies import Reply, document_reply
 
 
@@ -16,7 +17,7 @@ async def commit_changes(call: Call) -> Reply:
     limits = _limits(given)
     missing = CommitNotFound(f"commit '{commit_id}' not found", id=commit_id)
     try:
-        commit = await call.read(lambda: call.graph.commit(commit_id))
+        commit = await call.read(lambda: commit_named(call, given.get("by")))
         call.allow(branch=commit.graph_branch)
     except (CommitNotFound, SnapshotNotFound, InvalidTarget, PolicyDenied) as error:
         raise missing from error

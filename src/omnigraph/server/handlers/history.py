@@ -1,12 +1,18 @@
 """Commits, schema, snapshot: what a graph is and was."""
 
+from typing import TYPE_CHECKING
+
+from omnigraph.base.ids import is_ulid
 from omnigraph.documents.commits import commit_document
 from omnigraph.documents.data import snapshot_document
 from omnigraph.documents.schema import schema_document
-from omnigraph.errors import BadRequest, SchemaApplyDisabled
+from omnigraph.errors import BadRequest, CommitNotFound, SchemaApplyDisabled
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.server.calls import Call, branch_named
 from omnigraph.server.replies import Reply, document_reply
+
+if TYPE_CHECKING:
+    from omnigraph.manifest.commits import Commit
 
 
 async def get_snapshot(call: Call) -> Reply:
@@ -48,9 +54,18 @@ async def list_commits(call: Call) -> Reply:
 
 async def get_commit(call: Call) -> Reply:
     """Show one commit."""
+    by = call.parameters().get("by")
     call.allow()
-    commit_id = call.arguments["commit_id"]
-    return document_reply(commit_document(await call.read(lambda: call.graph.commit(commit_id))))
+    commit = await call.read(lambda: commit_named(call, by))
+    return document_reply(commit_document(commit))
+
+
+def commit_named(call: Call, by: str | None) -> "Commit":
+    """Return the commit that the path names, by its id unless an address is asked for."""
+    named = call.arguments["commit_id"]
+    if by != "address" and not is_ulid(named):
+        raise CommitNotFound(f"commit '{named}' not found", id=named)
+    return call.graph.commit(named)
 
 
 async def list_runs(call: Call) -> Reply:

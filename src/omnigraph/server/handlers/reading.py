@@ -20,6 +20,40 @@ async def query(call: Call) -> Reply:
     return document_reply(await _answered(call, await call.members()))
 
 
+def query_at_once(call: Call, body: Mapping[str, Any]) -> Reply | None:
+    """Run a read that touches little and finds all of it in memory; None leaves it to `query`."""
+    text, name = body["query"], body.get("name")
+    snapshot = state_at_hand(call, body, text, name)
+    if snapshot is None:
+        return None
+    call.allow(branch=snapshot.branch, action=PolicyAction.READ)
+    document = read_briefly(call, snapshot, text, name, body.get("params") or {})
+    return None if document is None else document_reply(document)
+
+
+def state_at_hand(call: Call, body: Mapping[str, Any], text: str, name: str | None) -> "Snapshot | None":
+    """Return the head of the branch that a body names, if a read of it can be answered on the event loop.
+
+    Only what cannot take long is: changing to a thread and back costs more than such an answer.
+    """
+    if body.get("snapshot") is not None:
+        return None
+    snapshot = call.head_at_hand(branch_named(body.get("branch")))
+    is_at_hand = snapshot is not None and call.graph.following.is_at_hand(snapshot, text, name)
+    return snapshot if is_at_hand else None
+
+
+def read_briefly(
+    call: Call, snapshot: "Snapshot", text: str, name: str | None, values: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """Run a read on the event loop; None if it reaches too much for that, with these values."""
+    result = call.graph.following.query_briefly(snapshot, text, name, values)
+    if result is None:
+        return None
+    call.service.metrics.reads_at_once += 1
+    return _document(result, snapshot, None)
+
+
 async def read(call: Call) -> Reply:
     """Run a read for an older client, which knows no commit ids."""
     document = await _answered(call, await call.members())
@@ -67,13 +101,11 @@ async def run_read(
         snapshot = await call.head(branch)
         shown = None
     following = call.graph.following
-    metrics = call.service.metrics
-    # On the loop if it cannot take long: changing to a thread and back costs more than the whole answer.
-    if following.is_at_hand(snapshot, text, name):
-        metrics.reads_at_once += 1
-        result = following.query(snapshot, text, name, values, source=source)
-        return _document(result, snapshot, shown)
-    metrics.reads_in_threads += 1
+    if shown is None and following.is_at_hand(snapshot, text, name):
+        found = read_briefly(call, snapshot, text, name, values)
+        if found is not None:
+            return found
+    call.service.metrics.reads_in_threads += 1
     return await call.read(
         lambda: _document(following.query(snapshot, text, name, values, source=source), snapshot, shown)
     )

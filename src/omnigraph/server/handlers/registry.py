@@ -10,10 +10,9 @@ from omnigraph.server.replies import Reply, document_reply
 
 async def health(call: Call) -> Reply:
     """Say that the server runs."""
-    del call
-    return document_reply(
-        {"status": "ok", "version": omnigraph.__version__, "internal_schema_version": INTERNAL_SCHEMA_VERSION}
-    )
+    document = {"status": "ok", "version": omnigraph.__version__, "internal_schema_version": INTERNAL_SCHEMA_VERSION}
+    source = call.service.source_version
+    return document_reply(document if source is None else document | {"source_version": source})
 
 
 async def ready(call: Call) -> Reply:

@@ -1,12 +1,15 @@
 """Stored queries: listed for whoever may read, run by name for whoever may run them."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from omnigraph.base.values import Json
 from omnigraph.errors import BadRequest, InvalidTarget, PolicyDenied, StoredQueryNotFound
 from omnigraph.graphs.authorizing import PolicyAction
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.server.calls import Call
-from omnigraph.server.handlers.reading import run_read
-from omnigraph.server.handlers.writing import read_condition, refuse_condition, run_mutation
+from omnigraph.server.handlers.reading import read_briefly, run_read, state_at_hand
+from omnigraph.server.handlers.writing import CONDITION, read_condition, refuse_condition, run_mutation
 from omnigraph.server.replies import Reply, document_reply
 from omnigraph.server.stored import StoredQuery
 
@@ -57,6 +60,20 @@ async def invoke(call: Call) -> Reply:
     return document_reply(document)
 
 
+def invoke_at_once(call: Call, body: Mapping[str, Any]) -> Reply | None:
+    """Run a stored read that touches little and finds all of it in memory; None for any other."""
+    stored = call.at.queries.get(call.arguments["name"])
+    if stored is None or stored.is_mutation or body.get("expect_mutation") or call.header(CONDITION) is not None:
+        return None
+    snapshot = state_at_hand(call, body, stored.text, stored.name)
+    if snapshot is None:
+        return None
+    _found(call)
+    call.allow(branch=snapshot.branch, action=PolicyAction.READ)
+    document = read_briefly(call, snapshot, stored.text, stored.name, body.get("params") or {})
+    return None if document is None else document_reply(document)
+
+
 async def invoke_if_commit(call: Call) -> Reply:
     """Run a stored mutation, if the head of the branch still is the one that the header names."""
     condition = read_condition(call)
@@ -90,14 +107,15 @@ def _found(call: Call) -> StoredQuery:
     stored = call.at.queries.get(call.arguments["name"])
     if stored is None:
         raise StoredQueryNotFound(_MISSING)
-    call.service.log.note(
-        "stored query",
-        {
-            "request_id": call.request_id,
-            "graph_id": call.at.graph_id,
-            "actor_id": call.actor,
-            "query": stored.name,
-            "kind": "mutation" if stored.is_mutation else "read",
-        },
-    )
+    if call.is_first(stored.name):
+        call.service.log.note(
+            "stored query",
+            {
+                "request_id": call.request_id,
+                "graph_id": call.at.graph_id,
+                "actor_id": call.actor,
+                "query": stored.name,
+                "kind": "mutation" if stored.is_mutation else "read",
+            },
+        )
     return stored
