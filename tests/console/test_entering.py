@@ -16,7 +16,7 @@ def test_the_key_opens_the_console_once_and_leaves_the_address(harbor: Path, bro
         browser.driver.refresh()
         browser.see("Sailor")
 
-        browser.driver.delete_all_cookies()
+        browser.driver.delete_cookie(f"omnigraph_console_{console.root.rpartition(':')[2]}")
         browser.open("about:blank")
         browser.open(console.address)
         browser.see("was used already")
@@ -38,3 +38,11 @@ def test_foreign_names_and_pages_are_turned_away(console: Console) -> None:
     answer = httpx.get(console.at("/enter"))
     assert answer.headers["x-frame-options"] == "DENY"
     assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+
+
+def test_two_consoles_on_one_machine_keep_their_sessions(console: Console, harbor: Path, browser: Browser) -> None:
+    with running_console(str(harbor)) as other:
+        browser.open(other.address)
+        browser.see("Sailor")
+        browser.open(console.at("/g/harbor/overview"))
+        browser.see("Sailor")

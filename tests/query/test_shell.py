@@ -19,9 +19,10 @@ import omnigraph
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.shell import statements
 from omnigraph.cli.shell.help_text import HELP, VALUES_BY_COMMAND
-from omnigraph.cli.shell.offers import Vocabulary, offers
+from omnigraph.cli.shell.offers import offers
 from omnigraph.cli.shell.session import Session, Settings
 from omnigraph.cli.shell.statements import all_statements, is_ended
+from omnigraph.query.offers import Vocabulary
 
 NAMES = "match { $a: Artist } return { $a.name } order { $a.name }"
 COUNT = "match { $a: Artist } return { count($a) as n }"

@@ -84,7 +84,7 @@ class Browser:
         while True:
             try:
                 found = look()
-            except (StaleElementReferenceException, WebDriverException):
+            except (StaleElementReferenceException, WebDriverException, IndexError):
                 found = None  # type: ignore[assignment]
             if found:
                 return found

@@ -23,10 +23,10 @@ class WrittenRows(NamedTuple):
 
 def write_parquet(rows: "pa.Table", out: str) -> WrittenRows:
     """Write rows as Parquet."""
-    from pyarrow import parquet
+    from omnigraph.documents.answer_files import write_parquet_rows
 
     with new_file(out) as unfinished:
-        parquet.write_table(rows, unfinished)
+        write_parquet_rows(rows, unfinished)
     return WrittenRows(out, rows.num_rows)
 
 

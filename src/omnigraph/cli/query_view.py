@@ -1,6 +1,5 @@
 """The rows of a query in the forms that people and programs ask for."""
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -8,7 +7,7 @@ from omnigraph.base.plain_text import printable
 from omnigraph.base.units import counted
 from omnigraph.base.values import dataclass
 from omnigraph.cli.output import Grid, Text, TextColumn
-from omnigraph.documents import query_document
+from omnigraph.documents.answer_files import cell_text, csv_lines, json_document_lines, json_lines
 
 if TYPE_CHECKING:
     from omnigraph.documents.answers import Answer
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
 
 Format = Literal["table", "json", "jsonl", "csv", "kv"]
 FORMATS: tuple[Format, ...] = get_args(Format)
-_NULL = "null"
-_NEEDS_QUOTES = frozenset(',"\r\n')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,14 +34,13 @@ def answer_lines(answer: "Answer", form: Format, style: TableStyle) -> Iterator[
     """Spell a result in one of the forms that are lines."""
     match form:
         case "jsonl":
-            return _json_lines(answer)
+            return json_lines(answer)
         case "csv":
-            return _csv_lines(answer)
+            return csv_lines(answer)
         case "kv":
             return _kv_lines(answer)
         case "json":
-            # Not `splitlines`, which also cuts at characters that JSON leaves within a text.
-            return iter(json.dumps(query_document(answer), indent=2, ensure_ascii=False).split("\n"))
+            return json_document_lines(answer)
         case "table":
             return _table_lines(answer, style)
 
@@ -73,46 +69,9 @@ def _step_cells(step: "ExplainedStep", *, was_run: bool) -> tuple[str, ...]:
     return (*cells, f"{did.rows:,}", f"{did.seconds * 1_000:.3f}") if did is not None else (*cells, "", "")
 
 
-def _compact(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def _json_lines(answer: "Answer") -> Iterator[str]:
-    result = answer.result
-    yield _compact(
-        {
-            "kind": "metadata",
-            "query_name": result.query_name,
-            "target": answer.target(),
-            "row_count": len(result),
-        }
-    )
-    for row in answer.rows():
-        yield _compact(dict(zip(result.columns, row, strict=True)))
-
-
-def _csv_lines(answer: "Answer") -> Iterator[str]:
-    yield ",".join(map(_csv_field, answer.result.columns))
-    for row in answer.rows():
-        yield ",".join("" if value is None else _csv_field(_cell(value)) for value in row)
-
-
-def _csv_field(text: str) -> str:
-    if text and not _NEEDS_QUOTES.intersection(text):
-        return text
-    # Null is an empty field, so the empty text is a quoted one.
-    return '"' + text.replace('"', '""') + '"'
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return _NULL
-    return value if isinstance(value, str) else _compact(value)
-
-
 def _shown(value: object) -> str:
     """Spell a value so that it stays on its line, and tells a terminal nothing."""
-    return printable(_cell(value))
+    return printable("null" if value is None else cell_text(value))
 
 
 def _kv_lines(answer: "Answer") -> Iterator[str]:

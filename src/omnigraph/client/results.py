@@ -39,9 +39,10 @@ class ServedResult(Result):
         """The names of the columns, in the order of `return`."""
         return self._columns
 
-    def json_rows(self) -> Iterator[tuple[Any, ...]]:
+    def json_rows(self, *, limit: int | None = None) -> Iterator[tuple[Any, ...]]:
         """Return the values as they came, row by row."""
-        return (tuple(record[name] for name in self._columns) for record in self._records)
+        records = self._records if limit is None else self._records[:limit]
+        return (tuple(record[name] for name in self._columns) for record in records)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the rows as dictionaries."""

@@ -63,7 +63,7 @@ class Gatekeeper:
         origin = headers.get(b"origin")
         if origin is not None and urlsplit(origin).netloc != host:
             return Response("Only pages of this console may ask it.", status_code=403)
-        visitor = self.visitors.find(_cookie(headers.get(b"cookie", "")))
+        visitor = self.visitors.find(_cookie(headers.get(b"cookie", ""), _cookie_name(host)))
         scope[VISITOR] = visitor
         if visitor is None and scope["type"] == "websocket":
             return Response(status_code=403)
@@ -80,7 +80,7 @@ class Gatekeeper:
             if visitor is not None:
                 self.visitors.leave(visitor.session_id)
             answer = RedirectResponse(f"{PREFIX}/enter", status_code=303)
-            answer.delete_cookie(COOKIE, path=PREFIX)
+            answer.delete_cookie(_cookie_name(request.headers.get("host", "")), path=PREFIX)
             return answer
         if visitor is not None or path.startswith(f"{PREFIX}/_nicegui/"):
             return None
@@ -104,14 +104,25 @@ class Gatekeeper:
         visitor = self.visitors.enter(site)
         answer = JSONResponse({"entered": True})
         answer.set_cookie(
-            COOKIE, visitor.session_id, path=PREFIX, httponly=True, samesite="strict", secure=scheme == "https"
+            _cookie_name(request.headers.get("host", "")),
+            visitor.session_id,
+            path=PREFIX,
+            httponly=True,
+            samesite="strict",
+            secure=scheme == "https",
         )
         return answer
 
 
-def _cookie(header: str) -> str | None:
+def _cookie_name(host: str) -> str:
+    """Browsers send cookies to every port of a machine; each of its consoles needs one of its own."""
+    port = host.rpartition(":")[2]
+    return f"{COOKIE}_{port}" if port.isdigit() else COOKIE
+
+
+def _cookie(header: str, name: str) -> str | None:
     try:
-        found = SimpleCookie(header).get(COOKIE)
+        found = SimpleCookie(header).get(name)
     except CookieError:
         return None
     return found.value if found is not None else None

@@ -96,14 +96,15 @@ class Result:
         names = self.columns
         return [dict(zip(names, row, strict=True)) for row in zip(*_listed(self._rows), strict=True)]
 
-    def json_rows(self) -> Iterator[tuple[Any, ...]]:
-        """Return what JSON says of the values, row by row."""
+    def json_rows(self, *, limit: int | None = None) -> Iterator[tuple[Any, ...]]:
+        """Return what JSON says of the values, row by row; with a limit, of the first rows only."""
         given = self._given
         if isinstance(given, OneRow):
             return iter((given.values,))
         from omnigraph.records.json_values import json_values
 
-        return zip(*(json_values(column) for column in self._rows.columns), strict=True)
+        rows = self._rows if limit is None else self._rows.slice(0, limit)
+        return zip(*(json_values(column) for column in rows.columns), strict=True)
 
 
 def _listed(rows: "pa.Table") -> list[list[Any]]:

@@ -1,5 +1,6 @@
 """`omnigraph ui`."""
 
+import shlex
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -65,7 +66,12 @@ def _site(invocation: Invocation, binding: Binding, graph_id: str | None, *, is_
         return _cluster_site(invocation, binding, graph_id, is_read_only=is_read_only)
     target_storage = storage_of(invocation, binding, graph_id)
     opener = _opener(
-        invocation, target_storage.uri, target_storage.name, target_storage.uri, {}, is_read_only=is_read_only
+        invocation,
+        target_storage.uri,
+        target_storage.name,
+        shlex.quote(target_storage.uri),
+        {},
+        is_read_only=is_read_only,
     )
     opener()  # a wrong address is told here, and not in the browser
     return DirectSite(target_storage.uri, {target_storage.name: opener})
@@ -83,7 +89,7 @@ def _cluster_site(invocation: Invocation, binding: Binding, graph_id: str | None
             invocation,
             graph.uri,
             graph.graph_id,
-            f"--cluster {binding.value} --graph {graph.graph_id}",
+            f"--cluster {shlex.quote(binding.value)} --graph {shlex.quote(graph.graph_id)}",
             graph.query_texts,
             is_read_only=is_read_only,
         )

@@ -1,59 +1,9 @@
-"""What could stand where the cursor is: commands, branches, words of the language, names of the schema."""
+"""What could stand where the cursor is in a shell: its commands and their values, or what fits in a query."""
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping, Sequence
 
-from omnigraph.base.values import dataclass
 from omnigraph.cli.shell.statements import MARK, command_of
-
-if TYPE_CHECKING:
-    from omnigraph.catalog.model import Catalog, EntityType, InterfaceType
-
-KEYWORDS: Final = (
-    *("match", "return", "order", "limit", "query", "not", "as", "asc", "desc", "contains", "starts_with", "shortest"),
-    *("insert", "update", "set", "where", "delete", "null", "true", "false", "now", "date", "datetime"),
-    *("count", "sum", "avg", "min", "max"),
-    *("nearest", "search", "fuzzy", "match_text", "bm25", "rrf"),
-)
-_BEGUN = re.compile(r"\$?[A-Za-z_]?[A-Za-z0-9_]*\Z")
-_OF_VARIABLE = re.compile(r"\$([a-z_][A-Za-z0-9_]*)\.\Z")
-_DECLARED = re.compile(r"\$([a-z_][A-Za-z0-9_]*)\s*:\s*([A-Za-z_][A-Za-z0-9_]*)")
-_VARIABLE = re.compile(r"\$[a-z_][A-Za-z0-9_]*")
-_BEFORE_TYPE = re.compile(r"(?:\$[a-z_][A-Za-z0-9_]*\s*:|\b(?:insert|update|delete))\s*\Z")
-_BETWEEN_ENDS = re.compile(r"\$[a-z_][A-Za-z0-9_]*\s+\$[a-z_][A-Za-z0-9_]*\s*:\s*\Z")
-_WITHIN_TYPE = re.compile(r"\b([A-Z][A-Za-z0-9_]*)\s*(?:set\s*)?\{[^{}]*\Z")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
-    """One word that fits, what it is, and how many letters of it are there already."""
-
-    text: str
-    what: str
-    typed: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Vocabulary:
-    """The names of one graph; edges as patterns spell them, with a small first letter."""
-
-    node_types: tuple[str, ...] = ()
-    edge_types: tuple[str, ...] = ()
-    properties_by_type: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    branches: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, catalog: "Catalog", branches: Iterable[str]) -> "Vocabulary":
-        """Read the names off a schema."""
-        typed: list[EntityType | InterfaceType] = [*catalog.interfaces, *catalog.entity_types()]
-        return cls(
-            node_types=(*(found.name for found in catalog.interfaces), *(found.name for found in catalog.nodes)),
-            edge_types=tuple(found.name for found in catalog.edges),
-            properties_by_type={found.name: tuple(declared.name for declared in found.properties) for found in typed},
-            branches=tuple(branches),
-        )
+from omnigraph.query.offers import Offer, Vocabulary, fitting, query_offers
 
 
 def offers(before: str, vocabulary: Vocabulary, values_by_command: Mapping[str, Sequence[str]]) -> Iterator[Offer]:
@@ -63,23 +13,14 @@ def offers(before: str, vocabulary: Vocabulary, values_by_command: Mapping[str, 
     """
     text = before.lstrip()
     if text.startswith(MARK) and not any(letter.isspace() for letter in text):
-        yield from _fitting(text, (f"{MARK}{name}" for name in values_by_command), "command")
+        yield from fitting(text, (f"{MARK}{name}" for name in values_by_command), "command")
         return
     command, argument = command_of(text)
     if command is not None and command not in {"explain", "analyze"}:
         typed = argument if not before[-1:].isspace() else ""
-        yield from _fitting(typed, _values_of(command, vocabulary, values_by_command), command)
+        yield from fitting(typed, _values_of(command, vocabulary, values_by_command), command)
         return
-    found = _BEGUN.search(before)
-    typed = found[0] if found else ""
-    for names, what in _names_after(before.removesuffix(typed) if typed else before, typed, vocabulary):
-        yield from _fitting(typed, names, what)
-
-
-def _fitting(typed: str, names: Iterable[str], what: str) -> Iterator[Offer]:
-    for name in dict.fromkeys(names):
-        if name.startswith(typed) and name != typed:
-            yield Offer(text=name, what=what, typed=len(typed))
+    yield from query_offers(before, vocabulary)
 
 
 def _values_of(command: str, vocabulary: Vocabulary, values_by_command: Mapping[str, Sequence[str]]) -> Sequence[str]:
@@ -90,37 +31,3 @@ def _values_of(command: str, vocabulary: Vocabulary, values_by_command: Mapping[
             return (*vocabulary.node_types, *vocabulary.edge_types)
         case _:
             return values_by_command.get(command, ())
-
-
-def _names_after(before: str, typed: str, vocabulary: Vocabulary) -> Iterator[tuple[Iterable[str], str]]:
-    types = vocabulary.properties_by_type
-    declared = dict(_DECLARED.findall(before))
-    if variable := _OF_VARIABLE.search(before):
-        of = declared.get(variable[1], "")
-        if of == "shortest":
-            yield ("hops",), "property"
-            return
-        yield (types[of] if of in types else (name for names in types.values() for name in names)), "property"
-        return
-    if typed.startswith("$"):
-        yield _VARIABLE.findall(before), "variable"
-        return
-    if place := _BEFORE_TYPE.search(before):
-        yield vocabulary.node_types, "type"
-        if "$" not in place[0]:
-            yield vocabulary.edge_types, "edge"
-        elif _BETWEEN_ENDS.search(before):
-            yield _edge_words(vocabulary), "edge"
-            yield ("shortest",), "keyword"
-        return
-    if (within := _WITHIN_TYPE.search(before)) and within[1] in types:
-        yield types[within[1]], "property"
-        yield ("from", "to"), "end of an edge"
-        return
-    yield KEYWORDS, "keyword"
-    yield _edge_words(vocabulary), "edge"
-    yield vocabulary.node_types, "type"
-
-
-def _edge_words(vocabulary: Vocabulary) -> Iterator[str]:
-    return (name[:1].lower() + name[1:] for name in vocabulary.edge_types)

@@ -16,8 +16,8 @@ from omnigraph.cli.output import Output, ResultT, Text, write_json, writing_to_s
 from omnigraph.cli.progress import follow_progress
 from omnigraph.cli.query_view import FORMATS, Format, TableStyle, answer_lines, explanation_text
 from omnigraph.cli.shell.help_text import HELP, VALUES_BY_COMMAND
-from omnigraph.cli.shell.offers import Vocabulary
 from omnigraph.cli.shell.statements import MARK, SOURCE, command_of
+from omnigraph.query.offers import Vocabulary
 
 if TYPE_CHECKING:
     from omnigraph.cli.invocation import Invocation

@@ -17,8 +17,9 @@ from omnigraph import errors
 from omnigraph.cli.failures import report_failure
 from omnigraph.cli.output import StdoutFailed
 from omnigraph.cli.shell.help_text import VALUES_BY_COMMAND
-from omnigraph.cli.shell.offers import Vocabulary, offers
+from omnigraph.cli.shell.offers import offers
 from omnigraph.cli.shell.statements import all_statements, is_ended
+from omnigraph.query.offers import Vocabulary
 
 if TYPE_CHECKING:
     from omnigraph.cli.invocation import Invocation

@@ -179,6 +179,10 @@ class DirectGraph:
         """Return the queries that are kept for the graph."""
         return await self._held.queries() if self._query_texts else ()
 
+    def stored_text(self, name: str) -> str | None:
+        """Return the text of a stored query."""
+        return self._query_texts.get(name)
+
     async def run_stored(
         self, query: "StoredQueryInfo", params: Mapping[str, object], *, at: str = MAIN_BRANCH
     ) -> "Result | MutationResult":

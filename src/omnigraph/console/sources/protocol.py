@@ -68,7 +68,7 @@ class GraphSource(Protocol):
 
     @property
     def cli_address(self) -> str:
-        """The words of a command line that address it."""
+        """The words of a command line that address it, quoted for a shell."""
 
     @property
     def upkeep(self) -> "GraphUpkeep | None":
@@ -151,6 +151,10 @@ class GraphSource(Protocol):
 
     async def stored_queries(self) -> "Sequence[StoredQueryInfo]":
         """Return the queries that are kept for the graph."""
+        ...
+
+    def stored_text(self, name: str) -> str | None:
+        """Return the text of a stored query; None where it is run by its name alone."""
         ...
 
     async def run_stored(

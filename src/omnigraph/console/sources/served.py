@@ -1,6 +1,7 @@
 """Graphs behind a server, asked with a token: what may be seen and done is the server's to say."""
 
 import asyncio
+import shlex
 from collections.abc import Mapping, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING
@@ -153,6 +154,11 @@ class GraphBehindServer:
         """Return the queries that the server keeps for the graph."""
         return await self._graph.stored_queries()
 
+    def stored_text(self, name: str) -> str | None:
+        """Say nothing: a server tells names and parameters, not texts."""
+        del name
+        return None
+
     async def run_stored(
         self, query: "StoredQueryInfo", params: Mapping[str, object], *, at: str = MAIN_BRANCH
     ) -> "Result | MutationResult":
@@ -207,7 +213,7 @@ class ServedSite:
         return GraphBehindServer(
             self._server.graph(graph_id),
             graph_id=graph_id,
-            cli_address=f"--server {self._cli_server} --graph {graph_id}",
+            cli_address=f"--server {shlex.quote(self._cli_server)} --graph {shlex.quote(graph_id)}",
             is_read_only=self._is_read_only,
         )
 
