@@ -11,10 +11,13 @@ from omnigraph.console.asking.asked import QueryAddress, asked_of
 from omnigraph.console.asking.cells import grid_options
 from omnigraph.console.asking.charts import ChartChoice, chart_option, choose_chart
 from omnigraph.console.asking.cli_line import cli_line
+from omnigraph.console.asking.drawn_rows import drawn_option
 from omnigraph.console.asking.fields import given_texts, given_values, stored_field
 from omnigraph.console.asking.highlighting import highlighted
 from omnigraph.console.asking.looking import look_at, underlined
-from omnigraph.console.asking.pictures import FoundEdge, found_graph
+from omnigraph.console.asking.pictures import found_graph
+from omnigraph.drawing.picture import NodeKey, PictureEdge
+from omnigraph.drawing.signs import signs_of
 from omnigraph.errors import ParamError
 from support.console_graphs import EXAMPLE
 
@@ -191,19 +194,33 @@ def test_rows_with_nodes_are_a_picture_joined_as_the_pattern_says():
     guessed = found_graph(None, ("a", "n"), [({"id": "1", "name": "Ana"}, 2)])
 
     assert found is not None
-    assert [(node.type_name, node.label) for node in found.nodes] == [
+    assert [(node.key.type_name, node.label) for node in found.picture.nodes] == [
         ("Sailor", "Ana"),
         ("Ship", "H"),
         ("Sailor", "Bo"),
     ]
-    assert found.edges[0] == FoundEdge(source="1", target="2", label="ServesOn", is_directed=True)
-    assert len(found.edges) == 2
+    ship = NodeKey("Ship", "2")
+    assert found.picture.edges == (
+        PictureEdge(type_name="ServesOn", source=NodeKey("Sailor", "1"), target=ship),
+        PictureEdge(type_name="ServesOn", source=NodeKey("Sailor", "3"), target=ship),
+    )
+    option = drawn_option(found, signs_of(["Sailor", "Ship"]), is_dark=False)
+    assert len(option["series"][0]["data"]) == 3
     assert guessed is not None
-    assert [(node.type_name, node.label) for node in guessed.nodes] == [("a", "Ana")]
+    assert [(node.key.type_name, node.label) for node in guessed.picture.nodes] == [("a", "Ana")]
     assert found_graph(None, ("n",), [(2,)]) is None
     many = found_graph(None, ("a",), [({"id": str(place)},) for place in range(600)])
     assert many is not None
-    assert (len(many.nodes), many.left_out) == (500, 100)
+    assert (len(many.picture.nodes), many.left_out) == (500, 100)
+
+
+def test_nodes_of_two_types_may_share_an_id():
+    read = look_at("match { $a: Sailor  $b: Ship  $a servesOn $b } return { $a, $b }", None, CATALOG).read
+
+    found = found_graph(read, ("a", "b"), [({"id": "1", "name": "Ana"}, {"id": "1", "hull": "H"})])
+
+    assert found is not None
+    assert len(found.picture.nodes) == 2
 
 
 def test_the_address_holds_the_page_and_gives_it_back():

@@ -141,7 +141,10 @@ def test_labels_give_way_where_it_is_crowded() -> None:
     assert drawn[8].count("<text") >= 8 + 7
     assert drawn[400].count("<text") < 200
     assert drawn[400].count("<title") > 400
-    assert "labelLayout" in echart_option(many, laid_out(many), signs)["series"][0]
+    series = echart_option(many, laid_out(many), signs)["series"][0]
+    assert "labelLayout" in series
+    assert sum(item["label"]["show"] for item in series["data"]) == 40
+    assert series["data"][0]["label"]["show"]  # the hub
 
 
 def test_a_tour_is_spelled_in_letters_that_addresses_have() -> None:

@@ -148,9 +148,11 @@ class Browser:
         self.resize(WIDE)
 
     def complaints(self) -> list[str]:
-        """Return the errors that the browser's own log holds since the last look."""
+        """Return the errors that the browser's own log holds about the console it looks at, since the last look."""
         log = self.driver.get_log("browser")  # type: ignore[no-untyped-call]
-        return [entry["message"] for entry in log if entry["level"] == "SEVERE"]
+        here = "/".join(self.driver.current_url.split("/")[:3])
+        severe = [entry["message"] for entry in log if entry["level"] == "SEVERE"]
+        return [message for message in severe if message.startswith(here)]  # others have ended meanwhile
 
     def close(self) -> None:
         """End the browser."""

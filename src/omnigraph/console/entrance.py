@@ -50,7 +50,8 @@ def entrance_page(door: Door, *, action: str) -> str:
     opening = ' data-open="yes"' if door.is_open else ""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1"><title>OmniGraph</title>'
+        '<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">'
+        "<title>OmniGraph</title>"
         f'<style>{ENTRANCE_STYLE}</style></head><body data-action="{escape(action)}"{opening}><main>'
         '<h1>OmniGraph</h1><p id="waiting" role="status" hidden>Opening…</p>'
         f'<p id="refused" role="alert" hidden>{refused}</p><div id="asking" hidden>{asking}</div>'

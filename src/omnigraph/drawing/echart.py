@@ -1,5 +1,6 @@
 """A picture as the option of an ECharts graph: labels are text on a canvas, never markup, and nothing pops up."""
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +11,7 @@ from omnigraph.drawing.signs import TypeSign
 NODE, STUB = "node", "stub"
 _UNIT = 100.0
 _EDGE_LABELS_MAX = 40
+_NAMED_UP_TO, _NAMED_OF_MANY = 120, 40
 _LIGHT = {"ink": "#1d2433", "soft": "#566074", "line": "#98a2b3", "card": "#ffffff"}
 _DARK = {"ink": "#e6e9f0", "soft": "#a3adbf", "line": "#66718a", "card": "#1a1f2a"}
 
@@ -51,6 +53,14 @@ def _node_size(count: int) -> int:
     return 30 if count <= 30 else 22 if count <= 120 else 13
 
 
+def _named(picture: Picture) -> set[NodeKey]:
+    """Return the nodes whose labels are shown: where there are many, those that most edges meet, and what changed."""
+    if len(picture.nodes) <= _NAMED_UP_TO:
+        return {node.key for node in picture.nodes}
+    met = Counter(end for edge in picture.edges for end in (edge.source, edge.target))
+    return {key for key, _ in met.most_common(_NAMED_OF_MANY)} | {node.key for node in picture.nodes if node.mark}
+
+
 def _nodes(
     picture: Picture,
     places: Mapping[NodeKey, Point],
@@ -59,6 +69,7 @@ def _nodes(
     picked: NodeKey | None,
     colours: Mapping[str, str],
 ) -> list[dict[str, Any]]:
+    named = _named(picture)
     found = []
     for number, node in enumerate(picture.nodes):
         sign = signs[node.key.type_name]
@@ -82,7 +93,7 @@ def _nodes(
                 "symbol": f"path://{sign.path(size=10)}" if sign.shape != "circle" else "circle",
                 "symbolSize": round(size * (1.35 if is_picked else 1)),
                 "itemStyle": item,
-                "label": {"fontWeight": "bold" if is_picked else "normal"},
+                "label": {"fontWeight": "bold" if is_picked else "normal", "show": is_picked or node.key in named},
             }
         )
     return found

@@ -16,9 +16,11 @@ from omnigraph.console.asking.charts import chart_option, choose_chart
 from omnigraph.console.asking.drawn_rows import drawn_option
 from omnigraph.console.asking.pictures import found_graph
 from omnigraph.console.asking.steps import show_steps
+from omnigraph.console.explore.parts import sign_mark
 from omnigraph.console.states import empty, fetched
 from omnigraph.documents.answer_files import answer_file
 from omnigraph.documents.answers import Answer
+from omnigraph.drawing.signs import signs_of
 from omnigraph.manifest.commits import MAIN_BRANCH
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ class ReadAnswer:
     rows: list[tuple[Any, ...]]
     seconds: float
     at: str
+    is_dark: bool
     read: "CheckedRead | None"
     explain: "Callable[[], Awaitable[Explanation | None]]"
 
@@ -123,14 +126,24 @@ def _graph(answer: ReadAnswer) -> None:
         empty("The rows hold no whole nodes.", "Return variables instead of their properties, such as $a and $b.")
         return
     if found.left_out:
-        ui.label(f"{counted(len(found.nodes), 'node')} are drawn; {found.left_out:,} more are in the rows.").classes(
-            "og-small og-soft"
-        )
+        ui.label(
+            f"{counted(len(found.picture.nodes), 'node')} are drawn; {found.left_out:,} more are in the rows."
+        ).classes("og-small og-soft")
     if answer.read is None:
         ui.label("Lines are drawn for queries of the editor only, whose patterns are known here.").classes(
             "og-small og-soft"
         )
-    ui.echart(drawn_option(found), renderer="svg").classes("og-drawn")
+    counts = found.picture.count_by_type()
+    signs = signs_of(counts)
+    with ui.element("div").classes("og-row og-small"):
+        for name, count in counts.items():
+            sign_mark(signs[name])
+            ui.label(f"{name} {count:,}")
+
+    async def drawn() -> dict[str, Any]:
+        return await asyncio.to_thread(drawn_option, found, signs, is_dark=answer.is_dark)
+
+    fetched(drawn, lambda option: ui.echart(option, renderer="svg").classes("og-drawn"))
 
 
 def _steps(answer: ReadAnswer) -> None:

@@ -106,6 +106,7 @@ class QueryDesk:
             rows=rows,
             seconds=seconds,
             at=at,
+            is_dark=self.view.is_dark,
             read=question.read,
             explain=lambda: question.explain(source, values, at=at),
         )

@@ -4,37 +4,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from omnigraph.base.values import dataclass
+from omnigraph.drawing.picture import NodeKey, Picture, PictureEdge, PictureNode
 from omnigraph.query.typed import CheckedRead, NodeReference, Travel
 
 NODES_MAX = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FoundNode:
-    """A node that rows hold."""
-
-    id: str
-    type_name: str
-    label: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundEdge:
-    """Two nodes of one row that the pattern joins."""
-
-    source: str
-    target: str
-    label: str
-    is_directed: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FoundGraph:
     """What rows show of the graph, and how many nodes are left out because no picture stays readable with them."""
 
-    nodes: tuple[FoundNode, ...]
-    edges: tuple[FoundEdge, ...]
+    picture: Picture
     left_out: int
+    undirected: frozenset[PictureEdge] = frozenset()
+    """Edges that the pattern follows both ways, so that rows do not tell which way they go."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,22 +36,30 @@ def found_graph(read: CheckedRead | None, columns: Sequence[str], rows: Sequence
     by_variable = _declared(read) if read is not None else _guessed(columns, rows)
     if not by_variable:
         return None
-    nodes: dict[str, FoundNode] = {}
-    left_out: set[str] = set()
-    edges: dict[FoundEdge, None] = {}
+    nodes: dict[NodeKey, PictureNode] = {}
+    left_out: set[NodeKey] = set()
+    edges: dict[PictureEdge, bool] = {}
     for row in rows:
         for column in by_variable.values():
-            value = row[column.place]
-            if not isinstance(value, dict) or value["id"] in nodes:
+            key = _key(column, row)
+            if key is None or key in nodes:
                 continue
             if len(nodes) >= NODES_MAX:
-                left_out.add(value["id"])
+                left_out.add(key)
                 continue
-            nodes[value["id"]] = FoundNode(id=value["id"], type_name=column.type_name, label=_label(value, column))
-        for edge in _edges(read, by_variable, row):
-            if edge.source in nodes and edge.target in nodes:
-                edges[edge] = None
-    return FoundGraph(nodes=tuple(nodes.values()), edges=tuple(edges), left_out=len(left_out))
+            nodes[key] = PictureNode(key=key, label=_label(row[column.place], column))
+        joined = _edges(read, by_variable, row)
+        edges.update((edge, known) for edge, known in joined if edge.source in nodes and edge.target in nodes)
+    return FoundGraph(
+        picture=Picture(nodes=tuple(nodes.values()), edges=tuple(edges)),
+        left_out=len(left_out),
+        undirected=frozenset(edge for edge, is_directed in edges.items() if not is_directed),
+    )
+
+
+def _key(column: _NodeColumn, row: Sequence[Any]) -> NodeKey | None:
+    value = row[column.place]
+    return NodeKey(column.type_name, value["id"]) if isinstance(value, dict) else None
 
 
 def _declared(read: CheckedRead) -> dict[str, _NodeColumn]:
@@ -89,17 +80,19 @@ def _guessed(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str,
     }
 
 
-def _edges(read: CheckedRead | None, by_variable: Mapping[str, _NodeColumn], row: Sequence[Any]) -> list[FoundEdge]:
+def _edges(
+    read: CheckedRead | None, by_variable: Mapping[str, _NodeColumn], row: Sequence[Any]
+) -> list[tuple[PictureEdge, bool]]:
+    """Return what the pattern joins in a row, and whether its direction is known."""
     found = []
     for traversal in read.pattern.traversals if read is not None else ():
-        ends = [by_variable.get(variable) for variable in (traversal.left, traversal.right)]
-        ids = [row[end.place]["id"] for end in ends if end is not None and isinstance(row[end.place], dict)]
-        if len(ids) == len(ends):
-            source, target = reversed(ids) if traversal.travel is Travel.IN else ids
+        columns = [by_variable.get(variable) for variable in (traversal.left, traversal.right)]
+        keys = [key for column in columns if column is not None and (key := _key(column, row)) is not None]
+        if len(keys) == len(columns):
+            source, target = reversed(keys) if traversal.travel is Travel.IN else keys
             hops = f" ({traversal.hops_min} to {traversal.hops_max})" if traversal.hops_max > 1 else ""
-            is_directed = traversal.travel is not Travel.BOTH
-            label = f"{traversal.edge.name}{hops}"
-            found.append(FoundEdge(source=source, target=target, label=label, is_directed=is_directed))
+            edge = PictureEdge(type_name=f"{traversal.edge.name}{hops}", source=source, target=target)
+            found.append((edge, traversal.travel is not Travel.BOTH))
     return found
 
 

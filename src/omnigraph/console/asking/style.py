@@ -46,6 +46,7 @@ QUERY_STYLE = """
 .og-null::before { content: "null"; color: var(--soft); font-style: italic; }
 .og-drawn { width: 100%; height: min(62vh, 520px); }
 .og-drawn svg text { fill: var(--ink); }
+.og-sign { width: 14px; height: 14px; }
 .og-bar { height: 8px; border-radius: 4px; background: var(--accent); min-width: 2px; }
 .og-step { font: 13px/1.5 ui-monospace, monospace; overflow-wrap: anywhere; }
 @media (max-width: 900px) { .og-ask-beside { grid-template-columns: minmax(0, 1fr); } }

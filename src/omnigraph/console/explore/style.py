@@ -21,6 +21,8 @@ EXPLORE_STYLE = """
 .og-ways { display: grid; grid-template-columns: minmax(0, 1fr) auto auto; gap: 4px 8px; align-items: center; }
 .og-time { display: grid; grid-template-columns: auto minmax(0, 1fr) auto; gap: 8px; align-items: center; }
 .og-names { columns: 170px; column-gap: 12px; }
+.body--dark .og-main .q-btn.text-primary { color: var(--accent) !important; }
+.body--dark .og-main .q-slider { color: var(--accent) !important; }
 @media (max-width: 900px) {
   .og-explore { grid-template-columns: minmax(0, 1fr); }
   .og-finder { grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); }

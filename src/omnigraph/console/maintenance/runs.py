@@ -45,10 +45,12 @@ class RunPanel:
         self._box = ui.element("div").classes("w-full").props("aria-live=polite")
         self._shown: tuple[int, bool] | None = None
         self._says: ui.label | None = None
+        self._has_looked = False
         ui.timer(_LOOK_SECONDS, self._look)
 
     def _look(self) -> None:
         run = self._upkeep.run
+        is_first, self._has_looked = not self._has_looked, True
         if run is None:
             return
         state = (id(run), run.is_over)
@@ -57,7 +59,6 @@ class RunPanel:
             return
         if self._shown == state:
             return
-        was_running = self._shown is not None
         self._shown = state
         self._box.clear()
         with self._box, ui.element("section").classes("og-card"):
@@ -67,7 +68,7 @@ class RunPanel:
                 heading(f"{run.verb.capitalize()} is running")
                 ui.linear_progress().props("indeterminate instant-feedback").classes("w-full")
                 self._says = ui.label(run.says).classes("og-mono og-wrap")
-        if run.is_over and was_running:
+        if run.is_over and not is_first:  # a run may be over before anybody saw it under way
             self._on_end()
 
     def _ended(self, run: "UpkeepRun") -> None:
