@@ -1,6 +1,6 @@
 """Plans before something runs, progress while it runs, and what came of it."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from nicegui import ui
@@ -38,7 +38,7 @@ _CLEANUP_COLUMNS = (
 class RunPanel:
     """The run under way, or the last one, kept up to date."""
 
-    def __init__(self, view: "View", upkeep: "GraphUpkeep", on_end: Callable[[], object]) -> None:
+    def __init__(self, view: "View", upkeep: "GraphUpkeep", on_end: Callable[[], Awaitable[None]]) -> None:
         self._view = view
         self._upkeep = upkeep
         self._on_end = on_end
@@ -48,7 +48,7 @@ class RunPanel:
         self._has_looked = False
         ui.timer(_LOOK_SECONDS, self._look)
 
-    def _look(self) -> None:
+    async def _look(self) -> None:
         run = self._upkeep.run
         is_first, self._has_looked = not self._has_looked, True
         if run is None:
@@ -69,7 +69,7 @@ class RunPanel:
                 ui.linear_progress().props("indeterminate instant-feedback").classes("w-full")
                 self._says = ui.label(run.says).classes("og-mono og-wrap")
         if run.is_over and not is_first:  # a run may be over before anybody saw it under way
-            self._on_end()
+            await self._on_end()
 
     def _ended(self, run: "UpkeepRun") -> None:
         if run.error is not None:
