@@ -101,7 +101,7 @@ def test_every_option_of_a_graph_is_a_keyword_except_what_the_call_is_about() ->
         for name, given in positional.items()
         if len(given) > 1 and not is_query(given)
     }
-    assert several == {"blob": ["type", "id", "property"], "diff": ["before", "after"]}
+    assert several == {"blob": ["type", "id", "property"], "diff": ["before", "after"], "show": ["what", "ids"]}
 
 
 def is_query(given: list[inspect.Parameter]) -> bool:

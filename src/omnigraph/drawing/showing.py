@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from omnigraph.base.units import counted
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Catalog, NodeType, Scalar
 from omnigraph.catalog.type_names import find_entity
@@ -58,7 +59,7 @@ def _named(request: ShowRequest, catalog: Catalog, ask: Callable[[Question], Row
         return [NodeKey(entity.name, row["id"]) for row in rows], 0
     wanted = [request.ids] if isinstance(request.ids, str) else list(request.ids)
     if len(wanted) > request.limit:
-        raise InvalidTarget(f"{len(wanted)} ids were given, and limit={request.limit} nodes are drawn.")
+        raise InvalidTarget(f"{len(wanted)} ids were given, and the limit is {counted(request.limit, 'node')}.")
     keys = [NodeKey(entity.name, each) for each in wanted]
     known = _known(catalog, keys, ask)
     for key in keys:
@@ -84,7 +85,7 @@ def _surroundings(
                 if not tour.pages[Opened(owner=node.key, hop=hop)]:
                     tour = tour.opened(node.key, hop)
         found = _gathered(tour, catalog, ask, limit)
-    note = f"Not everything is drawn; limit={limit} nodes." if found.is_cut else ""
+    note = f"Not everything is drawn; the limit is {counted(limit, 'node')}." if found.is_cut else ""
     signs = signs_of(node.name for node in catalog.nodes)
     return Drawing(found.picture, laid_out(found.picture, found.stages), signs, note=note)
 

@@ -85,9 +85,9 @@ def _summary(answer: ReadAnswer) -> None:
                     f'flat dense size=sm aria-label="Download {title}"'
                 )
     if len(result) > len(answer.rows):
-        ui.label(
-            f"The page shows the first {len(answer.rows):,} of {len(result):,} rows; a download has all of them."
-        ).classes("og-small og-warn")
+        ui.label(f"The page shows the first {len(answer.rows):,} of {len(result):,}; a download has all rows.").classes(
+            "og-small og-warn"
+        )
 
 
 def _spelled(seconds: float) -> str:
@@ -116,7 +116,7 @@ def _chart(answer: ReadAnswer) -> None:
         empty("There is no number to draw.", "Return one, such as count($a) as n beside $a.rank.")
         return
     if len(answer.result) > choice.points_max:
-        ui.label(f"The first {choice.points_max:,} rows are drawn.").classes("og-small og-soft")
+        ui.label(f"Only the first {choice.points_max:,} are drawn.").classes("og-small og-soft")
     ui.echart(chart_option(choice, answer.result.columns, answer.rows), renderer="svg").classes("og-drawn")
 
 

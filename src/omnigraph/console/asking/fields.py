@@ -55,7 +55,7 @@ def stored_field(parameter: "StoredParameterInfo") -> FormField:
     is_single = parameter.kind not in {"list", "vector"}
     words = {
         "list": f"list of {parameter.item_kind}",
-        "vector": f"vector of {parameter.vector_dim} numbers",
+        "vector": f"vector of length {parameter.vector_dim}",
         "bool": "yes or no",
         "string": "text",
         "int": "whole number",

@@ -90,7 +90,8 @@ def show_legend(
                 ui.label(f"{name} {count:,}")
     if gathered.is_cut:
         ui.label(
-            f"Not everything is drawn: a picture has up to {NODES_MAX} nodes and {LINKS_MAX:,} edges of a type."
+            f"Not everything is drawn: a picture ends at {counted(NODES_MAX, 'node')} and "
+            f"{counted(LINKS_MAX, 'edge')} of a type."
         ).classes("og-small og-warn")
 
 

@@ -107,7 +107,7 @@ def gained(run: Mapping[str, Any]) -> str:
         return f"failed: {first['error'] or first['table_key'] or 'see the journal'}"
     found = run["gained"]
     parts = [
-        f"{found['fragments_removed']} → {found['fragments_added']} files" if found["fragments_removed"] else "",
+        f"files {found['fragments_removed']} → {found['fragments_added']}" if found["fragments_removed"] else "",
         f"{counted(found['indexes_built'], 'index')} built" if found["indexes_built"] else "",
         f"{counted(found['indexes_updated'], 'index')} updated" if found["indexes_updated"] else "",
         f"{counted(found['versions_removed'], 'version')} removed" if found["versions_removed"] else "",

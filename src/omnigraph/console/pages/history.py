@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from nicegui import ui
 from starlette.requests import Request
 
+from omnigraph.base.units import counted
 from omnigraph.console.frame import View, framed
 from omnigraph.console.history.branch_dialog import branch_button
 from omnigraph.console.history.commit_part import commit_part
@@ -75,9 +76,9 @@ def _shown(view: View, found: "HistoryPage", page: int) -> None:
     else:
         draw(found, view)
     if found.history.left_out:
-        ui.label(f"{found.history.left_out} more branches are not drawn; choose one above to see its commits.").classes(
-            "og-soft og-small"
-        )
+        ui.label(
+            f"Not drawn: {counted(found.history.left_out, 'branch')}; choose one above to see its commits."
+        ).classes("og-soft og-small")
     if page == 1 and not found.has_older:
         return
     with ui.element("nav").classes("og-row").props('aria-label="Pages of history"').style("margin-top: 12px"):

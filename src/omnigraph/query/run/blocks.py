@@ -3,17 +3,24 @@
 A block fits into the processor's caches, and what the checks leave of it is all that is kept.
 """
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import TYPE_CHECKING
 
 from omnigraph.query.plan.steps import Close, Expand, Filter, Step
 from omnigraph.query.run.rows import Rows
 from omnigraph.query.typed import Condition, TextMatch
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 MANY = 1 << 14
 """With fewer rows, nothing is gained."""
 _BLOCK = 1 << 17
 """How many rows a block should have after the expansion."""
 _BLOCK_MIN = 1 << 10
+_THREADS_MAX = 4
 
 
 def checked_until(steps: tuple[Step, ...], place: int) -> int:
@@ -32,6 +39,30 @@ def blocks(rows: Rows, steps: tuple[Step, ...], place: int) -> Iterator[Rows]:
     size = min(max(int(_BLOCK / max(fan_out, 1.0)), _BLOCK_MIN), _BLOCK)
     for start in range(0, rows.count, size):
         yield rows.between(start, min(start + size, rows.count))
+
+
+def run_blocks(run: Callable[[Rows], Rows], pieces: Iterator[Rows]) -> list[Rows]:
+    """Run what blocks need on a few threads, and return what is left of each, in order.
+
+    Most of it is work on whole arrays, which threads do at the same time. The first block runs alone: what is read when
+    it is first asked for is there for the others then. `run` must not come here again, or threads would wait for
+    each other.
+    """
+    first = next(pieces, None)
+    if first is None:
+        return []
+    found = [run(first)]
+    rest = list(pieces)
+    if len(rest) > 1:
+        return [*found, *_pool().map(run, rest)]
+    return [*found, *map(run, rest)]
+
+
+@cache
+def _pool() -> "ThreadPoolExecutor":
+    from concurrent.futures import ThreadPoolExecutor
+
+    return ThreadPoolExecutor(min(os.cpu_count() or 1, _THREADS_MAX), thread_name_prefix="omnigraph-blocks")
 
 
 def _is_check(step: Step) -> bool:

@@ -16,7 +16,7 @@ from omnigraph.query.plan.reading import property_tests
 from omnigraph.query.plan.steps import AnyCondition, Close, Expand, Filter, LookUp, Negate, Plan, Scan, Step, Weigh
 from omnigraph.query.run.best_first import best_rows, is_best_first
 from omnigraph.query.run.bindings import Run
-from omnigraph.query.run.blocks import MANY, blocks, checked_until
+from omnigraph.query.run.blocks import MANY, blocks, checked_until, run_blocks
 from omnigraph.query.run.columns import column_maker, values_maker
 from omnigraph.query.run.conditions import entities_passing, filter_rows
 from omnigraph.query.run.counting import RunSteps, solutions
@@ -218,7 +218,7 @@ def _in_order(run: Run, rows: Rows, plan: Plan, limit: int | None) -> Rows:
 def _chain(functions: tuple[StepFunction, ...], steps: tuple[Step, ...], place: int) -> StepFunction:
     def run_all(run: Run, rows: Rows) -> Rows:
         if rows.count >= MANY:
-            return joined([run_each(run, block) for block in blocks(rows, steps, place)])
+            return joined(run_blocks(partial(run_each, run), blocks(rows, steps, place)))
         return run_each(run, rows)
 
     def run_each(run: Run, rows: Rows) -> Rows:
