@@ -13,7 +13,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from omnigraph.base.clock import monotonic_seconds
 from omnigraph.errors import BootRefused
 from omnigraph.server.app import Application
-from omnigraph.server.memory import give_back
 from omnigraph.server.protocol import BoundedProtocol, protocol_class
 from omnigraph.server.service import Service
 from omnigraph.server.settings import Bind
@@ -23,7 +22,6 @@ _WRITES_SECONDS = 300.0
 """How much longer than asked for the end waits for writes that have begun."""
 _PAUSE_SECONDS = 0.02
 _SWEEP_SECONDS = 1.0
-_GIVE_BACK_SECONDS = 30.0
 _BACKLOG = 2_048
 _PAGES = "/ui"
 
@@ -90,13 +88,9 @@ class Running(uvicorn.Server):
 
     async def _sweep(self) -> None:
         loop = asyncio.get_running_loop()
-        given_back_at = loop.time()
         while True:
             await asyncio.sleep(_SWEEP_SECONDS)
             now = loop.time()
-            if now - given_back_at > _GIVE_BACK_SECONDS:
-                given_back_at = now
-                loop.run_in_executor(None, give_back)
             for connection in list(self.server_state.connections):
                 if isinstance(connection, BoundedProtocol):
                     connection.end_if_late(now)
