@@ -4,8 +4,10 @@
 PYTHONPATH=tests python scripts/console_screenshots.py
 """
 
+import os
 import tempfile
 from pathlib import Path
+from urllib.parse import quote
 
 import omnigraph
 from support.browser import NARROW, WIDE, Browser, Console, running_console
@@ -19,13 +21,13 @@ def pages(root: Path) -> dict[str, str]:
     """Return the address of each picture, by its name."""
     newest = omnigraph.open(str(root), read_only=True).commits(limit=1)[0].graph_commit_id
     question = "match { $s: Sailor  $s servesOn $h } return { $h.title, count($s) as crew } order { crew desc }"
-    from urllib.parse import quote
-
     return {
         "overview": "/g/fleet/overview",
-        "explore": "/g/fleet/explore?focus=Sailor:Ana",
+        "explore": "/g/fleet/explore?view=Sailor.Ana~Sailor.Ana.o.Mentors~Sailor.Ana.o.ServesOn&pick=Sailor.Ana",
         "query": f"/g/fleet/query?q={quote(question)}&run=1",
-        "history": f"/g/fleet/history?commit={newest}",
+        "history": "/g/fleet/history",
+        "commit": f"/g/fleet/history?commit={newest}",
+        "merge": "/g/fleet/history?source=storm-season&into=main",
         "maintenance": "/g/fleet/maintenance",
     }
 
@@ -35,7 +37,9 @@ def take(browser: Browser, console: Console, name: str, path: str) -> None:
     for width, height in HEIGHTS.items():
         browser.resize(width, height)
         browser.open(console.at(path))
-        browser.until(lambda: browser.all("main .og-card") and not browser.all("[role=status]"), f"the page {name}")
+        browser.until(
+            lambda: browser.all("main .og-card") and not browser.all("[aria-label=Loading]"), f"the page {name}"
+        )
         browser.screenshot(IMAGES / f"console-{name}-{width}.png", width=width, height=height)
 
 
@@ -43,9 +47,10 @@ def main() -> None:
     """Take all pictures."""
     with tempfile.TemporaryDirectory() as directory:
         root = make_fleet(Path(directory) / "fleet.omni")
+        os.chdir(directory)  # pictures name the graph as somebody would who stands beside it
         browser = Browser()
         try:
-            with running_console(str(root)) as console:
+            with running_console(root.name) as console:
                 browser.open(console.address)
                 browser.see("Types")
                 for name, path in pages(root).items():

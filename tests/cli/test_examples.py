@@ -13,6 +13,8 @@ from omnigraph.cli.help_pages import FIRST_STEPS
 from omnigraph.verbs.table import VERBS
 
 NEED_A_SERVER = {"alias", "serve", "graphs list"}
+GO_ON_UNTIL_ENDED = {"ui"}
+"""`tests/console` starts it and looks at its pages."""
 NEED_A_CLUSTER = {"cluster", "queries"}
 """Their examples run in `tests/cluster/test_cli.py`, in the order in which a cluster lives."""
 
@@ -21,7 +23,7 @@ def all_examples() -> list[str]:
     app = build_app()
     examples = []
     for row in VERBS:
-        if row.words in NEED_A_SERVER or row.group in NEED_A_CLUSTER:
+        if row.words in NEED_A_SERVER | GO_ON_UNTIL_ENDED or row.group in NEED_A_CLUSTER:
             continue
         group = app.get_command(None, row.group) if row.group else app
         examples.extend(group.get_command(None, row.name).examples)
