@@ -5,7 +5,7 @@ from typing import Any
 
 from omnigraph.documents.answer_files import cell_text
 
-ROWS_SENT_MAX = 10_000
+ROWS_SENT_MAX = 5_000
 _LETTERS_MAX = 1_000
 _EXACT_MAX = 2**53
 """Browsers have doubles; larger whole numbers would change on the way."""
