@@ -7,11 +7,11 @@ from io import BytesIO
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from omnigraph.base.ids import is_ulid
 from omnigraph.changes.paging import PageLimits
 from omnigraph.console.sources.protocol import BranchComparison, GraphState, TypeCount
+from omnigraph.console.sources.shared import main_first, refuse_read_only, selection
 from omnigraph.console.sources.upkeep import GraphUpkeep
-from omnigraph.errors import EntityNotFound, GraphNotFound, InvalidTarget
+from omnigraph.errors import EntityNotFound, GraphNotFound
 from omnigraph.manifest.commits import MAIN_BRANCH
 
 if TYPE_CHECKING:
@@ -30,11 +30,6 @@ if TYPE_CHECKING:
 
 
 FoundT = TypeVar("FoundT")
-
-
-def selection(at: str) -> tuple[str | None, str | None]:
-    """Return how queries are told a state, as a branch and a snapshot, one of which is None."""
-    return (None, at) if is_ulid(at) else (at, None)
 
 
 class DirectGraph:
@@ -74,7 +69,7 @@ class DirectGraph:
     async def branches(self) -> list[str]:
         """Return the names of all branches, `main` first."""
         names = [each.name for each in await asyncio.to_thread(self._graph.branches.list)]
-        return sorted(names, key=lambda name: (name != MAIN_BRANCH, name))
+        return main_first(names)
 
     async def commits(self, branch: str = MAIN_BRANCH, *, limit: int = 50) -> "list[Commit]":
         """Return the newest commits of a branch, newest first, with those that merges brought."""
@@ -121,14 +116,14 @@ class DirectGraph:
 
     async def merge(self, source: str, into: str, *, message: str | None = None) -> "MergeResult":
         """Merge as one commit, or raise `MergeConflicts` and change nothing."""
-        self._refuse_read_only()
+        refuse_read_only(is_read_only=self.is_read_only)
         return await asyncio.to_thread(
             self._graph.branches.merge, source, into=into, message=message, show_values=True, actor=self._actor
         )
 
     async def create_branch(self, name: str, source: str) -> None:
         """Create a branch."""
-        self._refuse_read_only()
+        refuse_read_only(is_read_only=self.is_read_only)
         await asyncio.to_thread(self._graph.branches.create, name, source=source, actor=self._actor)
 
     async def query(
@@ -156,12 +151,12 @@ class DirectGraph:
         branch: str = MAIN_BRANCH,
     ) -> "MutationResult":
         """Run a mutation as one commit."""
-        self._refuse_read_only()
+        refuse_read_only(is_read_only=self.is_read_only)
         return await asyncio.to_thread(self._graph.mutate, text, name, params=params, branch=branch, actor=self._actor)
 
     async def put(self, lines: bytes, *, branch: str = MAIN_BRANCH, message: str | None = None) -> "LoadResult":
         """Write entities, spelled as `export` does, over those of the same ids, as one commit."""
-        self._refuse_read_only()
+        refuse_read_only(is_read_only=self.is_read_only)
         return await asyncio.to_thread(
             lambda: self._graph.load(BytesIO(lines), mode="merge", branch=branch, message=message, actor=self._actor)
         )
@@ -197,10 +192,6 @@ class DirectGraph:
         from omnigraph.mcp.sources import HeldQueries
 
         return HeldQueries(self._graph, self._query_texts, actor=self._actor)
-
-    def _refuse_read_only(self) -> None:
-        if self.is_read_only:
-            raise InvalidTarget("This console was opened with --read-only: it changes nothing.")
 
     async def _at(self, at: str, look: "Callable[[Snapshot], FoundT]") -> "FoundT":
         def opened() -> FoundT:

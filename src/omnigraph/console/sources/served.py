@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from omnigraph.base.ids import is_ulid
 from omnigraph.catalog.compile import compile_schema
 from omnigraph.changes.paging import PageLimits
-from omnigraph.console.sources.direct import selection
 from omnigraph.console.sources.folding import net_changes
 from omnigraph.console.sources.protocol import BranchComparison, GraphState, TypeCount
 from omnigraph.console.sources.reaching import commits_to_bring
-from omnigraph.errors import EntityNotFound, InvalidTarget
+from omnigraph.console.sources.shared import main_first, refuse_read_only, selection
+from omnigraph.errors import EntityNotFound
 from omnigraph.manifest.commits import MAIN_BRANCH
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class GraphBehindServer:
 
     async def branches(self) -> list[str]:
         """Return the names of all branches that the server tells, `main` first."""
-        return sorted(await self._graph.branches.list(), key=lambda name: (name != MAIN_BRANCH, name))
+        return main_first(await self._graph.branches.list())
 
     async def commits(self, branch: str = MAIN_BRANCH, *, limit: int = 50) -> "list[Commit]":
         """Return the newest commits of a branch, newest first."""
@@ -102,12 +102,12 @@ class GraphBehindServer:
     async def merge(self, source: str, into: str, *, message: str | None = None) -> "ServedMerge":
         """Merge as one commit, or raise `MergeConflicts` and change nothing."""
         del message
-        self._refuse_read_only()
+        refuse_read_only(is_read_only=self.is_read_only)
         return await self._graph.branches.merge(source, into=into)
 
     async def create_branch(self, name: str, source: str) -> None:
         """Create a branch."""
-        self._refuse_read_only()
+        refuse_read_only(is_read_only=self.is_read_only)
         await self._graph.branches.create(name, source=source)
 
     async def query(
@@ -134,13 +134,13 @@ class GraphBehindServer:
         branch: str = MAIN_BRANCH,
     ) -> "MutationResult":
         """Run a mutation as one commit."""
-        self._refuse_read_only()
+        refuse_read_only(is_read_only=self.is_read_only)
         return await self._graph.mutate(text, name, params=params, branch=branch)
 
     async def put(self, lines: bytes, *, branch: str = MAIN_BRANCH, message: str | None = None) -> "LoadResult":
         """Write entities, spelled as `export` does, over those of the same ids, as one commit."""
         del message
-        self._refuse_read_only()
+        refuse_read_only(is_read_only=self.is_read_only)
         return await self._graph.load(BytesIO(lines), mode="merge", branch=branch)
 
     async def explain(
@@ -164,7 +164,7 @@ class GraphBehindServer:
     ) -> "Result | MutationResult":
         """Run one of them."""
         if query.is_mutation:
-            self._refuse_read_only()
+            refuse_read_only(is_read_only=self.is_read_only)
             return await self._graph.mutate_stored(query.name, params=params, branch=at)
         branch, snapshot = selection(at)
         return await self._graph.query_stored(query.name, params=params, branch=branch, snapshot=snapshot)
@@ -180,10 +180,6 @@ class GraphBehindServer:
     async def _counted(self, pattern: str, commit_id: str) -> int:
         found = await self._graph.query(f"match {{ {pattern} }} return {{ count($x) as n }}", snapshot=commit_id)
         return int(found.rows()[0]["n"]) if len(found) else 0
-
-    def _refuse_read_only(self) -> None:
-        if self.is_read_only:
-            raise InvalidTarget("This console was opened with --read-only: it changes nothing.")
 
 
 def _compiled(text: str) -> "Catalog":

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from omnigraph.base import clock
 from omnigraph.base.events import Event, Events, Warned
 from omnigraph.base.progress_line import ProgressLine
+from omnigraph.console.sources.shared import refuse_read_only
 from omnigraph.errors import InvalidTarget
 
 if TYPE_CHECKING:
@@ -72,12 +73,12 @@ class GraphUpkeep:
 
     def start_optimize(self, branch: str) -> UpkeepRun:
         """Begin to optimize a branch."""
-        self._refuse_read_only()
+        refuse_read_only(is_read_only=self._is_read_only)
         return self._start("optimize", lambda events: self._graph.optimize(branch=branch, events=events))
 
     def start_cleanup(self, *, keep: int) -> UpkeepRun:
         """Begin to remove old versions."""
-        self._refuse_read_only()
+        refuse_read_only(is_read_only=self._is_read_only)
         return self._start("cleanup", lambda events: self._graph.cleanup(keep=keep, confirm=True, events=events))
 
     def start_verify(self, *, is_deep: bool) -> UpkeepRun:
@@ -99,7 +100,3 @@ class GraphUpkeep:
 
         self._task = asyncio.ensure_future(carried_out())
         return run
-
-    def _refuse_read_only(self) -> None:
-        if self._is_read_only:
-            raise InvalidTarget("This console was opened with --read-only: it changes nothing.")
