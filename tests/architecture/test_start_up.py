@@ -24,6 +24,7 @@ DEFERRED = {"numpy"}
 """Imported by Lance, but loaded only when it is used."""
 
 OPENING = {
+    "omnigraph._graph_clusters",
     "omnigraph._graph_data",
     "omnigraph._graph_upkeep",
     "omnigraph.base",
@@ -74,6 +75,27 @@ def modules_of_bare_python() -> list[str]:
 
 def ours(modules: set[str]) -> set[str]:
     return {".".join(name.split(".")[:2]) for name in modules if name.startswith("omnigraph.")}
+
+
+def test_help_imports_the_command_line_and_little_else(small_graph: Path) -> None:
+    """What help takes in seconds is a figure of the benchmarks; what it imports is the same on every machine."""
+    modules = modules_of(small_graph, "--help")
+
+    assert {name.partition(".")[0] for name in modules} & {"lance", "duckdb", "pyspark", "rich", "httpx"} == set()
+    assert foreign(modules) <= {"click", "pyarrow"}
+    assert "pyarrow.lib" not in modules, "pyarrow was loaded, not only hidden"
+    assert ours(modules) == {
+        "omnigraph.base",
+        "omnigraph.cli",
+        "omnigraph.documents",
+        "omnigraph.engine",
+        "omnigraph.errors",
+        "omnigraph.manifest",
+        "omnigraph.pipeline",
+        "omnigraph.storage",
+        "omnigraph.verbs",
+    }
+    assert len(modules - {*modules_of_bare_python()}) < 300
 
 
 def test_branch_list_imports_what_opens_a_graph_and_lists(small_graph: Path) -> None:
