@@ -48,7 +48,45 @@ def until(ending: threading.Event, work: Callable[[], object]) -> None:
         work()
 
 
-def come_and_go(graph: Graph, name: str) -> None:
-    for number in range(6):
+def come_and_go(graph: Graph, name: str, *, times: int = 6) -> None:
+    for number in range(times):
         graph.branches.create(f"{name}-{number}")
         graph.branches.delete(f"{name}-{number}")
+
+
+def many_come_and_go(graph: Graph, *, times: int) -> tuple[list[threading.Thread], list[BaseException]]:
+    """Start threads that make and delete branches; return them, and the list of what fails."""
+    failures: list[BaseException] = []
+    threads = [
+        threading.Thread(target=noting, args=(lambda name=name: come_and_go(graph, name, times=times), failures))
+        for name in "abcde"
+    ]
+    for thread in threads:
+        thread.start()
+    return threads, failures
+
+
+def test_branches_that_many_threads_delete_at_once_are_gone(local_root: str) -> None:
+    """Lance looks at all refs to delete one, and does not find those that others delete: that is not this one gone."""
+    graph = omnigraph.init(local_root, "node A { name: String @key }")
+    threads, failures = many_come_and_go(graph, times=25)
+    number = 0
+    while any(thread.is_alive() for thread in threads):
+        graph.mutate(INSERT, n=f"n{number}")
+        number += 1
+
+    assert failures == []
+    assert [branch.name for branch in graph.branches.list()] == ["main"]
+    graph.branches.create("last")
+    graph.branches.delete("last")
+    assert [branch.name for branch in graph.branches.list()] == ["main"]
+
+
+def test_who_looks_at_branches_does_not_remember_those_that_go_meanwhile(local_root: str) -> None:
+    graph = omnigraph.init(local_root, "node A { name: String @key }")
+    threads, failures = many_come_and_go(graph, times=15)
+    for thread in threads:
+        thread.join(60)
+
+    assert failures == []
+    assert graph._context.manifest._branches.names() <= {"main"}

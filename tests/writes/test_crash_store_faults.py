@@ -24,7 +24,7 @@ from omnigraph.storage.locks import LeaseTerms, open_locks
 from omnigraph.storage.objects.s3 import S3Objects
 from omnigraph.storage.settings import StoreSettings
 from omnigraph.storage.store import GraphStore
-from omnigraph.storage.tables import TableStore
+from omnigraph.storage.table_store import TableStore
 from omnigraph.storage.uris import GraphRoot
 from support import harbor
 from support.crash_report import BROKEN_REQUESTS

@@ -64,7 +64,7 @@ class WriteBatch:
         self._expected_head = None if expected_head is None else check_name(expected_head, what="The expected head")
         self._events = events
         capture = capture_branch(context, branch)
-        self._catalog: Catalog = capture.catalog
+        self._catalog: Catalog = capture.input_catalog
         self._ir_hash = capture.snapshot.schema.ir_hash
         self._statements: list[Statement] = []
         self._result: WriteResult | None = None

@@ -9,9 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.base.units import shorten
-from omnigraph.catalog.model import Catalog, EntityType
+from omnigraph.catalog.blob_cells import CELL
+from omnigraph.catalog.model import Catalog, EntityType, Scalar
 from omnigraph.errors import Usage
 from omnigraph.records.arrow_rows import ArrowRows, arrow_reader, not_rows, speaks_arrow
 from omnigraph.records.offences import Code, Offence, OffenceCollector, Offences
@@ -81,14 +83,30 @@ def _change_columns(images: pa.Table, assignments: Row, entity: EntityType, cata
 def _change_one_by_one(images: pa.Table, assignments: Row, entity: EntityType, catalog: Catalog) -> pa.Table:
     # The lines of these records are nobody's input: a finding names the entity instead.
     records = _changed_records(images, assignments, entity)
-    return _parse(records, entity, catalog).drop_columns(list(PLACE_COLUMNS))
+    changed = _parse(records, entity, catalog).drop_columns(list(PLACE_COLUMNS))
+    for name in _kept_blobs(assignments, entity):
+        changed = changed.set_column(changed.schema.get_field_index(name), changed.schema.field(name), images[name])
+    return changed
 
 
 def _changed_records(images: pa.Table, assignments: Row, entity: EntityType) -> list[dict[str, Any]]:
+    # A reference that is stored already is carried, not judged again: the graph may allow fewer bases by now.
+    for name in _kept_blobs(assignments, entity):
+        images = images.set_column(images.schema.get_field_index(name), name, _emptied(images[name]))
     records = [json.loads(line) for line in render_lines(images, entity).split(b"\n") if line]
     for record in records:
         record["data"].update(assignments)
     return records
+
+
+def _kept_blobs(assignments: Row, entity: EntityType) -> list[str]:
+    blobs = (declared.name for declared in entity.properties if declared.type.scalar is Scalar.BLOB)
+    return [name for name in blobs if name not in assignments]
+
+
+def _emptied(blobs: pa.ChunkedArray) -> pa.Array:
+    """Return a blob of no bytes where there is one."""
+    return pc.if_else(pc.is_valid(blobs), pa.scalar(b"", CELL), pa.scalar(None, CELL))
 
 
 def _parse(records: Sequence[Row], entity: EntityType, catalog: Catalog) -> pa.Table:

@@ -4,11 +4,16 @@ A writer describes what it wants (`Writer.prepare`); this module carries it out:
 
     enter -> capture -> prepare and stage (no lock) -> gates -> revalidate -> arm -> effects -> publish -> log -> forget
 
+In one process, writers of the same branch prepare one after the other (`turns.py`). One that lost to another process
+and is prepared quickly takes its gates first the next time, so that it cannot lose again.
+
 Before the sidecar is armed nothing is owned and everything can be refused. After it is armed the operation is carried
 to an end, by this process or by whoever recovers it: there is no silent retry past that point.
 """
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -16,13 +21,13 @@ from omnigraph.base import clock, faults, ids, waits
 from omnigraph.base.events import Events, phase
 from omnigraph.base.logs import about, logger_of
 from omnigraph.base.units import counted
-from omnigraph.errors import PreconditionFailed, ReadSetConflict, StaleView, StorageError
+from omnigraph.errors import Internal, PreconditionFailed, ReadSetConflict, StaleView, StorageError
 from omnigraph.graphs.capture import Capture, capture_branch, head_at_pin
 from omnigraph.graphs.context import GraphContext
 from omnigraph.graphs.whole_tables import explain_failure
 from omnigraph.manifest.commits import MESSAGE, Commit, check_message
 from omnigraph.manifest.publish import Preconditions, check_preconditions
-from omnigraph.storage.locks import LockRequest
+from omnigraph.storage.locks import HeldLock, LockRequest
 from omnigraph.writes.creation import expect_absent_table
 from omnigraph.writes.opening import bring_up_to_date
 from omnigraph.writes.prepared import PreparedWrite, WriteIdentity, Writer
@@ -37,9 +42,14 @@ from omnigraph.writes.table_effects import (
     planned_effect,
     pointer_moves,
 )
+from omnigraph.writes.turns import Turn, turn_on
 
 PREPARE_RETRY_BUDGET = 5
 _PAUSE_SECONDS = 0.02
+_AT_THE_GATES_SECONDS = 2.0
+"""A write that lost to another process, and was prepared in no longer than this, is prepared again at its gates."""
+_LONG_AT_THE_GATES_SECONDS = 15.0
+"""The same for its last attempt: well below what others wait for a gate."""
 
 _log = logger_of(__name__)
 
@@ -54,36 +64,114 @@ def run_write(context: GraphContext, writer: Writer, events: Events, *, message:
 
 def _run_write(context: GraphContext, writer: Writer, said: Mapping[str, Any], events: Events) -> Commit | None:
     moved: StaleView | None = None
+    preparing_seconds = math.inf
     for attempt in range(PREPARE_RETRY_BUDGET):
-        if attempt:
-            clock.sleep_seconds(_PAUSE_SECONDS * ids.jitter() * 2**attempt)
-        settle_branch(context, writer.branch, events=events)
-        capture = capture_branch(context, writer.branch)
-        _check_expected_head(writer, capture)
-        identity = WriteIdentity.mint(writer.kind, writer.commit_kind, writer.actor_id)
-        with about(graph=context.store.uri, operation_id=identity.operation_id):
-            prepared = _prepare(context, writer, capture, identity)
-            if prepared is None:
-                _log.info("%s on branch %s changes nothing", writer.kind, writer.branch)
-                _check_expected_head_again(context, writer)
-                return None
-            faults.reach("write.after_stage")
-            try:
-                prepared = replace(prepared, metadata={**prepared.metadata, **said})
-                return _run_gated(context, writer, capture, identity, prepared, events)
-            except _Moved as stale:
-                moved = stale.view
-                _check_expected_head_again(context, writer)
-                if writer.is_strict:
-                    _log.warning("%s given up: %s", writer.kind, moved)
-                    raise moved from None
-                _log.warning("attempt %d of %d failed: %s", attempt + 1, PREPARE_RETRY_BUDGET, moved)
+        is_last = attempt == PREPARE_RETRY_BUDGET - 1
+        run = _Attempt(context, writer, said, events)
+        try:
+            if preparing_seconds <= (_LONG_AT_THE_GATES_SECONDS if is_last else _AT_THE_GATES_SECONDS):
+                return run.prepared_at_the_gates()
+            if attempt:
+                clock.sleep_seconds(_PAUSE_SECONDS * ids.jitter() * 2**attempt)
+            with turn_on(context.store.root.identity, writer.branch) as turn:
+                return run.prepared_before_the_gates(turn)
+        except _Moved as stale:
+            moved = stale.view
+            preparing_seconds = run.preparing_seconds
+            _check_expected_head_again(context, writer)
+            if writer.is_strict:
+                _log.warning("%s given up: %s", writer.kind, moved)
+                raise moved from None
+            _log.warning("attempt %d of %d failed: %s", attempt + 1, PREPARE_RETRY_BUDGET, moved)
     assert moved is not None
     raise ReadSetConflict(
         f"stale view of branch '{writer.branch}': it moved {PREPARE_RETRY_BUDGET} times while this write was being "
         "prepared — refresh and retry",
         **moved.details,
     ) from moved
+
+
+class _Attempt:
+    """One attempt at a write, from its capture to its commit; `_Moved` says that the next may do better."""
+
+    def __init__(self, context: GraphContext, writer: Writer, said: Mapping[str, Any], events: Events) -> None:
+        self._context = context
+        self._writer = writer
+        self._said = said
+        self._events = events
+        self._identity = WriteIdentity.mint(writer.kind, writer.commit_kind, writer.actor_id)
+        self.preparing_seconds = math.inf
+        """How long it took to prepare the write, once it is prepared."""
+
+    def prepared_before_the_gates(self, turn: Turn) -> Commit | None:
+        """Prepare while others may publish, then hold the gates for as long as the commit itself takes."""
+        with self._about():
+            settle_branch(self._context, self._writer.branch, events=self._events)
+            capture, prepared = self._prepared()
+            if prepared is None:
+                return None
+            with self._gates({self._writer.branch, *prepared.also_gated}) as lock:
+                turn.keep()
+                return self._commit(capture, prepared, lock)
+
+    def prepared_at_the_gates(self) -> Commit | None:
+        """Prepare while the gates are held, so that nobody gets in between: for what is known to take moments."""
+        with self._about(), self._gates({self._writer.branch}) as lock:
+            capture, prepared = self._prepared()
+            if prepared is None:
+                return None
+            if prepared.also_gated:
+                raise Internal(f"{self._writer.kind} needs the gates of other branches, which have an order")
+            return self._commit(capture, prepared, lock)
+
+    def _about(self) -> AbstractContextManager[None]:
+        return about(graph=self._context.store.uri, operation_id=self._identity.operation_id)
+
+    @contextmanager
+    def _gates(self, branches: set[str]) -> Iterator[HeldLock]:
+        """Hold the gates of branches with nothing pending on any of them."""
+        with self._context.store.locks.acquire_all(
+            [LockRequest(name=f"branch/{name}") for name in sorted(branches)],
+            operation=f"{self._writer.kind} {self._identity.operation_id}",
+            wait_seconds=waits.GATE_SECONDS,
+            events=self._events,
+        ) as lock:
+            faults.reach("write.after_gates")
+            for name in sorted(branches):
+                settle_branch(self._context, name, lock=lock, events=self._events)
+            yield lock
+
+    def _prepared(self) -> tuple[Capture, PreparedWrite | None]:
+        """Capture the branch and prepare the write against it; None when it changes nothing."""
+        context, writer = self._context, self._writer
+        started = clock.monotonic_seconds()
+        capture = capture_branch(context, writer.branch)
+        _check_expected_head(writer, capture)
+        prepared = _prepare(context, writer, capture, self._identity)
+        self.preparing_seconds = clock.monotonic_seconds() - started
+        if prepared is None:
+            _log.info("%s on branch %s changes nothing", writer.kind, writer.branch)
+            _check_expected_head_again(context, writer)
+            return capture, None
+        faults.reach("write.after_stage")
+        return capture, replace(prepared, metadata={**prepared.metadata, **self._said})
+
+    def _commit(self, capture: Capture, prepared: PreparedWrite, lock: HeldLock) -> Commit:
+        context = self._context
+        _revalidate(context, capture, prepared)
+        if prepared.last_check is not None:
+            prepared.last_check()
+        pointed = pointer_moves(context.store.tables, prepared.pointers)
+
+        def effects() -> Achieved:
+            achieved = apply_effects(context, prepared, lock, publishing)
+            return Achieved(changes=prepared.manifest.with_pins((*pin_moves(prepared, achieved), *pointed)))
+
+        sidecar = _sidecar(capture, self._identity, prepared)
+        with phase(self._events, "publishing", total=len(prepared.effects), unit="tables") as publishing:
+            commit = carry_out(context, sidecar, lock, effects, _preconditions(capture, prepared), self._events)
+        assert commit is not None
+        return commit
 
 
 def _prepare(context: GraphContext, writer: Writer, capture: Capture, identity: WriteIdentity) -> PreparedWrite | None:
@@ -116,8 +204,8 @@ class _Moved(Exception):
 def _check_expected_head(writer: Writer, capture: Capture) -> None:
     if writer.expected_head is not None and writer.expected_head != capture.snapshot.commit_id:
         raise PreconditionFailed(
-            f"The head of '{writer.branch}' is {capture.snapshot.commit_id}, not {writer.expected_head}; "
-            "nothing was written.",
+            f"precondition failed on branch '{writer.branch}': its head is {capture.snapshot.commit_id}, not "
+            f"{writer.expected_head}; nothing was written.",
             expected=writer.expected_head,
             actual=capture.snapshot.commit_id,
         )
@@ -127,40 +215,6 @@ def _check_expected_head_again(context: GraphContext, writer: Writer) -> None:
     """Hold a caller's precondition against the head of this moment: what it was when the write began is long ago."""
     if writer.expected_head is not None:
         _check_expected_head(writer, capture_branch(context, writer.branch))
-
-
-def _run_gated(
-    context: GraphContext,
-    writer: Writer,
-    capture: Capture,
-    identity: WriteIdentity,
-    prepared: PreparedWrite,
-    events: Events,
-) -> Commit:
-    branches = sorted({writer.branch, *prepared.also_gated})
-    with context.store.locks.acquire_all(
-        [LockRequest(name=f"branch/{name}") for name in branches],
-        operation=f"{writer.kind} {identity.operation_id}",
-        wait_seconds=waits.GATE_SECONDS,
-        events=events,
-    ) as lock:
-        faults.reach("write.after_gates")
-        for name in branches:
-            settle_branch(context, name, lock=lock, events=events)
-        _revalidate(context, capture, prepared)
-        if prepared.last_check is not None:
-            prepared.last_check()
-        pointed = pointer_moves(context.store.tables, prepared.pointers)
-
-        def effects() -> Achieved:
-            achieved = apply_effects(context, prepared, lock, publishing)
-            return Achieved(changes=prepared.manifest.with_pins((*pin_moves(prepared, achieved), *pointed)))
-
-        sidecar = _sidecar(capture, identity, prepared)
-        with phase(events, "publishing", total=len(prepared.effects), unit="tables") as publishing:
-            commit = carry_out(context, sidecar, lock, effects, _preconditions(capture, prepared), events)
-        assert commit is not None
-        return commit
 
 
 def _revalidate(context: GraphContext, capture: Capture, prepared: PreparedWrite) -> None:

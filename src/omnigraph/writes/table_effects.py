@@ -15,7 +15,8 @@ from omnigraph.storage.checksums import for_sidecar
 from omnigraph.storage.file_references import missing_or_short
 from omnigraph.storage.locks import HeldLock
 from omnigraph.storage.refs import create_ref, has_ref
-from omnigraph.storage.tables import Table, TableStore
+from omnigraph.storage.table_store import TableStore
+from omnigraph.storage.tables import Table
 from omnigraph.storage.transactions import commit_staged
 from omnigraph.writes.creation import NewTable
 from omnigraph.writes.prepared import PreparedTable, PreparedWrite

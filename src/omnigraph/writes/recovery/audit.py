@@ -12,7 +12,8 @@ from omnigraph.base.showing import Shown
 from omnigraph.base.values import dataclass
 from omnigraph.manifest.rows import PRIMARY_KEY
 from omnigraph.storage.keyed import create_keyed_table, insert_missing
-from omnigraph.storage.tables import TableAddress, TableStore
+from omnigraph.storage.table_store import TableStore
+from omnigraph.storage.tables import TableAddress
 from omnigraph.writes.sidecar import Sidecar, this_writer
 
 RECOVERIES: Final = TableAddress("_graph_commit_recoveries")
