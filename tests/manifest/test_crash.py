@@ -12,6 +12,7 @@ import pytest
 import omnigraph
 from omnigraph.base import clock
 from support import harbor, old_graphs
+from support.forks import run_module
 from support.old_graphs import MARKER, STAMP
 from support.processes import child_environment
 from support.writer_child import KINDS
@@ -73,8 +74,8 @@ def start(code: str, *arguments: str, failpoint: str | None = None) -> subproces
 
 def run_writer(uri: str, failpoint: str) -> int:
     """Load into the graph from a process of its own, and return how it ended."""
-    code = "from support.writer_child import main; main()"
-    return start(code, uri, "load_append", failpoint=failpoint).wait(timeout=120)
+    environment = child_environment(OMNIGRAPH_FAILPOINT=failpoint)
+    return run_module("support.writer_child", [uri, "load_append"], environment).returncode
 
 
 def wait_until_stopped(process: subprocess.Popen[bytes]) -> None:

@@ -11,7 +11,8 @@ from omnigraph.base import ids
 from omnigraph.storage.refs import create_ref
 from omnigraph.storage.staging import stage_change
 from omnigraph.storage.store import GraphStore
-from omnigraph.storage.tables import Table, TableAddress, TableStore
+from omnigraph.storage.table_store import TableStore
+from omnigraph.storage.tables import Table, TableAddress
 from omnigraph.storage.transactions import CommitInterleaved, commit_staged, create_table
 
 ADDRESS = TableAddress("nodes/t")

@@ -1,6 +1,7 @@
 """The one capture of a branch that a write is prepared against, compared as a whole and replaced as a whole."""
 
 from omnigraph.base.values import dataclass
+from omnigraph.catalog.admitting import with_blob_bases
 from omnigraph.catalog.model import Catalog, TableKey
 from omnigraph.errors import DriftNeedsRepair, GraphCorrupt, ReadSetConflict
 from omnigraph.graphs.context import GraphContext
@@ -17,6 +18,11 @@ class Capture:
     context: GraphContext
     snapshot: GraphSnapshot
     catalog: Catalog
+
+    @property
+    def input_catalog(self) -> Catalog:
+        """The same catalog for reading input: it knows which references the graph allows its blobs."""
+        return with_blob_bases(self.catalog, self.context.find_blob_bases)
 
     def table(self, table_key: TableKey) -> Table:
         """Open a table at its captured pin."""

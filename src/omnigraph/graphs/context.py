@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from omnigraph.base.values import dataclass
+from omnigraph.catalog.admitting import FindBlobBases, no_blob_bases
 from omnigraph.engine.interface import Engine
 from omnigraph.graphs.authorizing import Anybody, Authorizer, authorizer_of
 from omnigraph.graphs.whole_tables import WholeTables
@@ -31,6 +32,8 @@ class GraphContext:
     """Who is asked before somebody writes."""
     embed_environ: Mapping[str, str] | None = None
     """Where queries find the settings of their embedding provider; None for the environment of the process."""
+    find_blob_bases: FindBlobBases = no_blob_bases
+    """Says below which bases objects lie that blobs may refer to."""
 
     @classmethod
     def over(
@@ -39,6 +42,7 @@ class GraphContext:
         engine: Engine,
         authorizer: Authorizer | None = None,
         embed_environ: Mapping[str, str] | None = None,
+        find_blob_bases: FindBlobBases = no_blob_bases,
     ) -> "GraphContext":
         """Compose the parts over one store."""
         schemas = SchemaStore(store.objects)
@@ -54,4 +58,5 @@ class GraphContext:
             engine=engine,
             authorizer=authorizer_of(authorizer),
             embed_environ=embed_environ,
+            find_blob_bases=find_blob_bases,
         )

@@ -126,6 +126,11 @@ class Snapshot:
         return self._pinned.graph_version
 
     @property
+    def incarnation(self) -> str:
+        """Which branch of that name this is: one that is deleted and created again has another."""
+        return self._pinned.incarnation
+
+    @property
     def internal_schema_version(self) -> int:
         """The on-disk shape of the graph."""
         return self._context.manifest.load(self._pinned.branch).stamp.version

@@ -14,6 +14,7 @@ from omnigraph.graphs.context import GraphContext
 from omnigraph.graphs.frames import as_pandas, as_polars
 from omnigraph.graphs.reclaimed import telling_reclaimed
 from omnigraph.manifest.snapshot import TablePin
+from omnigraph.storage.blob_columns import BlobForm
 from omnigraph.storage.locks import HeldVersions
 from omnigraph.storage.tables import Table
 
@@ -94,7 +95,7 @@ class SnapshotTable:
             return self._where_sql(names, where, limit)
         condition = filter_of(self.entity, where)
         with self._reading():
-            reader = self._table.scan(names, where=condition, limit=limit)
+            reader = self._table.scan(names, where=condition, limit=limit, blobs=BlobForm.CONTENTS)
         return pa.RecordBatchReader.from_batches(reader.schema, self._batches(reader))
 
     def scanner(self, **options: Any) -> Any:
@@ -121,7 +122,7 @@ class SnapshotTable:
         `memory_bytes` is how much of them may be in memory; without it, enough to be fast.
         """
         with self._reading():
-            yield from self._table.in_id_order(columns, memory_bytes=memory_bytes)
+            yield from self._table.in_id_order(columns, memory_bytes=memory_bytes, blobs=BlobForm.CONTENTS)
 
     def scannable(self, failures: list[OmniError] | None = None, *, where: str | None = None) -> "pads.Dataset":
         """Return the rows, or those that a filter of Lance lets through, as a dataset that a database scans.

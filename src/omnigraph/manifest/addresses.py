@@ -13,6 +13,7 @@ from omnigraph.base.units import counted
 from omnigraph.base.values import dataclass
 from omnigraph.errors import BranchNotFound, CommitNotFound, InvalidTarget, SnapshotNotFound
 from omnigraph.manifest.commits import MAIN_BRANCH, Commit, CommitId, check_name
+from omnigraph.manifest.line import BranchLine
 from omnigraph.manifest.log import CommitLog
 from omnigraph.manifest.snapshot import GraphSnapshot
 from omnigraph.manifest.state import ManifestReader, ManifestState, look_at_live_branches
@@ -92,7 +93,7 @@ class Addresses:
                 f"Branch '{branch}' has no graph version {version}; it knows 1 to {state.head.graph_version}.",
                 id=f"{branch}@{version}",
             )
-        return Located(state=state, commit=self._log.at_version(version, head=state.head))
+        return Located(state=state, commit=BranchLine(self._log, state).at(version))
 
     def at_moment(self, branch: str, moment: datetime) -> Located:
         """Find the state of a branch at a moment: its newest commit that was not made later.
@@ -134,7 +135,7 @@ class Addresses:
         """Whether a commit made the graph version of its number on this branch; later ones say nothing about it."""
         if commit.graph_version > state.head.graph_version:
             return False
-        there = self._log.at_version(commit.graph_version, head=state.head)
+        there = BranchLine(self._log, state).at(commit.graph_version)
         return there.graph_commit_id == commit.graph_commit_id
 
     def commit(self, address: str) -> Commit:

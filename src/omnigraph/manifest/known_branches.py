@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _BRANCHES_MIN: Final = 16
 _BRANCHES_MAX: Final = 256
-_BYTES_MAX: Final = 64 << 20
+_BYTES_MAX: Final = 16 << 20
 _FRAGMENT_BYTES: Final = 1 << 10
 
 

@@ -20,7 +20,8 @@ from omnigraph.manifest.recent import RecentHistory
 from omnigraph.manifest.rows import PRIMARY_KEY
 from omnigraph.storage import filters
 from omnigraph.storage.keyed import create_keyed_table, insert_missing
-from omnigraph.storage.tables import Table, TableAddress, TableStore
+from omnigraph.storage.table_store import TableStore
+from omnigraph.storage.tables import Table, TableAddress
 
 COMMITS: Final = TableAddress("_graph_commits")
 ACTORS: Final = TableAddress("_graph_commit_actors")
@@ -54,7 +55,7 @@ class CommitLog:
         self._tables = tables
         self._logged: set[CommitId] = set()
         self._known: dict[CommitId, Commit] = {}
-        """Commits that somebody has looked for: the next older state is not looked for from the newest again."""
+        """Logged commits that somebody has looked for, which never change: nobody looks for them again."""
 
     def add(self, commit: Commit) -> None:
         """Log a commit and its actor; a commit that is there already is left alone."""
@@ -70,9 +71,13 @@ class CommitLog:
         """Return one commit, or raise `CommitNotFound`."""
         if head.graph_commit_id == commit_id:
             return head
+        known = self._known.get(commit_id)
+        if known is not None:
+            return known
         found = self._read(filters.Comparison("graph_commit_id", "=", commit_id).sql())
         if not found:
             raise CommitNotFound(f"No commit {commit_id} is known to this graph.", id=commit_id)
+        self._know(found)
         return found[0]
 
     def logged(self) -> list[Commit]:
@@ -85,13 +90,8 @@ class CommitLog:
 
     def recent(self, *heads: Commit) -> RecentHistory:
         """Return the same as `history`, read from its newest end and only as far as somebody looks."""
-        if len(self._known) > _KNOWN_MAX:
-            self._known = {}  # whoever is reading on with the old ones keeps them
+        self._know(())
         return RecentHistory(lambda: self._head_or_none(COMMITS), heads, self._commits, self._known)
-
-    def at_version(self, graph_version: int, *, head: Commit) -> Commit:
-        """Return the commit that made a graph version on the head's first-parent line."""
-        return next(commit for commit in self.first_parents(head) if commit.graph_version == graph_version)
 
     def first_parents(self, head: Commit) -> Iterable[Commit]:
         """Yield the head, its first parent, and so on to genesis; order comes from the parents alone."""
@@ -125,6 +125,36 @@ class CommitLog:
                 raise GraphCorrupt(f"Commit {parent}, the parent of {current.graph_commit_id}, is in no log.")
             current = by_id.get(parent) if parent is not None else None
         return line[::-1]
+
+    def line_down(self, commit_id: CommitId, *, version: int, down_to: int, head: Commit) -> list[Commit]:
+        """Return a commit that made a graph version and its first parents down to another version, oldest first.
+
+        Those that are not known yet are read together, with the commits that made the same versions on other branches.
+        """
+        line: list[Commit] = []
+        read: dict[CommitId, Commit] = {head.graph_commit_id: head}
+        is_read = False
+        wanted: CommitId | None = commit_id
+        while wanted is not None and version >= down_to:
+            found = read.get(wanted) or self._known.get(wanted)
+            if found is None and not is_read:
+                oldest = filters.Comparison("graph_version", ">=", down_to)
+                newest = filters.Comparison("graph_version", "<=", version)
+                logged = self._read(filters.all_of([oldest, newest]))
+                self._know(logged)
+                read.update((commit.graph_commit_id, commit) for commit in logged)
+                is_read = True
+                continue
+            if found is None:
+                raise GraphCorrupt(f"Commit {wanted}, an ancestor of {head.graph_commit_id}, is in no log.")
+            line.append(found)
+            wanted, version = found.parent_commit_id, found.graph_version - 1
+        return line[::-1]
+
+    def _know(self, commits: Iterable[Commit]) -> None:
+        if len(self._known) > _KNOWN_MAX:
+            self._known = {}  # whoever is reading on with the old ones keeps them
+        self._known.update((commit.graph_commit_id, commit) for commit in commits)
 
     def _insert(self, address: TableAddress, schema: pa.Schema, row: Mapping[str, Any]) -> None:
         table = self._tables.head(address) or create_keyed_table(self._tables, address, schema)

@@ -27,7 +27,8 @@ from omnigraph.manifest.rows import (
 from omnigraph.manifest.snapshot import GraphSnapshot, SchemaRef, TablePin
 from omnigraph.manifest.state import ManifestReader, ManifestState
 from omnigraph.storage.keyed import SwapLost, swap_rows
-from omnigraph.storage.tables import Table, TableStore
+from omnigraph.storage.table_store import TableStore
+from omnigraph.storage.tables import Table
 
 PUBLISH_RETRY_BUDGET = 5
 _FIRST_PAUSE_SECONDS = 0.02

@@ -5,7 +5,7 @@ from omnigraph.manifest.rows import MANIFEST
 from omnigraph.manifest.stamp import ROOT_KEY
 from omnigraph.storage.refs import list_refs
 from omnigraph.storage.reshaping import stage_metadata
-from omnigraph.storage.tables import TableStore
+from omnigraph.storage.table_store import TableStore
 from omnigraph.storage.transactions import CommitInterleaved, commit_staged
 from omnigraph.storage.uris import GraphRoot
 

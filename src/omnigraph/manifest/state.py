@@ -21,7 +21,8 @@ from omnigraph.manifest.stamp import Stamp, read_stamp
 from omnigraph.storage.filters import Comparison
 from omnigraph.storage.known_heads import SeenRef, see_ref
 from omnigraph.storage.refs import Ref, list_refs
-from omnigraph.storage.tables import Table, TableAddress, TableStore
+from omnigraph.storage.table_store import TableStore
+from omnigraph.storage.tables import Table, TableAddress
 from omnigraph.storage.uris import GraphRoot
 
 _FOLLOWED_ROWS_MAX: Final = 256
@@ -155,11 +156,14 @@ class ManifestReader:
             self._branches.note_used(branch)
             return known.state
         # Looked at before anything is read: what changes after that shows at the next look.
-        seen = see_ref(GraphRoot.parse(self._uri), MANIFEST.location, branch) if branch != MAIN_BRANCH else None
+        root = GraphRoot.parse(self._uri)
+        seen = see_ref(root, MANIFEST.location, branch) if branch != MAIN_BRANCH else None
         handle = self.resolve(branch)
         if cached is None or cached.branch != handle or not self._tables.is_newest(cached.table):
             cached = self._read(handle, cached)
         self._branches.keep(branch, cached, seen)
+        if root.is_local and not self._is_same_branch(branch, seen):
+            self._branches.forget(branch)  # deleted while it was read, and whoever did it has forgotten it already
         return cached
 
     def forget(self, branch: str) -> None:
@@ -217,7 +221,8 @@ class ManifestReader:
 
 def _present_rows(rows: pa.Table) -> pa.Table:
     """Leave out the rows of older shapes that a migrated manifest still holds: they have no graph version."""
-    return rows.filter(pc.is_valid(rows["graph_version"]))
+    # In one piece: a piece for every fragment would take many times as much memory as what is in it.
+    return rows.filter(pc.is_valid(rows["graph_version"])).combine_chunks()
 
 
 def _followed(known: ManifestState, table: Table, added: pa.Table) -> ManifestState:

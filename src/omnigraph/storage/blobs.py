@@ -10,12 +10,11 @@ from typing import Any, Final
 import pyarrow as pa
 
 from omnigraph.base.values import dataclass
+from omnigraph.storage.blob_columns import EXTERNAL
 from omnigraph.storage.filters import Comparison
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID, Table, serialized_row_ids
 
-_EXTERNAL: Final = 3
-"""How Lance marks a blob that is a reference; `tests/guards/test_blobs.py` pins it."""
 _OFFSET_BITS: Final = 32
 
 
@@ -67,7 +66,7 @@ def find_blob(table: Table, entity_id: str, column: str) -> tuple[bool, StoredBl
         row_id=row[ROW_ID],
         size=described["size"],
         etag=_etag(table, column, row[ROW_ADDRESS]),
-        uri=described["blob_uri"] if described["kind"] == _EXTERNAL else None,
+        uri=described["blob_uri"] if described["kind"] == EXTERNAL else None,
     )
 
 

@@ -17,7 +17,8 @@ from omnigraph.storage.checksums import read_back
 from omnigraph.storage.field_ids import flat_field_ids, numbered_schema, unused_field_ids
 from omnigraph.storage.file_references import FileReference, written_files
 from omnigraph.storage.lance_errors import translated
-from omnigraph.storage.tables import Table, TableStore
+from omnigraph.storage.table_store import TableStore
+from omnigraph.storage.tables import Table
 from omnigraph.storage.transactions import StagedCommit
 
 

@@ -7,12 +7,14 @@ from typing import Any
 
 import pyarrow as pa
 
+from omnigraph.storage.blob_columns import blob_storage, is_blob
 from omnigraph.storage.checksums import read_back
 from omnigraph.storage.field_ids import flat_field_ids
 from omnigraph.storage.file_references import written_files
 from omnigraph.storage.kept_row_ids import packed_row_ids, unpacked_row_ids
 from omnigraph.storage.lance_errors import translated
-from omnigraph.storage.tables import Table, TableAddress, TableStore
+from omnigraph.storage.table_store import TableStore
+from omnigraph.storage.tables import Table, TableAddress
 
 _FRAGMENT_ROWS_MAX = 1 << 20
 _FRAGMENT_BYTES_MAX = 1 << 30
@@ -62,6 +64,8 @@ def write_data_files(
             max_bytes_per_file=_FRAGMENT_BYTES_MAX,
             storage_options=store.storage_options,
             enable_stable_row_ids=True,
+            # Which references are allowed is decided where they come in; here they are carried as they are.
+            allow_external_blob_outside_bases=True,
         )
     return [_with_field_ids(fragment, table) for fragment in fragments] if existing is None else list(fragments)
 
@@ -91,14 +95,12 @@ def _with_field_ids(fragment: Any, table: Table) -> Any:
 
 
 def with_blob_columns(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Give plain binary columns the blob type that the table's schema declares, and order columns by it."""
-    import lance
-
+    """Give columns of blob cells the blob type that the table's schema declares, and order columns by it."""
     columns = []
     for column_field in schema:
         column = rows[column_field.name]
         if is_blob(column_field.type):
-            column = lance.blob_array(column.to_pylist())
+            column = pa.chunked_array(map(blob_storage, column.chunks), column_field.type)
         columns.append(column)
     return pa.table(columns, schema=schema)
 
@@ -112,8 +114,3 @@ def _stream(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBa
             for made in with_blob_columns(pa.Table.from_batches([batch]), schema).combine_chunks().to_batches()
         ),
     )
-
-
-def is_blob(data_type: pa.DataType) -> bool:
-    """Whether a column holds blobs, as Lance stores them."""
-    return getattr(data_type, "extension_name", None) == "lance.blob.v2"

@@ -16,7 +16,8 @@ from omnigraph.base.values import dataclass
 from omnigraph.storage.checksums import read_back
 from omnigraph.storage.file_references import written_deletions
 from omnigraph.storage.lance_errors import translated
-from omnigraph.storage.tables import Table, TableStore
+from omnigraph.storage.table_store import TableStore
+from omnigraph.storage.tables import Table
 
 _NUMBERS_AT_ONCE = 1 << 16
 

@@ -15,7 +15,8 @@ from omnigraph.base.units import counted
 from omnigraph.errors import Internal
 from omnigraph.storage.compaction import commit_rewrites, lance_task, new_files, without_row_versions
 from omnigraph.storage.lance_errors import translated
-from omnigraph.storage.tables import Table, TableStore
+from omnigraph.storage.table_store import TableStore
+from omnigraph.storage.tables import Table
 from omnigraph.storage.transactions import CommitInterleaved
 
 FOLDED_AT_ONCE: Final = 24

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from omnigraph.storage.blob_columns import DESCRIBED, BlobForm, blob_columns, read_blobs, read_schema
 from omnigraph.storage.keyed import DATA_STORAGE_VERSION
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.settings import StoreSettings
@@ -38,11 +39,17 @@ class ForeignDataset:
             return {fragment.fragment_id: fragment.count_rows() for fragment in self._dataset.get_fragments()}
 
     def scan(self, fragment_ids: Sequence[int] | None = None) -> pa.RecordBatchReader:
-        """Stream all rows, or those of some fragments; blobs come as plain binary."""
+        """Stream all rows, or those of some fragments; blobs come as `blob_columns.PARTS`, older ones as binary."""
         with self._reading():
             fragments = self._dataset.get_fragments()
             chosen = [found for found in fragments if fragment_ids is None or found.fragment_id in fragment_ids]
-            return self._dataset.scanner(fragments=chosen, blob_handling="all_binary").to_reader()
+            blobs = blob_columns(self._dataset.schema)
+            if not blobs:
+                return self._dataset.scanner(fragments=chosen, blob_handling="all_binary").to_reader()
+            reader = self._dataset.scanner(fragments=chosen, **DESCRIBED).to_reader()
+        schema = read_schema(reader.schema, blobs, BlobForm.PARTS)
+        rows = read_blobs(self._dataset, reader, schema, blobs, BlobForm.PARTS)
+        return pa.RecordBatchReader.from_batches(schema, rows)
 
     def _reading(self) -> Any:
         return translated(doing=f"reading {self._uri}", uri=self._uri)

@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from omnigraph.base import faults
 from omnigraph.storage.lance_errors import LanceFailure, classify, lance_failures, storage_error
-from omnigraph.storage.tables import Table, TableAddress, TableStore
+from omnigraph.storage.table_store import TableStore
+from omnigraph.storage.tables import Table, TableAddress
 
 DATA_STORAGE_VERSION: Final = "2.2"
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.index_kinds import IndexKind
+from omnigraph.storage.blob_columns import blob_columns
 from omnigraph.storage.index_kinds import kind_described, lance_index
 from omnigraph.storage.lance_errors import LanceFailure, classify, lance_failures, storage_error, translated
 from omnigraph.storage.tables import Table
@@ -174,7 +175,7 @@ def unreadable_indexes(table: Table, names: Iterable[str]) -> set[str]:
 
 def has_blobs(schema: pa.Schema) -> bool:
     """Whether a column holds blobs."""
-    return any(getattr(field.type, "extension_name", None) == "lance.blob.v2" for field in schema)
+    return bool(blob_columns(schema))
 
 
 def _fragment(fragment: Any) -> FragmentLayout:

@@ -6,13 +6,20 @@ chain as long as every version in it was made by an operation that keeps them; a
 versions back and the delta then reports nothing.
 """
 
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from enum import StrEnum
 
 from omnigraph.base.values import dataclass
 from omnigraph.storage.objects import ControlStore
 from omnigraph.storage.operations import HistoryUnreadable, OperationName, TableDirectory, has_version, operation
 from omnigraph.storage.refs import Ref, list_refs
-from omnigraph.storage.tables import Table, TableStore
+from omnigraph.storage.table_store import TableStore
+from omnigraph.storage.tables import Table, TableAddress
+
+_READ_AT_ONCE = 8
+"""How many versions are read at a time where each takes a round trip."""
 
 _TELLING_OPERATIONS = frozenset(
     {
@@ -92,3 +99,22 @@ def history_of(objects: ControlStore, location: str, stretches: tuple[Stretch, .
     except HistoryUnreadable:
         return History.INCOMPLETE
     return History.ADDED_ONLY if is_added_only else History.ROW_BY_ROW
+
+
+def operation_names(objects: ControlStore, address: TableAddress, versions: Iterable[int]) -> dict[int, str]:
+    """Return what made each of some versions of a ref; those that are gone or cannot be read are left out."""
+    files = TableDirectory(objects, address.location)
+
+    def name_of(version: int) -> str | None:
+        try:
+            return operation(files, ref=address.ref, version=version).name
+        except HistoryUnreadable:
+            return None
+
+    asked = [*versions]
+    if objects.root.is_local or len(asked) == 1:
+        names = [name_of(version) for version in asked]
+    else:
+        with ThreadPoolExecutor(_READ_AT_ONCE, thread_name_prefix="omnigraph-versions") as pool:
+            names = [*pool.map(lambda version: copy_context().run(name_of, version), asked)]
+    return {version: name for version, name in zip(asked, names, strict=True) if name is not None}

@@ -10,9 +10,11 @@ from omnigraph.base import faults
 from omnigraph.base.values import dataclass
 from omnigraph.storage.lance_errors import LanceFailure, classify, lance_failures, storage_error
 from omnigraph.storage.objects import ControlStore
-from omnigraph.storage.tables import Table, TableAddress, TableStore
+from omnigraph.storage.table_store import TableStore
+from omnigraph.storage.tables import Table, TableAddress
 
-_LISTINGS_MAX = 4
+_ATTEMPTS_MAX = 20
+"""Lance looks at all refs one by one, also to delete one of them, and fails if another is deleted meanwhile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +48,8 @@ def list_refs(store: TableStore, location: str) -> dict[str, Ref]:
 
 
 def _listed(dataset: Any, location: str) -> dict[str, Any]:
-    """List the refs; Lance reads them one by one, so that one deleted meanwhile fails the list and it is made again."""
-    for again in range(_LISTINGS_MAX, 0, -1):
+    """List the refs, again if one of them was deleted meanwhile."""
+    for again in range(_ATTEMPTS_MAX, 0, -1):
         try:
             found: dict[str, Any] = dataset.branches.list()
         except lance_failures() as error:
@@ -84,13 +86,22 @@ def create_ref(store: TableStore, source: Table, name: str) -> Table:
 
 
 def delete_ref(store: TableStore, location: str, name: str) -> None:
-    """Delete a ref and its tree; an absent one is fine."""
+    """Delete a ref and its tree; an absent one is fine.
+
+    That something was not found does not mean that it was this ref: as long as it is listed, it is not deleted.
+    """
     store.forget(TableAddress(location, name))
-    try:
-        _main_handle(store, location).branches.delete(name)
-    except lance_failures() as error:
-        if classify(error) is not LanceFailure.NOT_FOUND:
-            raise storage_error(error, doing=f"deleting branch {name} of {location}", uri=location) from error
+    for again in range(_ATTEMPTS_MAX, 0, -1):
+        try:
+            _main_handle(store, location).branches.delete(name)
+        except lance_failures() as error:
+            is_missing = classify(error) is LanceFailure.NOT_FOUND
+            if is_missing and not has_ref(store.objects, location, name):
+                return
+            if again == 1 or not is_missing:
+                raise storage_error(error, doing=f"deleting branch {name} of {location}", uri=location) from error
+        else:
+            return
 
 
 def drop_leftover_tree(objects: ControlStore, location: str, name: str, *, keeps_data: bool) -> None:

@@ -11,7 +11,8 @@ import pyarrow as pa
 from omnigraph.storage.objects import ControlStore, ObjectExists
 from omnigraph.storage.refs import list_refs
 from omnigraph.storage.retention import doomed_files, remove_files, stored_versions, tagged_versions
-from omnigraph.storage.tables import TableAddress, TableStore
+from omnigraph.storage.table_store import TableStore
+from omnigraph.storage.tables import TableAddress
 
 _DROP_MARK = "_dropped.json"
 

@@ -15,7 +15,8 @@ from omnigraph.base.values import dataclass
 from omnigraph.storage.data_paths import data_path
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.lineage import Stretch
-from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID, Table, TableAddress, TableStore
+from omnigraph.storage.table_store import TableStore
+from omnigraph.storage.tables import ROW_ADDRESS, ROW_ID, Table, TableAddress
 
 _LAST_UPDATED = "_row_last_updated_at_version"
 _CREATED = "_row_created_at_version"
@@ -36,15 +37,32 @@ def rows_written_since(older: Table, table: Table, columns: Sequence[str]) -> It
         yield from table.scan(columns, where=where, with_row_ids=True, fragment_ids=new)
 
 
+def rows_written_in(older: Table, table: Table, columns: Sequence[str], fragment_ids: Sequence[int]) -> pa.Table:
+    """Read the same of some fragments at once, for who knows that they are few."""
+    where = f"{_LAST_UPDATED} > {older.version}"
+    return table.read(columns, where=where, with_row_ids=True, fragment_ids=fragment_ids)
+
+
 def rows_added_since(older: Table, table: Table, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Yield the same where nothing but fragments was added to an older state: then their numbers tell them.
 
     Whoever follows a table through thousands of small commits would otherwise compare thousands of files each time.
     """
-    known = {fragment.fragment_id for fragment in older.dataset.get_fragments()}
-    new = [number for fragment in table.dataset.get_fragments() if (number := fragment.fragment_id) not in known]
+    new = fragments_added_to(older, table)
     if new:
         yield from table.scan(columns, with_row_ids=True, fragment_ids=new)
+
+
+def fragments_added_to(older: Table, table: Table) -> tuple[int, ...]:
+    """Return the fragments of a state that came to an older one, where nothing else was done to that."""
+    known = frozenset(older.fragment_ids())
+    return tuple(number for number in table.fragment_ids() if number not in known)
+
+
+def rows_with_versions(table: Table, columns: Sequence[str], fragment_ids: Sequence[int]) -> tuple[pa.Table, list[int]]:
+    """Read some fragments that appends left, and the version in which each of their rows was added."""
+    rows = table.read([*columns, _CREATED], fragment_ids=fragment_ids)
+    return rows.select(columns), rows[_CREATED].to_pylist()
 
 
 def rows_inserted_since(

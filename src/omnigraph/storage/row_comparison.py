@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from omnigraph.base import ids
 from omnigraph.storage.access import TableAccess
+from omnigraph.storage.blob_columns import DESCRIBED, blob_columns, read_blobs, read_schema
 
 _BASE_ID = 1
 
@@ -30,8 +31,13 @@ def changed_columns(dataset: Any, access: TableAccess, made: Mapping[str, Any], 
 
 
 def _scan(dataset: Any, batch_rows: int, **options: Any) -> Iterator[pa.RecordBatch]:
-    scanner = dataset.scanner(blob_handling="all_binary", batch_size=batch_rows, scan_in_order=True, **options)
-    yield from scanner.to_reader()
+    blobs = blob_columns(dataset.schema)
+    described = DESCRIBED if blobs else {}
+    reader = dataset.scanner(batch_size=batch_rows, scan_in_order=True, **described, **options).to_reader()
+    if not blobs:
+        yield from reader
+        return
+    yield from read_blobs(dataset, reader, read_schema(reader.schema, blobs), blobs)
 
 
 def _scratch(dataset: Any, access: TableAccess, fragments: Sequence[Mapping[str, Any]]) -> Any:

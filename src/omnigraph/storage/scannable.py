@@ -8,11 +8,12 @@ import pyarrow as pa
 import pyarrow.dataset as pads
 
 from omnigraph.errors import OmniError, StorageError
+from omnigraph.storage.blob_columns import BlobForm
 from omnigraph.storage.tables import Table
 
 
 class ScannableTable(pads.Dataset):  # type: ignore[misc]  # pyarrow has no types
-    """Rows of one table, streamed batch by batch; blobs come as plain binary.
+    """Rows of one table, streamed batch by batch; blobs come as plain binary, and references are refused.
 
     `reading` surrounds every read, and `failures` gets what it raised: DuckDB passes on only the text of an error.
     With `where`, a filter as `filters.py` spells it, the other rows are not there.
@@ -34,7 +35,7 @@ class ScannableTable(pads.Dataset):  # type: ignore[misc]  # pyarrow has no type
     @property
     def schema(self) -> pa.Schema:
         """The columns as they are read."""
-        return self._table.scan(where="false").schema
+        return self._scanned(None, "false").schema
 
     def scanner(self, columns: Sequence[str] | None = None, filter: Any = None, **_: Any) -> "_Scan":  # noqa: A002 — Arrow's word
         """Plan a scan of some columns and of the rows that an Arrow expression lets through."""
@@ -43,7 +44,7 @@ class ScannableTable(pads.Dataset):  # type: ignore[misc]  # pyarrow has no type
     def _scan(self, columns: Sequence[str] | None, condition: Any) -> pa.RecordBatchReader:
         if condition is None or self._where is None:
             try:
-                rows = self._table.scan(columns, where=self._where if condition is None else condition)
+                rows = self._scanned(columns, self._where if condition is None else condition)
             except StorageError:
                 if condition is None:
                     raise
@@ -54,8 +55,11 @@ class ScannableTable(pads.Dataset):  # type: ignore[misc]  # pyarrow has no type
         return pa.RecordBatchReader.from_batches(rows.schema, self._batches(rows))
 
     def _filtered(self, columns: Sequence[str] | None, condition: Any) -> pa.RecordBatchReader:
-        rows = self._table.scan(where=self._where)
+        rows = self._scanned(None, self._where)
         return pads.Scanner.from_batches(rows, columns=columns, filter=condition).to_reader()
+
+    def _scanned(self, columns: Sequence[str] | None, where: Any) -> pa.RecordBatchReader:
+        return self._table.scan(columns, where=where, blobs=BlobForm.CONTENTS)
 
     def _batches(self, rows: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
         try:

@@ -10,8 +10,8 @@ from typing import Any, Final
 from omnigraph.errors import InvalidTarget
 
 INDEX_CACHE_BYTES_VARIABLE = "OMNIGRAPH_INDEX_CACHE_BYTES"
-_METADATA_CACHE_BYTES: Final = 64 << 20
-"""A sixteenth of what Lance would take: enough for the thousands of files in use, of which each takes 6 to 20 KiB.
+_METADATA_CACHE_BYTES: Final = 32 << 20
+"""A small part of what Lance would take: enough for the thousands of files in use, of which each takes 6 to 20 KiB.
 
 Whoever writes or follows commits fills it, however large it is, with files and versions that nobody asks for again.
 """

@@ -10,9 +10,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from omnigraph.storage.blob_columns import is_blob
 from omnigraph.storage.checksums import read_back, short_name
 from omnigraph.storage.commit_steps import in_steps
-from omnigraph.storage.data_files import fragment_of, is_blob, write_data_files
+from omnigraph.storage.data_files import fragment_of, write_data_files
 from omnigraph.storage.deletions import (
     Offsets,
     RemovedRows,
@@ -23,7 +24,8 @@ from omnigraph.storage.deletions import (
 )
 from omnigraph.storage.file_references import written_deletions, written_files
 from omnigraph.storage.kept_row_ids import with_row_ids
-from omnigraph.storage.tables import ROW_ID, Table, TableAddress, TableStore
+from omnigraph.storage.table_store import TableStore
+from omnigraph.storage.tables import ROW_ID, Table, TableAddress
 from omnigraph.storage.transactions import StagedCommit, planned
 
 

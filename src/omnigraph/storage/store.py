@@ -7,7 +7,7 @@ from omnigraph.base.values import dataclass
 from omnigraph.storage.locks import LeaseTerms, LockService, open_locks
 from omnigraph.storage.objects import ControlStore, open_objects
 from omnigraph.storage.settings import StoreSettings
-from omnigraph.storage.tables import TableStore
+from omnigraph.storage.table_store import TableStore
 from omnigraph.storage.uris import GraphRoot
 
 

@@ -1,16 +1,14 @@
-"""Opening and reading Lance tables: the one door between the graph and `lance.dataset`.
+"""Reading Lance tables, one immutable state at a time.
 
 A table state is `(location, ref, version)`: version numbers belong to a ref, and a handle on a ref reports the URI of
-the main line, so nothing above this module ever sees a Lance URI or passes a dataset around. Writing is in
-`staging.py` and `transactions.py`.
+the main line. States are opened by `table_store.py`; writing is in `staging.py` and `transactions.py`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
 from operator import attrgetter
-from threading import Lock
-from typing import Any, Final, NewType
+from typing import TYPE_CHECKING, Any, Final, NewType
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,16 +16,15 @@ import pyarrow.compute as pc
 from omnigraph.base.grouping import grouped
 from omnigraph.base.logs import logger_of
 from omnigraph.base.values import dataclass
-from omnigraph.errors import HistoricalVersionReclaimed, StorageError
+from omnigraph.errors import StorageError
 from omnigraph.storage import filters
+from omnigraph.storage.blob_columns import DESCRIBED, BlobForm, blob_columns, read_blobs, read_schema
 from omnigraph.storage.expected_tables import ExpectedTable, mark_of
-from omnigraph.storage.known_heads import KnownHeads, identity
-from omnigraph.storage.lance_errors import LanceFailure, classify, lance_failures, storage_error, translated
-from omnigraph.storage.objects import ControlStore
-from omnigraph.storage.open_states import OpenStates
-from omnigraph.storage.sessions import new_session
+from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.small_fragments import fragments_to_ask
-from omnigraph.storage.uris import GraphRoot
+
+if TYPE_CHECKING:
+    from omnigraph.storage.table_store import TableStore
 
 TableVersion = NewType("TableVersion", int)
 """A Lance version of one table on one ref; never a graph version."""
@@ -105,6 +102,10 @@ class Table:
         """The Arrow schema with all its metadata."""
         return self._dataset.schema
 
+    @cached_property
+    def _blob_columns(self) -> list[str]:
+        return blob_columns(self.schema)
+
     @property
     def dataset(self) -> Any:
         """The Lance dataset, for code inside `storage/` and for users who ask for a scanner of their own."""
@@ -157,6 +158,15 @@ class Table:
         """How many fragments this state has, which is what it takes memory for."""
         return len(self._dataset.fragment_ids())
 
+    def fragment_ids(self) -> tuple[int, ...]:
+        """Return the ids of all fragments."""
+        return tuple(self._dataset.fragment_ids())
+
+    def bytes_of(self, fragment_ids: Sequence[int]) -> int:
+        """Return how large the data files of some fragments are together; those of unknown size count as none."""
+        files = (file for number in fragment_ids for file in self._dataset.get_fragment(number).metadata.files)
+        return sum(file.file_size_bytes or 0 for file in files)
+
     def rows_by_fragment(self) -> dict[int, int]:
         """Return how many rows each fragment was written with, by its id."""
         return {fragment.fragment_id: fragment.physical_rows for fragment in self._dataset.get_fragments()}
@@ -199,12 +209,14 @@ class Table:
         row_ids: pa.Array | None = None,
         insists_on_index: bool = False,
         is_thrifty: bool = False,
+        blobs: BlobForm = BlobForm.CELLS,
     ) -> pa.RecordBatchReader:
         """Stream rows, of all fragments or of some, all or those with some row ids, `limit` of them behind `offset`.
 
         `where` is a filter as `filters.py` spells it, or an Arrow expression.
         An index is derived state: where one cannot be read, the rows are looked through without it, unless the caller
         wants to know what the index says. Left alone, Lance reads ahead as much as it can; `is_thrifty` bounds that.
+        No reference of a blob is opened.
         """
         with self._reading():
             fragments = [self._dataset.get_fragment(number) for number in fragment_ids or ()]
@@ -216,14 +228,20 @@ class Table:
             "with_row_id": with_row_ids,
             "with_row_address": with_row_addresses,
             "fragments": fragments if fragment_ids is not None else None,
-            "blob_handling": "all_binary",
             "row_addr_allowlist": None if row_ids is None else serialized_row_ids(row_ids),
             **(_THRIFTY if is_thrifty else {}),
         }
+        described = [name for name in self._blob_columns if columns is None or name in columns]
+        if described:
+            options |= DESCRIBED
         reader = self._reader(options)
         may_use_index = where is not None and not insists_on_index
         batches = self._batches_or_all(reader, options) if may_use_index else self._batches(reader)
-        return pa.RecordBatchReader.from_batches(reader.schema, batches)
+        if not described:
+            return pa.RecordBatchReader.from_batches(reader.schema, batches)
+        schema = read_schema(reader.schema, described, blobs, with_row_addresses=with_row_addresses)
+        read = read_blobs(self._dataset, batches, schema, described, blobs)
+        return pa.RecordBatchReader.from_batches(schema, self._batches(read))
 
     def read(
         self,
@@ -249,6 +267,7 @@ class Table:
         *,
         fragment_ids: Sequence[int] | None = None,
         memory_bytes: int | None = None,
+        blobs: BlobForm = BlobForm.CELLS,
     ) -> Iterator[pa.Table]:
         """Yield all rows, or those of some fragments, in byte order of their ids, in chunks.
 
@@ -257,7 +276,7 @@ class Table:
         names = list(columns or self.schema.names)
         memory_bytes = memory_bytes or _SORT_BYTES_MAX
         batches, size = [], 0
-        for batch in self.scan(names, fragment_ids=fragment_ids):
+        for batch in self.scan(names, fragment_ids=fragment_ids, blobs=blobs):
             batches.append(batch)
             size += batch.nbytes
             if size > memory_bytes:
@@ -271,7 +290,7 @@ class Table:
         batches.clear()
         row_ids = self.read(["id"], with_row_ids=True, fragment_ids=fragment_ids).sort_by("id")[ROW_ID].combine_chunks()
         for start in range(0, len(row_ids), chunk_rows):
-            yield self.take(row_ids.slice(start, chunk_rows), names).select(names).sort_by("id")
+            yield self.take(row_ids.slice(start, chunk_rows), names, blobs=blobs).select(names).sort_by("id")
 
     def search(self, columns: Sequence[str], *, with_row_ids: bool = False, **options: Any) -> pa.Table:
         """Read what a search of Lance's own finds (`nearest`, `full_text_query`)."""
@@ -319,9 +338,9 @@ class Table:
             found.append(rows[ROW_ID].combine_chunks().filter(pc.is_in(values, value_set=wanted)))
         return pa.concat_arrays(found)
 
-    def take(self, row_ids: pa.Array, columns: Sequence[str]) -> pa.Table:
+    def take(self, row_ids: pa.Array, columns: Sequence[str], *, blobs: BlobForm = BlobForm.CELLS) -> pa.Table:
         """Return the rows with these row ids, in no particular order, with row ids and addresses."""
-        return self.scan(columns, with_row_ids=True, with_row_addresses=True, row_ids=row_ids).read_all()
+        return self.scan(columns, with_row_ids=True, with_row_addresses=True, row_ids=row_ids, blobs=blobs).read_all()
 
     def _reader(self, options: Mapping[str, Any]) -> pa.RecordBatchReader:
         with self._reading():
@@ -353,7 +372,7 @@ class Table:
             failure.message,
         )
 
-    def _batches(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    def _batches(self, reader: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with self._reading():
             yield from reader
 
@@ -371,155 +390,3 @@ def serialized_row_ids(row_ids: pa.Array) -> bytes:
 def _one_zero(values: pa.Array) -> pa.Array:
     """Spell both zeros of a float column alike: Arrow tells them apart in a set, Lance's filters do not."""
     return pc.add(values, pa.scalar(0.0, values.type)) if pa.types.is_floating(values.type) else values
-
-
-def _as_expected(table: Table, address: TableAddress, *, is_pin: bool = True) -> Table:
-    """Return the table, or raise `TableReplaced` when it is not the one that the caller's pin means."""
-    if address.expected is not None:
-        address.expected.check(table.identity_mark, place=address.path, is_pin=is_pin)
-    return table
-
-
-class TableStore:
-    """Opens tables below one graph root and keeps recently used states open.
-
-    States are immutable. Only the directory of a deleted ref, or of a new table that was undone, is ever used again,
-    and whoever removes one says so (`forget`, `forget_table`); so no handle goes stale.
-    """
-
-    def __init__(self, root: GraphRoot, storage_options: Mapping[str, str] | None, objects: ControlStore) -> None:
-        self.objects = objects
-        """The same store, for the bytes of a table's own files."""
-        self._root = root
-        self._local_root = f"{root.uri}/" if root.is_local else None
-        self._storage_options = dict(storage_options) if storage_options else None
-        self._session: Any = None
-        self._session_lock = Lock()
-        self._handles: OpenStates[TableAddress, Table] = OpenStates()
-        self._heads = KnownHeads()
-
-    @property
-    def storage_options(self) -> dict[str, str] | None:
-        """What Lance needs to reach the store; holds credentials, so never print it."""
-        return self._storage_options
-
-    @property
-    def session(self) -> Any:
-        """What Lance keeps in memory for all tables; who opens or makes one without it gets another, for good."""
-        with self._session_lock:
-            if self._session is None:
-                self._session = new_session()
-            return self._session
-
-    def uri(self, address: TableAddress) -> str:
-        """Return the Lance URI of an address."""
-        return self._root.table_uri(address.path)
-
-    def open(self, address: TableAddress, version: int) -> Table:
-        """Open one state; raise `HistoricalVersionReclaimed` when that version is gone."""
-        cached = self._handles.find(address, version)
-        if cached is not None:
-            return _as_expected(cached, address)
-        try:
-            table = Table(address, self._dataset(address, version))
-        except lance_failures() as error:
-            if classify(error) is LanceFailure.NOT_FOUND:
-                raise HistoricalVersionReclaimed(
-                    f"Version {version} of {address.path} is gone: cleanup, a hard drop or the deletion of its branch "
-                    "removed it. Take a new snapshot.",
-                    table_key=address.path,
-                    version=version,
-                ) from error
-            raise storage_error(error, doing=f"opening {address.path} version {version}", uri=address.path) from error
-        return self.remember(_as_expected(table, address))
-
-    def head(self, address: TableAddress) -> Table | None:
-        """Open the newest version on a ref; None when there is no table."""
-        versions = self._versions(address)
-        if versions is not None and (known := self._heads.find(versions)) is not None:
-            cached = self._handles.find(address, known)
-            if cached is not None:
-                return _as_expected(cached, address, is_pin=False)
-        directory = identity(versions) if versions is not None else None
-        try:
-            table = Table(address, self._dataset(address, None))
-        except lance_failures() as error:
-            if classify(error) is LanceFailure.NOT_FOUND:
-                return None
-            raise storage_error(error, doing=f"opening {address.path}", uri=address.path) from error
-        self.remember(_as_expected(table, address, is_pin=False))
-        if versions is not None:
-            self._heads.remember(versions, table.version, directory=directory)
-        return table
-
-    def landed(self, table: Table) -> Table:
-        """Keep a state that a commit of ours just made: nobody has to look for the newest one right after."""
-        versions = self._versions(table.address)
-        if versions is not None:
-            self._heads.remember(versions, table.version, directory=identity(versions))
-        return self.remember(table)
-
-    def created(self, table: Table) -> Table:
-        """Keep the first state of a table that a commit made by its address, in the session that all others share."""
-        try:
-            table = Table(table.address, self._dataset(table.address, table.version))
-        except lance_failures():
-            _log.debug("the new table %s stays open as it was made", table.address.path)
-        return self.landed(table)
-
-    def is_newest(self, table: Table) -> bool:
-        """Whether a state is still the newest on its ref."""
-        versions = self._versions(table.address)
-        if versions is None:
-            return table.latest_version() == table.version
-        newest = self._heads.find(versions)
-        if newest is None:
-            directory = identity(versions)
-            newest = table.latest_version()
-            if newest == table.version:
-                # A writer that is about to commit touches the directory; that is no reason to list it at every look.
-                self._heads.remember(versions, newest, directory=directory)
-        return newest == table.version
-
-    def fresh_head(self, address: TableAddress) -> Table:
-        """Open the newest version on a handle of its own, which a commit may move on; raise when there is no table."""
-        return self.fresh(address, None)
-
-    def fresh(self, address: TableAddress, version: int | None) -> Table:
-        """Open a state on a handle of its own: some calls of Lance want a handle to themselves while they run."""
-        known = self._handles.find(address, version) if version is not None else None
-        if known is not None:
-            return _as_expected(Table(address, known.own_handle()), address)
-        with translated(doing=f"opening {address.path}", uri=address.path):
-            dataset = self._dataset(address, version)
-        return _as_expected(Table(address, dataset), address)
-
-    def remember(self, table: Table) -> Table:
-        """Keep a state open for later readers."""
-        self._handles.keep(table.address, table.version, table)
-        return table
-
-    def forget(self, address: TableAddress) -> None:
-        """Close all states of a ref that is being deleted: its name may come back with other content."""
-        self._handles.forget(lambda held: held == address)
-        self._forget_heads(address.path)
-
-    def forget_table(self, location: str) -> None:
-        """Close all states of a table, on every ref: some of them, or all, are being removed."""
-        self._handles.forget(lambda held: held.location == location)
-        self._forget_heads(location)
-
-    def _forget_heads(self, path: str) -> None:
-        if self._root.is_local:
-            self._heads.forget(f"{self._root.uri}/{path}")
-
-    def _versions(self, address: TableAddress) -> str | None:
-        """Return the directory of a table's versions; None on S3, where a listing begins with the newest."""
-        return None if self._local_root is None else f"{self._local_root}{address.path}/_versions"
-
-    def _dataset(self, address: TableAddress, version: int | None) -> Any:
-        import lance
-
-        return lance.dataset(
-            self.uri(address), version=version, storage_options=self._storage_options, session=self.session
-        )

@@ -15,7 +15,8 @@ from omnigraph.base import faults, ids
 from omnigraph.base.values import dataclass
 from omnigraph.storage.file_references import FileReference
 from omnigraph.storage.lance_errors import LanceFailure, classify, lance_failures, storage_error, translated
-from omnigraph.storage.tables import Table, TableAddress, TableStore
+from omnigraph.storage.table_store import TableStore
+from omnigraph.storage.tables import Table, TableAddress
 
 
 class CommitInterleaved(Exception):

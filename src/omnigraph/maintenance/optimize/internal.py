@@ -21,7 +21,8 @@ from omnigraph.storage.compaction import RewriteOutcome, commit_rewrites, run_re
 from omnigraph.storage.layout import TableLayout, read_layout
 from omnigraph.storage.store import GraphStore
 from omnigraph.storage.stored_settings import stage_auto_cleanup_strip
-from omnigraph.storage.tables import Table, TableAddress, TableStore
+from omnigraph.storage.table_store import TableStore
+from omnigraph.storage.tables import Table, TableAddress
 from omnigraph.storage.transactions import CommitInterleaved, commit_staged
 
 INTERNAL_RETRY_BUDGET = 5

@@ -20,7 +20,7 @@ from omnigraph.manifest.commits import Commit, CommitId, CommitKind
 from omnigraph.manifest.log import CommitLog
 from omnigraph.manifest.migrations.old_rows import OldTable, named_commits, read_old_tables
 from omnigraph.manifest.schemas import SOURCE_COPY, SchemaStore
-from omnigraph.storage.tables import TableStore
+from omnigraph.storage.table_store import TableStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
