@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from omnigraph import _graph_data, _graph_upkeep
-from omnigraph.base.cluster_shape import cluster_shape
+from omnigraph._graph_clusters import bound_to_cluster
 from omnigraph.base.events import Events, ignore_events
 from omnigraph.engine.choice import EngineChoice, EngineName
 from omnigraph.engine.local import LocalEngine
@@ -90,12 +90,14 @@ def open_graph(
     one, a graph of a cluster has the policy that the cluster has bound to it. `embed_environ` is where queries find
     their embedding provider.
     """
-    store = GraphStore.open(uri, storage_options)
-    if policy is None and not read_only and cluster_shape(store.uri) is not None:
-        from omnigraph.cluster.direct import policy_at
+    context = GraphContext.over(GraphStore.open(uri, storage_options), LocalEngine(), policy, embed_environ)
+    if not read_only:
+        context = bound_to_cluster(context, is_judged=policy is not None, options=storage_options, events=events)
+    return open_context(context, read_only=read_only, recover=recover, events=events)
 
-        policy = policy_at(store.uri, storage_options=storage_options, events=events)
-    context = GraphContext.over(store, LocalEngine(), policy, embed_environ)
+
+def open_context(context: GraphContext, *, read_only: bool, recover: bool, events: Events) -> "Graph":
+    """Open the graph of a context, which says who may write and to what blobs may refer."""
     refuse_file(context.store)
     try:
         context.manifest.load(MAIN_BRANCH)
@@ -324,7 +326,7 @@ class Graph:
         """Ask a question in SQL over one snapshot, addressed as for `snapshot`; see `Snapshot.sql`."""
         return self.snapshot(snapshot).sql(query, params=params, frames=frames)
 
-    @property
+    @cached_property
     def changes(self) -> "Changes":
         """The changes of this graph: of one commit, or along a branch."""
         from omnigraph.changes.verbs import Changes

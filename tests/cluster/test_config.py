@@ -132,6 +132,24 @@ CASES = [
         "graphs.artworks.external_blobs.allow[0].base",
     ),
     (
+        "invalid_external_blob_base",
+        "",
+        GRAPH + BLOBS % "{base: 'https://files.example/art', scope: server_safe}",
+        "graphs.artworks.external_blobs.allow[0].base",
+    ),
+    (
+        "invalid_external_blob_base",
+        "",
+        GRAPH + BLOBS % "{base: 's3://b/x%2Fy', scope: server_safe}",
+        "graphs.artworks.external_blobs.allow[0].base",
+    ),
+    (
+        "invalid_external_blob_policy",
+        "",
+        GRAPH + BLOBS % "{base: 's3://b/x', scope: server_safe}, {base: 's3://b/%78/y', scope: embedded_only}",
+        "graphs.artworks.external_blobs.allow",
+    ),
+    (
         "invalid_external_blob_policy",
         "",
         GRAPH + BLOBS % "{base: 's3://b/x', scope: everybody}",

@@ -32,6 +32,7 @@ from omnigraph.errors import (
 )
 from omnigraph.graph import Graph
 from omnigraph.query.mutate import run
+from omnigraph.writes import protocol
 from omnigraph.writes.budget import WriteLimits
 from support.graphs import column, edge, graph_of, load, node, refusal, rows
 from support.sailing import change, crew_graph
@@ -467,7 +468,24 @@ def test_inserts_are_judged_by_what_won(scanned: Graph) -> None:
     assert [row["dst"] for row in rows(scanned, "ServesOn").values() if row["src"] == "Di"] == ["S1"]
 
 
-def test_inserts_give_up_after_five_attempts(scanned: Graph) -> None:
+def test_an_insert_that_lost_once_is_prepared_again_at_its_gates(scanned: Graph) -> None:
+    """Where nobody can overtake it; before, it prepares without holding anybody up."""
+    other = omnigraph.open(scanned.uri)
+
+    with once_at("write.after_stage", lambda: load(other, "append", node("Ship", hull="Z", title="t"))) as passed:
+        change(scanned, 'insert Sailor { name: "Fi", rank: "mate" }')
+
+    attempts = [point for point in passed if point in {"write.after_stage", "write.after_gates"}]
+    assert attempts == ["write.after_stage", "write.after_gates", "write.after_gates", "write.after_stage"]
+    assert "Fi" in rows(scanned, "Sailor")
+
+
+def test_inserts_that_take_long_to_prepare_give_up_after_five_attempts(
+    scanned: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They never hold the gates for so long that others would give up waiting for them."""
+    monkeypatch.setattr(protocol, "_AT_THE_GATES_SECONDS", 0.0)
+    monkeypatch.setattr(protocol, "_LONG_AT_THE_GATES_SECONDS", 0.0)
     other = omnigraph.open(scanned.uri)
     names = iter(range(100))
 
@@ -480,6 +498,23 @@ def test_inserts_give_up_after_five_attempts(scanned: Graph) -> None:
     assert passed.count("write.after_stage") == 5
     assert "refresh and retry" in str(caught.value)
     assert "Fi" not in rows(scanned, "Sailor")
+
+
+def test_the_last_attempt_of_a_long_insert_is_made_at_its_gates(
+    scanned: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(protocol, "_AT_THE_GATES_SECONDS", 0.0)
+    other = omnigraph.open(scanned.uri)
+    names = iter(range(100))
+
+    def interfere() -> None:
+        load(other, "append", node("Ship", hull=f"Z{next(names)}", title="t"))
+
+    with once_at("write.after_stage", interfere, times=4) as passed:
+        change(scanned, 'insert Sailor { name: "Fi", rank: "mate" }')
+
+    assert passed.count("write.after_stage") == 5
+    assert "Fi" in rows(scanned, "Sailor")
 
 
 @pytest.mark.parametrize(

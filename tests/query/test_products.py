@@ -88,3 +88,26 @@ def test_what_conditions_leave_of_it_is_found(many: Graph, monkeypatch: pytest.M
     assert many.query(few).rows() == [{"n": 100, "v": 99}]
     with pytest.raises(ResourceLimit, match="nothing narrows down"):
         many.query("match { $a: N  $b: N  $a.v < 200  $a.v < $b.v } return { $a.k }")
+
+
+def test_very_many_variables_that_nothing_connects_are_refused_within_some_memory(
+    crew: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every product holds a block while the ones behind it are made: blocks have so many values, not so many rows."""
+    held: list[int] = []
+    met = products._met
+
+    def watched(*given: Any) -> Any:
+        block = met(*given)
+        held.append(block.count * len(block.columns))
+        return block
+
+    monkeypatch.setattr(products, "_met", watched)
+    monkeypatch.setattr(products, "BLOCK_VALUES", 1_000)
+    pattern = " ".join(f"$s{number}: Sailor" for number in range(60))
+
+    with pytest.raises(ResourceLimit, match="nothing connects its variables") as refused:
+        crew.query(f"match {{ {pattern} }} return {{ $s0.name }} limit 1")
+
+    assert refused.value.details["resource"] == "query_products"
+    assert max(held) <= 1_000

@@ -5,11 +5,15 @@ are already checked; `catalog/compile.py` makes them from a parsed source, `cata
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import field
 from functools import cached_property
-from typing import Any, Literal, NewType
+from typing import TYPE_CHECKING, Any, Literal, NewType
 
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.scalars import FLOATS, INTEGERS, NUMBERS, LiteralValue, Scalar, traits_of
+
+if TYPE_CHECKING:
+    from omnigraph.catalog.blob_bases import BlobBases
 
 __all__ = [
     "FLOATS",
@@ -53,6 +57,8 @@ class PropertyType:
     is_list: bool = False
     dimension: int | None = None
     enum_values: tuple[str, ...] | None = None
+    blob_bases: "BlobBases | None" = field(default=None, compare=False, repr=False)
+    """What references of a Blob may lie below, where input is read; no part of what the schema declares."""
 
     def __str__(self) -> str:
         if self.enum_values is not None:

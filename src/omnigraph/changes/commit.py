@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from omnigraph.changes.diff import Diff, TableCounts, diff_snapshots
 from omnigraph.changes.entities import EntityChange
 from omnigraph.changes.filters import ChangesRequest
+from omnigraph.changes.kept import KeptDiffs
 from omnigraph.changes.paging import ChangePage, PageLimits
 from omnigraph.errors import (
     ChangeFeedGap,
@@ -23,9 +24,10 @@ from omnigraph.manifest.state import ManifestState
 class CommitChanges:
     """The entities that one commit changed; a commit that only moved things physically has none."""
 
-    def __init__(self, cause: Commit, diff: Diff) -> None:
+    def __init__(self, cause: Commit, diff: Diff, kept: KeptDiffs) -> None:
         self.cause = cause
-        self._diff = diff
+        self._diff = kept.known(diff)
+        self._kept = kept
 
     def __iter__(self) -> Iterator[EntityChange]:
         """Yield every change, nodes first, by type name and id."""
@@ -40,10 +42,14 @@ class CommitChanges:
     def page(self, *, page_token: str | None = None, limits: PageLimits | None = None) -> ChangePage:
         """Return one page: the first, or the one that a token of this very answer names."""
         with gap_at(self.cause.graph_commit_id):
-            return self._diff.page(page_token=page_token, limits=limits)
+            page = self._diff.page(page_token=page_token, limits=limits)
+        self._kept.settle(self._diff, is_done=page.next_page_token is None)
+        return page
 
 
-def changes_of_commit(context: GraphContext, commit_id: str, request: ChangesRequest) -> CommitChanges:
+def changes_of_commit(
+    context: GraphContext, commit_id: str, request: ChangesRequest, kept: KeptDiffs | None = None
+) -> CommitChanges:
     """Compare a commit with its first parent; the first commit of a graph has none (`ParentlessCommit`)."""
     located = context.addresses.at_commit(commit_id)
     cause = located.commit
@@ -57,7 +63,7 @@ def changes_of_commit(context: GraphContext, commit_id: str, request: ChangesReq
     with gap_at(cause.graph_commit_id):
         before, after = (snapshot_of(located.state, commit) for commit in (parent, cause))
         diff = diff_snapshots(context, before, after, request)
-    return CommitChanges(cause, diff)
+    return CommitChanges(cause, diff, kept or KeptDiffs())
 
 
 def snapshot_of(state: ManifestState, commit: Commit) -> GraphSnapshot:

@@ -167,7 +167,7 @@ def touched_rows(
     # With what the fields say of themselves: a property may have taken the name of another that was dropped.
     if not older.schema.remove_metadata().equals(newer.schema.remove_metadata(), check_metadata=True):
         return None
-    stretches, history = _way(context, older, newer)
+    stretches, history = way_between(context, older, newer)
     if history is History.ADDED_ONLY:
         batches = [*rows_added_since(older, newer, columns)] if stretches else []
         return TouchedRows(gone=pa.array([], pa.uint64()), written=_with_row_ids(newer, columns, batches))
@@ -263,11 +263,12 @@ def _in_bucket(context: GraphContext, table: Table, rows: UnsharedRows, number: 
 
 
 def _telling_way(context: GraphContext, older: Table, newer: Table) -> tuple[Stretch, ...] | None:
-    stretches, history = _way(context, older, newer)
+    stretches, history = way_between(context, older, newer)
     return None if history is History.INCOMPLETE else stretches
 
 
-def _way(context: GraphContext, older: Table, newer: Table) -> tuple[tuple[Stretch, ...], History]:
+def way_between(context: GraphContext, older: Table, newer: Table) -> tuple[tuple[Stretch, ...], History]:
+    """Return how a state came out of an older one, and what Lance remembers of it; a way that is too long is none."""
     stretches = stretches_between(context.store.tables, older, newer)
     if stretches is None:
         return (), History.INCOMPLETE

@@ -4,7 +4,7 @@ Pins are compared first: a table whose pins agree is not opened. The rest is fou
 first asked for, and images are read for one chunk of entities at a time.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import cached_property
@@ -15,18 +15,19 @@ import pyarrow.compute as pc
 from omnigraph.base.logs import logger_of
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Property, TableIdentity, TableKey
-from omnigraph.changes.compare import AFTER_ROW, BEFORE_ROW, Op, TableState, changed_entities
+from omnigraph.changes.compare import AFTER_ROW, BEFORE_ROW, Op, TableState
 from omnigraph.changes.entities import EntityChange, Image, images_by_id
 from omnigraph.changes.filters import ChangeFilter, ChangesRequest, resolve_selection
+from omnigraph.changes.found import FoundChanges, find_changes
 from omnigraph.changes.paging import ChangePage, ChangeSlice, PageLimits
-from omnigraph.changes.pairs import PinnedType, TypePair, pair_types, pinned_types
+from omnigraph.changes.pairs import PinnedType, TypePair, pair_types, pinned_types, unmoved
 from omnigraph.changes.position import Position
 from omnigraph.changes.tokens import TokenUse, refuse_other, seal, unseal
 from omnigraph.errors import ChangeCursorRejected
 from omnigraph.graphs.context import GraphContext
 from omnigraph.graphs.holding import hold_if_possible
 from omnigraph.manifest.commits import MAIN_BRANCH
-from omnigraph.manifest.snapshot import GraphSnapshot
+from omnigraph.manifest.snapshot import GraphSnapshot, TablePin
 
 _log = logger_of(__name__)
 
@@ -53,7 +54,7 @@ class Diff:
     ) -> None:
         self._context = context
         self._selection = selection
-        self._changed: dict[TableIdentity, pa.Table] = {}
+        self._found: dict[TableIdentity, FoundChanges] = {}
         self.before = before
         self.after = after
 
@@ -69,7 +70,7 @@ class Diff:
     def counts(self) -> tuple[TableCounts, ...]:
         """Count the changes of every type that has any, in order; reads no images."""
         with self._held():
-            found = ((pair.table_key, self._changes_of(pair)["op"]) for pair in self.pairs)
+            found = ((pair.table_key, self._found_of(pair).changes["op"]) for pair in self.pairs)
             return tuple(_counted(table_key, ops) for table_key, ops in found if len(ops))
 
     def page(self, *, page_token: str | None = None, limits: PageLimits | None = None) -> ChangePage:
@@ -89,9 +90,10 @@ class Diff:
     def slice_behind(self, behind: Position | None, limits: PageLimits) -> ChangeSlice:
         """Return the changes behind a position, as many as fit, at least one if there is any."""
         with self._held():
-            return self._slice_behind(behind, limits)
+            return self.held_slice_behind(behind, limits)
 
-    def _slice_behind(self, behind: Position | None, limits: PageLimits) -> ChangeSlice:
+    def held_slice_behind(self, behind: Position | None, limits: PageLimits) -> ChangeSlice:
+        """Return the same for who keeps the compared versions from cleanup already."""
         taken: list[EntityChange] = []
         reached: TableIdentity | None = None
         size_bytes = 0
@@ -105,18 +107,44 @@ class Diff:
 
     def _held(self) -> AbstractContextManager[None]:
         """Keep a cleanup from the compared versions; without a difference no table is opened."""
+        return held(self._context, [self])
+
+    @property
+    def pins(self) -> tuple[TablePin, ...]:
+        """The pins of the tables that are compared, on both sides."""
         states = [state for pair in self.pairs for state in (pair.before, pair.after)]
-        pins = [state.pin for state in states if state is not None]
-        if not pins:
-            return nullcontext()
-        return hold_if_possible(self._context, pins, operation="diff", warn=_log.warning)
+        return tuple(state.pin for state in states if state is not None)
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What tells this comparison from others of the same graph."""
+        compared = (self.before, self.after)
+        states = (name for snapshot in compared for name in (snapshot.incarnation, snapshot.commit_id))
+        return (*states, self._selection.digest)
+
+    @property
+    def found_bytes(self) -> int | None:
+        """How much memory the changes take that have been found; None if there are images among them."""
+        found = [*self._found.values()]
+        if any(changes.before is not None or changes.after is not None for changes in found):
+            return None
+        return sum(int(changes.changes.nbytes) for changes in found)
+
+    def knows(self, identity: TableIdentity) -> bool:
+        """Whether the changes of a type have been found."""
+        return identity in self._found
+
+    def take_over(self, identity: TableIdentity, found: FoundChanges) -> None:
+        """Know the changes of a type that somebody found together with those of other commits."""
+        self._found[identity] = found.with_ops(self._selection.ops)
 
     @cached_property
     def pairs(self) -> tuple[TypePair, ...]:
         """The types that may differ, nodes first and by name; opens no table, and raises `SchemaBoundary`."""
         schemas = self._context.schemas
+        same = unmoved(self.before, self.after)
         before, after = (
-            pinned_types(snapshot, schemas.catalog(snapshot.schema), self._selection)
+            pinned_types(snapshot, schemas.catalog(snapshot.schema), self._selection, besides=same)
             for snapshot in (self.before, self.after)
         )
         catalog = schemas.catalog(self.after.schema)
@@ -148,30 +176,29 @@ class Diff:
             at = next((at for at, pair in enumerate(pairs) if str(pair.identity) == position.identity), None)
             if at is None:
                 raise ChangeCursorRejected("the page token names a type that is not among the changes")
-            behind = position.rows_behind(self._changes_of(pairs[at]))
-            yield from self._images_of(pairs[at], behind, chunk_rows_max)
+            found = self._found_of(pairs[at])
+            yield from self._images_of(pairs[at], found, position.rows_behind(found.changes), chunk_rows_max)
             pairs = pairs[at + 1 :]
         for pair in pairs:
-            yield from self._images_of(pair, self._changes_of(pair), chunk_rows_max)
+            found = self._found_of(pair)
+            yield from self._images_of(pair, found, found.changes, chunk_rows_max)
 
-    def _changes_of(self, pair: TypePair) -> pa.Table:
+    def _found_of(self, pair: TypePair) -> FoundChanges:
         """Find the changed entities of one type, ordered by id; they are kept for the next page."""
-        if pair.identity not in self._changed:
-            changed = changed_entities(self._context, self._state(pair.before), self._state(pair.after))
-            if self._selection.ops:
-                wanted = pa.array([op.value for op in self._selection.ops], pa.string())
-                changed = changed.filter(pc.is_in(changed["op"], value_set=wanted))
-            self._changed[pair.identity] = changed.sort_by("id")
-        return self._changed[pair.identity]
+        if pair.identity not in self._found:
+            self.take_over(
+                pair.identity, find_changes(self._context, self._state(pair.before), self._state(pair.after))
+            )
+        return self._found[pair.identity]
 
     def _images_of(
-        self, pair: TypePair, changed: pa.Table, chunk_rows_max: int
+        self, pair: TypePair, found: FoundChanges, changed: pa.Table, chunk_rows_max: int
     ) -> Iterator[tuple[EntityChange, TableIdentity]]:
         start, rows = 0, min(_CHUNK_ROWS_FIRST, chunk_rows_max)
         while start < changed.num_rows:
             chunk = changed.slice(start, rows)
-            before = self._images(pair.before, chunk[BEFORE_ROW])
-            after = self._images(pair.after, chunk[AFTER_ROW])
+            before = found.before if found.before is not None else self._images(pair.before, chunk[BEFORE_ROW])
+            after = found.after if found.after is not None else self._images(pair.after, chunk[AFTER_ROW])
             for entity_id, op in zip(chunk["id"].to_pylist(), chunk["op"].to_pylist(), strict=True):
                 change = EntityChange(
                     type=pair.type, id=entity_id, op=Op(op), before=before.get(entity_id), after=after.get(entity_id)
@@ -180,7 +207,7 @@ class Diff:
             start += chunk.num_rows
             rows = min(chunk_rows_max, _next_chunk_rows(chunk.num_rows, [*before.values(), *after.values()]))
 
-    def _images(self, pinned: PinnedType | None, row_ids: pa.ChunkedArray) -> dict[str, Image]:
+    def _images(self, pinned: PinnedType | None, row_ids: pa.ChunkedArray) -> Mapping[str, Image]:
         state = self._state(pinned)
         wanted = row_ids.combine_chunks().drop_null()
         return images_by_id(state.images_at(wanted), state.entity) if state is not None and len(wanted) else {}
@@ -190,6 +217,14 @@ class Diff:
             return None
         table = pinned.pin.state.open(self._context.store.tables)
         return TableState(entity=pinned.entity, table=table, filled=pinned.filled)
+
+
+def held(context: GraphContext, diffs: "Sequence[Diff]") -> AbstractContextManager[None]:
+    """Keep a cleanup from the versions that some diffs compare; without a difference no table is opened."""
+    pins = [*dict.fromkeys(pin for diff in diffs for pin in diff.pins)]
+    if not pins:
+        return nullcontext()
+    return hold_if_possible(context, pins, operation="diff", warn=_log.warning)
 
 
 def diff_snapshots(context: GraphContext, before: GraphSnapshot, after: GraphSnapshot, request: ChangesRequest) -> Diff:

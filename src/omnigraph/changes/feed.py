@@ -4,7 +4,8 @@ The consumer holds the state. A cursor stands behind a complete commit and nowhe
 fit into a page there is only a page token, so that nobody can store half a commit as done.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import field
 from typing import Any
 
@@ -13,10 +14,13 @@ import pyarrow.compute as pc
 from omnigraph.base.showing import Shown
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import Catalog, EntityType, TableKey
+from omnigraph.changes.additions import take_over_additions
+from omnigraph.changes.ahead import ReadAhead
 from omnigraph.changes.commit import gap_at, snapshot_of
-from omnigraph.changes.diff import Diff
+from omnigraph.changes.diff import Diff, held
 from omnigraph.changes.entities import EntityChange
 from omnigraph.changes.filters import ChangeFilter, ChangesRequest, resolve_selection
+from omnigraph.changes.kept import KeptDiffs
 from omnigraph.changes.paging import ChangeSlice, PageLimits, check_limit
 from omnigraph.changes.pairs import TypePair, pair_types, pinned_types
 from omnigraph.changes.position import Position
@@ -24,6 +28,7 @@ from omnigraph.changes.tokens import TokenUse, refuse_other, seal, unseal
 from omnigraph.errors import ChangeCursorRejected, ChangeFeedGap, InvalidTarget, ReadSetConflict, SchemaBoundary
 from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import Commit, CommitId
+from omnigraph.manifest.line import BranchLine
 from omnigraph.manifest.snapshot import GraphSnapshot
 from omnigraph.manifest.state import ManifestState
 
@@ -83,11 +88,14 @@ class _Request:
 class Feed:
     """One branch, followed with one set of filters."""
 
-    def __init__(self, context: GraphContext, state: ManifestState, selection: ChangeFilter) -> None:
+    def __init__(
+        self, context: GraphContext, state: ManifestState, selection: ChangeFilter, kept: KeptDiffs | None = None
+    ) -> None:
         self._context = context
         self._state = state
         self._selection = selection
-        self._latest: Diff | None = None
+        self._commits = BranchLine(context.log, state)
+        self._kept = kept or KeptDiffs()
         self._bound: Mapping[str, Any] = {
             "graph": context.schemas.catalog(state.snapshot.schema).identity_domain,
             "first commit": _first_commit(state),
@@ -97,7 +105,9 @@ class Feed:
         }
 
     @classmethod
-    def of_branch(cls, context: GraphContext, branch: str, request: ChangesRequest) -> "Feed":
+    def of_branch(
+        cls, context: GraphContext, branch: str, request: ChangesRequest, kept: KeptDiffs | None = None
+    ) -> "Feed":
         """Look at the head of a branch once; that is the cut of the poll that follows."""
         state = context.manifest.load(branch)
 
@@ -105,7 +115,7 @@ class Feed:
             return [context.schemas.catalog(schema) for schema in state.accepted_schemas()]
 
         known = [context.schemas.catalog(state.snapshot.schema)]
-        return cls(context, state, resolve_selection(known, request, earlier=earlier))
+        return cls(context, state, resolve_selection(known, request, earlier=earlier), kept)
 
     @property
     def head_snapshot(self) -> GraphSnapshot:
@@ -176,9 +186,9 @@ class Feed:
         request = self._request(cursor=cursor, start=start, page_token=page_token)
         if request.done == request.cut:
             return self._finished((), request.done, request.cut)
-        line = self._line(request)
+        line = self._line(request, commits_max=commits_max)
         try:
-            return self._filled(request, line[: commits_max + 1], limits or PageLimits())
+            return self._filled(request, line, limits or PageLimits())
         finally:
             # Also after a failure: tables of a branch that is gone look like those that cleanup took.
             self._refuse_recreated()
@@ -201,61 +211,76 @@ class Feed:
             return head
         if start == "beginning":
             # The first commit has nothing before it and its tables are empty, so a feed begins right behind it.
-            return _Place.of(self.history()[0])
+            return _Place.of(self._commits.first())
         if start.startswith(_AFTER):
             return _Place.of(self._context.addresses.commit(start.removeprefix(_AFTER)))
         raise InvalidTarget(f"A feed starts at now, beginning or after:<commit>, not at {start!r}.")
 
-    def _line(self, request: _Request) -> list[Commit]:
-        """Return the commits from `done` up to the cut, both included."""
-        line = self._context.log.line_after(request.done.version - 1, head=self._state.head)
+    def _line(self, request: _Request, *, commits_max: int | None = None) -> list[Commit]:
+        """Return the commits from `done` up to the cut, both included, or so many behind `done`."""
+        last = request.cut.version
+        if commits_max is not None:
+            last = min(last, request.done.version + commits_max)
+        line = self._commits.stretch(request.done.version, last)
         if not line or _Place.of(line[0]) != request.done:
-            raise ChangeCursorRejected(
-                f"commit {request.done.commit_id} is not in the history of branch '{self._state.branch.name}'"
-            )
-        line = [commit for commit in line if commit.graph_version <= request.cut.version]
-        if _Place.of(line[-1]) != request.cut:
-            raise ChangeCursorRejected(
-                f"commit {request.cut.commit_id} is not in the history of branch '{self._state.branch.name}'"
-            )
+            raise self._elsewhere(request.done)
+        self._refuse_elsewhere(request.cut)
         return line
+
+    def _refuse_elsewhere(self, place: _Place) -> None:
+        """Raise unless a commit is in the history of the branch; the head that was just seen is."""
+        if place == _Place.of(self._state.head):
+            return
+        is_known = 1 <= place.version <= self._state.head.graph_version
+        if not is_known or _Place.of(self._commits.at(place.version)) != place:
+            raise self._elsewhere(place)
+
+    def _elsewhere(self, place: _Place) -> ChangeCursorRejected:
+        return ChangeCursorRejected(
+            f"commit {place.commit_id} is not in the history of branch '{self._state.branch.name}'"
+        )
 
     def _filled(self, request: _Request, line: Sequence[Commit], limits: PageLimits) -> FeedPage:
         """Put blocks on a page until it is full; what cannot be told ends the page before it, or is raised."""
         filling = _Filling(limits)
         done = request.done
-        inside = request.inside
-        before = self._snapshot(line[0], causing=line[1])
-        for cause in line[1:]:
-            if filling.is_full:
-                break
+        with closing(self._slices(line, request.inside, filling)) as slices:
             try:
-                after = self._snapshot(cause, causing=cause)
-                with gap_at(cause.graph_commit_id):
-                    found = self._diff(before, after).slice_behind(inside, filling.room)
+                for cause, found in slices:
+                    if filling.blocks and not filling.takes(found):
+                        # It starts a page of its own, so that a consumer can store what came before.
+                        break
+                    filling.add(ChangeBlock(cause=cause, changes=found.changes), found.size_bytes)
+                    if found.position is not None:
+                        return self._unfinished(filling, done, request.cut, found.position)
+                    done = _Place.of(cause)
             except (ChangeFeedGap, SchemaBoundary):
-                if filling.blocks:
-                    break
-                raise
-            if filling.blocks and not filling.takes(found):
-                # It starts a page of its own, so that a consumer can store what came before.
-                break
-            filling.add(ChangeBlock(cause=cause, changes=found.changes), found.size_bytes)
-            if found.position is not None:
-                return self._unfinished(filling, done, request.cut, found.position)
-            done, before, inside = _Place.of(cause), after, None
+                if not filling.blocks:
+                    raise
         return self._finished(tuple(filling.blocks), done, request.cut)
+
+    def _slices(
+        self, line: Sequence[Commit], inside: Position | None, filling: "_Filling"
+    ) -> Generator[tuple[Commit, ChangeSlice]]:
+        """Yield what commits changed, of each as much as there is room for, until the page is full."""
+        ahead = ReadAhead(self._state, line, self._diff)
+        # Inside of a large commit there is nothing to read ahead: the next page will be there too.
+        while not filling.is_full and (steps := ahead.take(filling.room.changes if inside is None else 1)):
+            diffs = [step.diff for step in steps]
+            with held(self._context, diffs):
+                take_over_additions(self._context, diffs, rows_max=filling.room.changes)
+                for cause, diff in steps:
+                    if filling.is_full:
+                        return
+                    with gap_at(cause.graph_commit_id):
+                        found = diff.held_slice_behind(inside, filling.room)
+                    self._kept.settle(diff, is_done=found.position is None)
+                    yield cause, found
+                    inside = None
 
     def _diff(self, before: GraphSnapshot, after: GraphSnapshot) -> Diff:
         """Compare two snapshots, or go on with the comparison that the page before began."""
-        latest = self._latest
-        if latest is None or (latest.before, latest.after) != (before, after):
-            self._latest = latest = Diff(self._context, before, after, self._selection)
-        return latest
-
-    def _snapshot(self, commit: Commit, *, causing: Commit) -> GraphSnapshot:
-        with gap_at(causing.graph_commit_id):
-            return snapshot_of(self._state, commit)
+        return self._kept.known(Diff(self._context, before, after, self._selection))
 
     def _finished(self, blocks: tuple[ChangeBlock, ...], done: _Place, cut: _Place) -> FeedPage:
         return FeedPage(blocks=blocks, cursor=self._cursor(done), caught_up=done == cut, next_page_token=None)

@@ -1,6 +1,6 @@
 """Which types two snapshots may differ in, decided from pins and schemas alone; opens no table."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import replace
 
 from omnigraph.base.values import dataclass
@@ -62,14 +62,24 @@ class TypePair:
 
 
 def pinned_types(
-    snapshot: GraphSnapshot, catalog: Catalog, selection: ChangeFilter
+    snapshot: GraphSnapshot, catalog: Catalog, selection: ChangeFilter, *, besides: Container[TableIdentity] = ()
 ) -> Mapping[TableIdentity, PinnedType]:
-    """Return the selected types of a snapshot by identity."""
+    """Return the selected types of a snapshot by identity, besides some."""
     return {
         pin.identity: PinnedType(pin=pin, entity=entity, next_identity_id=catalog.next_identity_id)
         for pin in snapshot.pins.values()
-        if selection.takes(catalog, entity := catalog.type_by_identity[pin.identity])
+        if pin.identity not in besides and selection.takes(catalog, entity := catalog.type_by_identity[pin.identity])
     }
+
+
+def unmoved(before: GraphSnapshot, after: GraphSnapshot) -> frozenset[TableIdentity]:
+    """Return the types whose pins agree; of most commits these are nearly all."""
+    state_by_identity = {pin.identity: (pin.address, pin.version) for pin in before.pins.values()}
+    return frozenset(
+        pin.identity
+        for key, pin in after.pins.items()
+        if pin is before.pins.get(key) or state_by_identity.get(pin.identity) == (pin.address, pin.version)
+    )
 
 
 def pair_types(

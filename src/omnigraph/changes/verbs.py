@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from omnigraph.changes.commit import CommitChanges, changes_of_commit
 from omnigraph.changes.feed import COMMITS_DEFAULT, Feed, FeedPage
 from omnigraph.changes.filters import ChangesRequest
+from omnigraph.changes.kept import KeptDiffs
 from omnigraph.changes.paging import PageLimits
 from omnigraph.graphs.context import GraphContext
 from omnigraph.manifest.commits import MAIN_BRANCH
@@ -15,6 +16,7 @@ class Changes:
 
     def __init__(self, context: GraphContext) -> None:
         self._context = context
+        self._kept = KeptDiffs()
 
     def of_commit(
         self,
@@ -27,7 +29,7 @@ class Changes:
     ) -> CommitChanges:
         """Compare a commit with its first parent; iterate over the result, or take pages of it."""
         request = ChangesRequest(kinds=kinds, types=types, ops=ops, exclude_types=exclude_types)
-        return changes_of_commit(self._context, commit_id, request)
+        return changes_of_commit(self._context, commit_id, request, self._kept)
 
     def feed(
         self,
@@ -40,7 +42,7 @@ class Changes:
     ) -> Feed:
         """Look at a branch once and follow it up to there; all pages of one poll are best asked of one feed."""
         request = ChangesRequest(kinds=kinds, types=types, ops=ops, exclude_types=exclude_types)
-        return Feed.of_branch(self._context, branch, request)
+        return Feed.of_branch(self._context, branch, request, self._kept)
 
     def poll(
         self,

@@ -2,11 +2,10 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from omnigraph.cluster.blob_bases import problem_of_base
+from omnigraph.cluster.blob_bases import overlapping, problem_of_declared
 from omnigraph.cluster.config_keys import KeyReader
 from omnigraph.cluster.declared import DeclaredGraph, DeclaredPolicy, ListedQueries, NamedQueries
 from omnigraph.cluster.diagnostics import DiagnosticCode
@@ -154,11 +153,10 @@ def _external_blobs(keys: KeyReader, value: object, path: str) -> ExternalBlobPo
         return None
     read = [_base(keys, entry, f"{path}.allow[{place}]") for place, entry in enumerate(allowed)]
     bases = sorted((base for base in read if base is not None), key=lambda base: base.uri)
-    for shorter, longer in pairwise(bases):
-        if longer.uri.startswith(shorter.uri):
-            keys.wrong(
-                f"{path}.allow", f"The bases {shorter.uri} and {longer.uri} overlap; keep one of them.", _BAD_BLOBS
-            )
+    both = overlapping(bases)
+    if both is not None:
+        shorter, longer = both
+        keys.wrong(f"{path}.allow", f"The bases {shorter.uri} and {longer.uri} overlap; keep one of them.", _BAD_BLOBS)
     return ExternalBlobPolicy(bases=tuple(bases)) if bases else None
 
 
@@ -182,7 +180,7 @@ def _base(keys: KeyReader, entry: object, path: str) -> BlobBase | None:
 
 
 def _problem_of_base(base: str) -> str | None:
-    problem = problem_of_base(base)
+    problem = problem_of_declared(base)
     if problem is not None or not base.startswith("file:"):
         return problem
     return None if Path(unquote(urlsplit(base).path)).is_dir() else "is not an existing directory"

@@ -1,15 +1,17 @@
-"""Reaching a graph by its storage when it may belong to a cluster: what is refused there, and who judges its writes.
+"""Reaching a graph by its storage when it may belong to a cluster: what is refused there, and what its writes may do.
 
 The first test is one of text alone, so a graph that does not lie where clusters keep theirs costs nothing. Reading,
 maintenance and recovery never come here: a broken catalog cannot stop a repair.
 """
 
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from omnigraph.base.cluster_shape import cluster_shape
 from omnigraph.base.events import Events, Warned, ignore_events
+from omnigraph.catalog.admitting import FindBlobBases, no_blob_bases
+from omnigraph.catalog.blob_bases import BlobBases
 from omnigraph.cluster.ledger import cluster_root_for_graph_uri
 from omnigraph.errors import ClusterManaged, PolicyDenied
 from omnigraph.graphs.authorizing import Authorizer, PolicyAction
@@ -57,6 +59,29 @@ def applied_graph(
     uri = AppliedGraphs(cluster=cluster, root=site.root, graph_ids=ledger.graph_ids).storage_uri(graph_id)
     bound = None if read_only else policy_bound_to(ledger, graph_id)
     return uri, None if bound is None else engine_of(site, bound, graph_id)
+
+
+def blob_bases_at(uri: str, *, storage_options: StorageOptions = None) -> FindBlobBases:
+    """Return who knows to what the blobs of a graph may refer, by the address that its store has.
+
+    Nothing is read before somebody writes to a graph that has blobs. Whoever has the storage itself may use every base.
+    """
+    shape = cluster_shape(uri)
+    if shape is None:
+        return no_blob_bases
+
+    @cache
+    def find() -> BlobBases | None:
+        from omnigraph.cluster.blob_bases import bases_for
+        from omnigraph.cluster.resources import BlobScope, graph_address
+        from omnigraph.cluster.site import ClusterSite
+
+        root, graph_id = shape
+        stored = ClusterSite.open(root, storage_options=storage_options).read_ledger(is_strict=False)
+        entry = None if stored is None else stored.ledger.resources.get(graph_address(graph_id))
+        return None if entry is None else bases_for(entry.external_blob_policy, tuple(BlobScope))
+
+    return find
 
 
 class PolicyOfCluster:

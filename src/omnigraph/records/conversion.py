@@ -63,6 +63,8 @@ def _plain(column: pa.Array) -> pa.Array:
 
 
 def _convert_scalars(column: pa.Array, declared: PropertyType, stored: pa.DataType) -> Converted:
+    if declared.scalar is Scalar.BLOB and _is_blob_parts(column.type):
+        return _convert_blob_parts(column, declared, stored)
     if not _can_hold(column.type, declared.scalar):
         return _refused(column, stored, lambda _: f"expects {_spelled(declared)}, got a column of {column.type}")
     if pa.types.is_string(column.type):
@@ -78,6 +80,23 @@ def _convert_scalars(column: pa.Array, declared: PropertyType, stored: pa.DataTy
 def _can_hold(kind: pa.DataType, scalar: Scalar) -> bool:
     """Tell whether values of an Arrow type may stand for a scalar at all; single values may still not fit."""
     return traits_of(scalar).is_text_in_json if pa.types.is_string(kind) else form_of(scalar).can_hold(kind)
+
+
+def _is_blob_parts(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_struct(kind)) and {"data", "uri"} <= {field.name for field in kind}
+
+
+def _convert_blob_parts(column: pa.Array, declared: PropertyType, stored: pa.DataType) -> Converted:
+    """Take blobs as Lance spells them: content, or the address of an object, of which no part can be meant."""
+    for name in {"position", "size"} & {field.name for field in column.type}:
+        part = pc.indices_nonzero(pc.is_valid(pc.struct_field(column, name)))
+        if len(part):
+            return _refused(column, stored, lambda _: "refers to a part of an object", rows=part, code=Code.BAD_BLOB)
+    contents = _convert_scalars(_plain(pc.struct_field(column, "data")), declared, stored)
+    references = _convert_scalars(_plain(pc.struct_field(column, "uri")), declared, stored)
+    return Converted(
+        column=pc.coalesce(references.column, contents.column), misfits=(*contents.misfits, *references.misfits)
+    )
 
 
 def _convert_floats(column: pa.Array, declared: PropertyType, stored: pa.DataType) -> Converted:

@@ -6,6 +6,8 @@ import json
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.catalog.blob_cells import split_cells
+
 TEXT = pa.large_utf8()
 """64-bit offsets, because the lines of one batch may need more than 2 GiB."""
 
@@ -59,9 +61,11 @@ def strings(column: pa.Array) -> pa.Array:
 
 
 def blobs(column: pa.Array) -> pa.Array:
-    """Spell content as `base64:…`."""
-    payloads = [None if blob is None else binascii.b2a_base64(blob, newline=False) for blob in column.to_pylist()]
-    return join('"base64:', pa.array(payloads, pa.large_binary()), '"')
+    """Spell content as `base64:…`, and a reference as it is."""
+    contents, uris = split_cells(column)
+    payloads = [None if blob is None else binascii.b2a_base64(blob, newline=False) for blob in contents.to_pylist()]
+    spelled = join('"base64:', pa.array(payloads, pa.large_binary()), '"')
+    return spelled if uris.null_count == len(uris) else pc.coalesce(strings(uris), spelled)
 
 
 def join(*pieces: str | pa.Array) -> pa.Array:

@@ -60,6 +60,17 @@ class Rejected(Exception):
         self.code = code
 
 
+class ReferenceTooLong(Rejected):
+    """A reference to an external object is longer than any may be."""
+
+    def __init__(self, size: int, limit: int) -> None:
+        super().__init__(
+            Code.BAD_BLOB, f"refers to an external object with {size} bytes; a reference has {limit} at most"
+        )
+        self.size = size
+        self.limit = limit
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offence:
     """One offence and its place; an entity that is not in the input has no place but a `row_id`."""

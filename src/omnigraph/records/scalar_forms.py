@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.arrow import arrow_form
+from omnigraph.catalog.blob_cells import content_cells
 from omnigraph.catalog.instants import DAY_MS
 from omnigraph.catalog.model import PropertyType
 from omnigraph.catalog.scalars import Scalar, known, traits_of
@@ -165,6 +166,7 @@ FORMS: Final[Mapping[Scalar, ScalarForm]] = {
         ordinary=_TEXT,
         from_ordinary=values.decoded_blobs,
         can_hold=typed.is_binary,
+        from_typed=lambda column, stored: content_cells(typed.cast(column, stored)),
         render=texts.blobs,
     ),
     # A vector is read as a whole and written number by number.

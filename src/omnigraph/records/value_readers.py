@@ -15,11 +15,13 @@ import pyarrow as pa
 
 from omnigraph.base.units import counted
 from omnigraph.catalog.arrow import arrow_form
+from omnigraph.catalog.blob_bases import REFERENCE_BYTES_MAX
+from omnigraph.catalog.blob_cells import content_cell, content_cells, reference_cell
 from omnigraph.catalog.instants import parse_moment_ms
 from omnigraph.catalog.model import PropertyType
 from omnigraph.catalog.scalars import Scalar, traits_of
 from omnigraph.errors import Internal
-from omnigraph.records.offences import Code, Rejected
+from omnigraph.records.offences import Code, ReferenceTooLong, Rejected
 from omnigraph.records.strict_json import Json, Number, spell
 
 Stored: TypeAlias = "str | bool | int | float | bytes | list[Stored]"
@@ -36,7 +38,7 @@ def decode_blob(text: str) -> bytes:
 
 def decoded_blobs(texts: pa.Array, stored: pa.DataType) -> pa.Array:
     """Decode a column of blobs; raise ValueError unless all are standard, padded base64."""
-    return pa.array([None if text is None else decode_blob(text) for text in texts.to_pylist()], stored)
+    return content_cells(pa.array([None if text is None else decode_blob(text) for text in texts.to_pylist()], stored))
 
 
 def whole_bounds(scalar: Scalar) -> tuple[int, int]:
@@ -125,15 +127,27 @@ def read_vector(value: Json, declared: PropertyType) -> list[Stored]:
 
 
 def read_blob(value: Json, declared: PropertyType) -> bytes:
-    """Read content in base64."""
+    """Read content in base64, or a reference to an object elsewhere, which is not opened."""
     text = read_string(value, declared)
     if not text.startswith(BLOB_PREFIX):
-        # The reference may carry credentials, so the message does not repeat it.
-        raise Rejected(Code.EXTERNAL_BLOB_DENIED, "refers to an external object; give the content as base64:…")
+        return _read_reference(text, declared)
     try:
-        return decode_blob(text)
+        return content_cell(decode_blob(text))
     except ValueError as exc:
         raise Rejected(Code.BAD_BLOB, f"is not valid base64: {exc}") from exc
+
+
+def _read_reference(text: str, declared: PropertyType) -> bytes:
+    # The reference may carry credentials, so no message repeats it.
+    if declared.blob_bases is None:
+        raise Rejected(Code.EXTERNAL_BLOB_DENIED, "refers to an external object; give the content as base64:…")
+    size = len(text.encode())
+    if size > REFERENCE_BYTES_MAX:
+        raise ReferenceTooLong(size, REFERENCE_BYTES_MAX)
+    refusal = declared.blob_bases.refusal(text)
+    if refusal is not None:
+        raise Rejected(Code.EXTERNAL_BLOB_DENIED, f"refers to an external object; the reference {refusal}")
+    return reference_cell(text)
 
 
 def _is_integer_token(token: Number) -> bool:

@@ -23,6 +23,7 @@ from omnigraph.graphs.reclaimed import telling_reclaimed
 from omnigraph.graphs.snapshot import Snapshot, SnapshotTable
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.manifest.snapshot import TablePin
+from omnigraph.storage.blob_columns import BlobForm
 from omnigraph.storage.filter_text import read_filter
 from omnigraph.storage.layout import read_layout
 from omnigraph.storage.store import GraphStore
@@ -151,6 +152,7 @@ class TypeRead:
                 offset=part.first_row,
                 limit=part.rows if part.first_row is not None else None,
                 with_row_ids=not self.columns,
+                blobs=BlobForm.CONTENTS,
             )
             schema = spark_schema(pa.schema([rows.schema.field(name) for name in self.columns]))
             for batch in rows:

@@ -16,11 +16,12 @@ from omnigraph.base import work
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.arrow import table_schema
 from omnigraph.catalog.model import EdgeType, EntityType, TableKey
-from omnigraph.errors import Internal
+from omnigraph.errors import Internal, OmniError, StorageError
 from omnigraph.pipeline.export.request import ExportFormat
 from omnigraph.pipeline.outputs import appearing_file
 from omnigraph.records.rendering import render_lines
 from omnigraph.records.tables import content_schema
+from omnigraph.storage.blob_columns import BlobForm
 from omnigraph.storage.tables import StateAddress, Table
 from omnigraph.storage.uris import is_bucket_uri
 from omnigraph.storage.worker_files import worker_store
@@ -115,15 +116,24 @@ def _write_lance(table: Table, task: PartTask) -> tuple[int, tuple[str, ...]]:
     written = 0
     schema = exported_schema(task.entity)
     report = work.reporter()  # Lance asks for rows from a thread of its own
+    failures: list[OmniError] = []
 
     def counted() -> Iterator[pa.RecordBatch]:
         nonlocal written
-        for batch in _exported(table, task, schema):
-            written += batch.num_rows
-            yield batch
-            report(batch.num_rows)
+        try:
+            for batch in _exported(table, task, schema):
+                written += batch.num_rows
+                yield batch
+                report(batch.num_rows)
+        except OmniError as error:
+            failures.append(error)
+            raise
 
-    files = write_foreign_files(task.out, pa.RecordBatchReader.from_batches(schema, counted()))
+    try:
+        files = write_foreign_files(task.out, pa.RecordBatchReader.from_batches(schema, counted()))
+    except StorageError as error:
+        # Of what failed while it was given rows, Lance passes on only the text.
+        raise failures[0] if failures else error from error
     return written, files
 
 
@@ -142,7 +152,9 @@ def exported_schema(entity: EntityType) -> pa.Schema:
 def _exported(table: Table, task: PartTask, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     stored = content_schema(task.entity).names
     limit = None if task.offset is None else task.rows
-    for batch in table.scan(stored, offset=task.offset, limit=limit, fragment_ids=task.fragments):
+    for batch in table.scan(
+        stored, offset=task.offset, limit=limit, fragment_ids=task.fragments, blobs=BlobForm.CONTENTS
+    ):
         rows = pa.Table.from_batches([batch]).select(stored).rename_columns(schema.names).cast(schema)
         yield from rows.to_batches()
 

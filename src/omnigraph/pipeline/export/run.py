@@ -22,6 +22,7 @@ from omnigraph.graphs.holding import hold_if_possible
 from omnigraph.graphs.locating import locate
 from omnigraph.graphs.reclaimed import telling_reclaimed
 from omnigraph.graphs.snapshot import Snapshot
+from omnigraph.graphs.table import stored_state
 from omnigraph.pipeline.export.request import ExportFormat, ExportRequest
 from omnigraph.pipeline.export.side_by_side import PartsExport, TableExported
 from omnigraph.pipeline.outputs import appearing_file, given_path
@@ -181,14 +182,16 @@ def _write_table(
     snapshot: Snapshot, table_key: TableKey, stream: BinaryIO, exporting: Phase, memory_bytes: int | None
 ) -> TableExported:
     table = snapshot.table(table_key)
+    stored, reading = stored_state(table)
     done = 0
-    for chunk in table.in_id_order(memory_bytes=memory_bytes):
-        rows = max(1, chunk.num_rows * _RENDERED_BYTES // max(chunk.nbytes, 1))
-        for start in range(0, chunk.num_rows, rows):
-            piece = chunk.slice(start, rows)
-            stream.write(render_lines(piece, table.entity))
-            done += piece.num_rows
-            exporting.advance(piece.num_rows)
+    with reading():
+        for chunk in stored.in_id_order(memory_bytes=memory_bytes):
+            rows = max(1, chunk.num_rows * _RENDERED_BYTES // max(chunk.nbytes, 1))
+            for start in range(0, chunk.num_rows, rows):
+                piece = chunk.slice(start, rows)
+                stream.write(render_lines(piece, table.entity))
+                done += piece.num_rows
+                exporting.advance(piece.num_rows)
     return TableExported(table_key=table_key, rows=done)
 
 

@@ -173,7 +173,7 @@ def _find(request: LoadRequest) -> AnyInput | HeldInput:
 
 def _small_writer(capture: Capture, found: LoadInput, request: LoadRequest, events: Events) -> LoadWriter:
     """Parse the input here and now; raise with every bad record counted and the first few shown."""
-    parsed = found.parse(capture.catalog, max_errors=request.max_errors, events=events)
+    parsed = found.parse(capture.input_catalog, max_errors=request.max_errors, events=events)
     if parsed.findings.total:
         raise rejected(parsed.findings, files=parsed.files)
     types = capture.catalog.type_by_table_key

@@ -60,7 +60,7 @@ def run_mutation(context: GraphContext, request: MutateRequest, events: Events) 
 
 
 def _checked(chosen: ChosenQuery, capture: Capture) -> CheckedMutation:
-    query = check_query(chosen.syntax, capture.catalog, source=chosen.source)
+    query = check_query(chosen.syntax, capture.input_catalog, source=chosen.source)
     assert isinstance(query, CheckedMutation)  # the verb was compared
     return query
 

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from omnigraph.base.values import dataclass
 from omnigraph.catalog.model import FLOATS, INTEGERS, EntityType, Scalar
 from omnigraph.catalog.values import ValueRefusedError, nearest_float32, stored_value
-from omnigraph.errors import ExternalBlobDenied, OmniError, QueryExecution
+from omnigraph.errors import ExternalBlobDenied, OmniError, QueryExecution, ResourceLimit
 from omnigraph.query.typed import AssignedValue, Assignment, Constant, ConstantValue, Now, Parameter
-from omnigraph.records.offences import Code, Rejected
+from omnigraph.records.offences import Code, ReferenceTooLong, Rejected
 from omnigraph.records.scalar_forms import read_value
 from omnigraph.records.value_readers import Stored
 
@@ -45,6 +45,13 @@ def assigned(entity: EntityType, assignment: Assignment, values: RunValues) -> "
         return _stored(value, assignment, given=assignment.value.type.scalar)
     except ValueRefusedError as refused:
         raise _refusal(entity, assignment, str(refused)) from refused
+    except ReferenceTooLong as refused:
+        raise ResourceLimit(
+            f"query: {entity.name}.{assignment.property} {refused}",
+            resource="external_blob_uri_bytes",
+            limit=refused.limit,
+            actual=refused.size,
+        ) from refused
     except Rejected as refused:
         if refused.code is Code.EXTERNAL_BLOB_DENIED:
             raise ExternalBlobDenied(

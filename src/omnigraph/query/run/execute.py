@@ -146,7 +146,7 @@ class Program:
     def _in_blocks(self, run: Run, steps: tuple[Step, ...], product: LargeProduct, wanted: Wanted) -> Rows:
         """Run the steps behind a product once for each block of it."""
         rest = steps[steps.index(product.step) + 1 :]
-        finish = (lambda block: self.run_steps(run, rest, block, wanted)) if rest else None
+        finish = (lambda block: self.run_steps(run, rest, block, wanted.deeper())) if rest else None
         return in_blocks(product, finish, wanted)
 
     def _compiled(self, steps: tuple[Step, ...], kept: Iterable[frozenset[str] | None]) -> tuple[StepFunction, ...]:

@@ -6,6 +6,7 @@ what they leave is kept.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -17,6 +18,10 @@ from omnigraph.query.plan.steps import Scan
 from omnigraph.query.run.rows import Rows
 
 BLOCK_ROWS: Final = 1 << 20
+BLOCK_VALUES: Final = 1 << 23
+"""How many values a block has, however many variables its rows are of."""
+DEPTH_MAX: Final = 32
+"""How many products may be made in blocks inside of each other: every one of them holds a block."""
 ROWS_MAX: Final = 100_000_000
 """How many rows of products are kept: their columns alone take a gigabyte."""
 
@@ -37,6 +42,17 @@ class Wanted:
 
     enough: int | None = None
     keep: Callable[[Rows], Rows] | None = None
+    depth: int = 0
+    """Inside of how many products in blocks this one is made."""
+
+    @property
+    def is_all(self) -> bool:
+        """Whether every row is."""
+        return self.enough is None and self.keep is None
+
+    def deeper(self) -> "Wanted":
+        """Return the same for the steps behind a product that is made in blocks."""
+        return replace(self, depth=self.depth + 1)
 
 
 ALL: Final = Wanted()
@@ -46,7 +62,7 @@ def product_of(step: Scan, rows: Rows, nodes: Ordinals) -> Rows:
     """Let every row meet every node; raises `LargeProduct` for more than a block."""
     if rows.count == 1 and rows.weights is None and all(isinstance(column, int) for column in rows.columns.values()):
         return Rows(len(nodes), {**rows.columns, step.variable: nodes})
-    if rows.count > 1 and rows.count * len(nodes) > BLOCK_ROWS:
+    if rows.count > 1 and rows.count * len(nodes) > _block_rows(rows):
         raise LargeProduct(step, rows, nodes)
     return _met(step, rows, nodes)
 
@@ -54,9 +70,11 @@ def product_of(step: Scan, rows: Rows, nodes: Ordinals) -> Rows:
 def in_blocks(product: LargeProduct, finish: Callable[[Rows], Rows] | None, wanted: Wanted) -> Rows:
     """Make a product block by block; `finish` runs the steps behind it, None if there are none."""
     step, rows, nodes = product.step, product.rows, product.nodes
-    if finish is None and wanted is ALL and rows.count * len(nodes) > ROWS_MAX:
+    if finish is None and wanted.is_all and rows.count * len(nodes) > ROWS_MAX:
         raise _too_large(product)
-    at_once = max(BLOCK_ROWS // len(nodes), 1)
+    if wanted.depth >= DEPTH_MAX:
+        raise _too_deep()
+    at_once = max(_block_rows(rows) // len(nodes), 1)
     parts: list[Rows] = []
     count = 0
     for start in range(0, rows.count, at_once):
@@ -79,6 +97,11 @@ def in_blocks(product: LargeProduct, finish: Callable[[Rows], Rows] | None, want
     return joined(parts)
 
 
+def _block_rows(rows: Rows) -> int:
+    """Return how many rows a block has to which another variable comes."""
+    return min(BLOCK_ROWS, max(BLOCK_VALUES // (len(rows.columns) + 1), 1))
+
+
 def _met(step: Scan, rows: Rows, nodes: Ordinals) -> Rows:
     spread = rows.at(np.repeat(np.arange(rows.count), len(nodes)))
     spread.columns[step.variable] = np.tile(nodes, rows.count)
@@ -95,6 +118,17 @@ def joined(parts: list[Rows]) -> Rows:
         each = [np.ones(part.count, np.int64) if part.weights is None else part.weights for part in parts]
         weights = np.concatenate(each)
     return Rows(sum(part.count for part in parts), {**columns}, weights)
+
+
+def _too_deep() -> ResourceLimit:
+    """Refuse far more rows than anybody can go through, before the blocks of all these products fill the memory."""
+    return ResourceLimit(
+        f"query: nothing connects its variables, and the rows of more than {DEPTH_MAX} of them go together in more "
+        "ways than can be gone through. Connect them by edges or conditions, or ask for fewer at once.",
+        resource="query_products",
+        limit=DEPTH_MAX,
+        actual=DEPTH_MAX + 1,
+    )
 
 
 def _too_large(product: LargeProduct) -> ResourceLimit:

@@ -60,7 +60,7 @@ def load_task(capture: Capture, operation_id: str, *, mode: LoadMode, max_errors
     return LoadTask(
         uri=capture.context.store.uri,
         operation_id=operation_id,
-        catalog=capture.catalog,
+        catalog=capture.input_catalog,
         places=table_places(capture),
         mode=mode,
         max_errors=max_errors,
