@@ -92,6 +92,20 @@ def test_a_graph_of_a_cluster_is_worked_on_here_in_the_name_of_an_actor(program,
     assert done.structured_content["actor_id"] == "act-omar", done
 
 
+def test_an_address_that_is_taken_or_none_is_told_in_a_sentence(program, shown_art):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        place = f"127.0.0.1:{taken.getsockname()[1]}"
+        for bind, code, words in ((place, 1, f"cannot listen on {place}"), ("127.0.0.1:65536", 2, "takes HOST:PORT")):
+            ran = subprocess.run(
+                [program, "mcp", shown_art, "--query", "art.gq", "--http", bind],
+                capture_output=True,
+                text=True,
+                timeout=60,
+                check=False,
+            )
+            assert (ran.returncode, words in ran.stderr, "defect" in ran.stderr) == (code, True, False), ran.stderr
+
+
 def test_the_same_tools_are_there_over_http(program, shown_art):
     with socket.create_server(("127.0.0.1", 0)) as free:
         place = f"127.0.0.1:{free.getsockname()[1]}"

@@ -1,5 +1,7 @@
 """What a client says of a server that is not there, is none, breaks off, or is slow: one clear sentence each."""
 
+import asyncio
+import json
 import socket
 import threading
 from collections.abc import Iterator
@@ -146,3 +148,124 @@ def test_a_reference_to_a_blob_is_told_and_not_followed():
 
     assert (blob.kind, blob.uri, blob.size, blob.commit_id) == ("external", "s3://elsewhere/x.bin", None, "01M")
     assert asked[0].startswith(b"HEAD /graphs/art/blob?entity=edge&type=Shows&id=s1&property=mask ")
+
+
+WRITE = "query q() { delete A where x = 1 }"
+
+
+@pytest.mark.parametrize("token", ["geheim\nX-Actor: other", "geheim\x00", "", " \t"])
+def test_a_token_that_no_header_carries_is_refused_and_not_shown(token):
+    with pytest.raises(errors.Usage, match="token is blank, or has characters") as refused:
+        omnigraph.connect("http://127.0.0.1:1", graph="art", token=token)
+
+    assert "geheim" not in str(refused.value)
+
+
+def test_a_token_goes_out_as_servers_keep_it():
+    with answering(body(b'{"commits": []}'), body(b'{"commits": []}')) as (url, asked):
+        omnigraph.connect(url, graph="art", token=" gehéim\n").commits()
+
+        async def ask() -> None:
+            async with omnigraph.connect_async(url, graph="art", token="gehéim") as there:
+                await there.commits()
+
+        asyncio.run(ask())
+
+    assert all("authorization: Bearer gehéim\r\n".encode() in each.replace(b"A", b"a") for each in asked)
+
+
+@pytest.mark.parametrize(
+    ("answer", "effect"),
+    [
+        (body(b"<html>", b"HTTP/1.1 502 Bad Gateway\r\n"), "unknown"),
+        (body(b"<html>", b"HTTP/1.1 504 Gateway Timeout\r\n"), "unknown"),
+        (body(b"<html>", b"HTTP/1.1 408 Request Timeout\r\n"), "unknown"),
+        (body(b"<html>"), "unknown"),
+        (body(b'{"error":"internal error","kind":"internal","code":"internal"}', b"HTTP/1.1 500 X\r\n"), "unknown"),
+        (body(b'{"error":"down","kind":"storage","code":"internal"}', b"HTTP/1.1 500 X\r\n"), "unknown"),
+        (body(b'{"error":"later","kind":"draining"}', b"HTTP/1.1 503 X\r\n"), "none"),
+        (body(b'{"error":"no","kind":"key_conflict","code":"conflict"}', b"HTTP/1.1 409 X\r\n"), "none"),
+        (body(b"<html>", b"HTTP/1.1 403 Forbidden\r\n"), "none"),
+    ],
+)
+def test_what_a_proxy_or_an_accident_leaves_open_is_said_of_a_write(answer, effect):
+    with answering(answer, answer) as (url, _):
+        with pytest.raises(errors.OmniError) as write:
+            omnigraph.connect(url, graph="art").mutate(WRITE)
+        with pytest.raises(errors.OmniError) as read:
+            omnigraph.connect(url, graph="art").query("match { $a: A } return { $a.x }")
+
+    assert (write.value.effect, read.value.effect) == (effect, "none")
+    if isinstance(write.value, errors.ServerAnswer):
+        assert ("landed is unknown" in write.value.message) == (effect == "unknown")
+
+
+def test_every_kind_of_failure_comes_back_as_the_class_that_graphs_raise():
+    from omnigraph.client.failures import refusal
+
+    def below(base: type[errors.OmniError]) -> list[type[errors.OmniError]]:
+        return [found for child in base.__subclasses__() for found in (child, *below(child))]
+
+    kinds = {found.kind: found for found in below(errors.OmniError) if "kind" in vars(found)}
+    assert kinds["internal"] is errors.Internal
+    for kind, expected in kinds.items():
+        document = json.dumps({"error": "e", "kind": kind}).encode()
+        assert type(refusal(400, document, url="http://s", is_write=False)) is expected
+
+
+@pytest.mark.parametrize("status", [b"200 OK", b"400 Bad Request"])
+def test_a_document_without_a_bottom_is_no_answer(status):
+    answer = body(b"[" * 100_000, b"HTTP/1.1 " + status + b"\r\n")
+    with answering(answer) as (url, _), pytest.raises(errors.ServerAnswer, match="no graph server sends"):
+        omnigraph.connect(url, graph="art").commits()
+
+
+def test_dots_are_names_and_no_way_up():
+    with answering(body(b'{"branches": []}'), body(b'{"name": "..", "uri": "x"}')) as (url, asked):
+        omnigraph.connect(url, graph="..").branches.list()
+        omnigraph.connect(url, graph="art").branches.delete("..")
+
+    assert asked[0].startswith(b"GET /graphs/%2E%2E/branches HTTP/1.1")
+    assert asked[1].startswith(b"DELETE /graphs/art/branches/%2E%2E HTTP/1.1")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("ALL_PROXY", "socks5://u:geheim@127.0.0.1:1"), ("HTTP_PROXY", "ftp://u:geheim@x"), ("SSL_CERT_FILE", "/nowhere")],
+)
+def test_an_environment_that_cannot_be_used_is_told_in_a_sentence(run, monkeypatch, name, value):
+    monkeypatch.setenv(name, value)
+    url = "https://127.0.0.1:1" if name == "SSL_CERT_FILE" else "http://127.0.0.1:1"
+
+    with pytest.raises(errors.Usage, match="SOCKS" if "socks" in value else name):
+        omnigraph.connect(url, graph="art")
+    ran = run("commit", "list", "--server", url, "--graph", "art")
+
+    assert ran.code == 2
+    assert "geheim" not in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_what_was_closed_says_so():
+    graph = omnigraph.connect("http://127.0.0.1:1", graph="art")
+    graph.close()
+
+    with pytest.raises(errors.Usage, match="were closed"):
+        graph.commits()
+    with pytest.raises(errors.Usage, match="timeout"):
+        omnigraph.connect("http://127.0.0.1:1", timeout=0)
+
+
+def test_what_no_request_can_carry_is_not_sent():
+    refusal = body(b'{"error": "no", "kind": "bad_request"}', b"HTTP/1.1 400 X\r\n")
+    with answering(*4 * [refusal]) as (url, asked):
+        graph = omnigraph.connect(url, graph="art", timeout=10)
+        for condition in ("a\nb: c", "é"):
+            with pytest.raises(errors.Usage, match="nothing was sent") as refused:
+                graph.mutate(WRITE, if_commit=condition)
+            assert refused.value.effect == "none"
+        with pytest.raises(errors.Usage, match="nothing was sent"):
+            graph.commits("\ud800")
+        assert not any(asked)
+    with answering(refusal) as (url, asked), pytest.raises(errors.BadRequest):
+        omnigraph.connect(url, graph="art").commit("\ud800")

@@ -1,7 +1,8 @@
 """The calls of the published TypeScript client, with exactly its paths and bodies, and the members that it reads.
 
 The client appends fixed paths to a base, which is `…/graphs/<id>` or a server with a default graph; it parses JSON
-bodies and takes the body of any answer outside of 2xx for its error.
+bodies and takes the body of any answer outside of 2xx for its error. It sends null for what its caller leaves empty, no
+`Content-Type` without a body, large whole numbers as strings, and takes what is no JSON for bytes.
 """
 
 import json
@@ -11,12 +12,18 @@ from typing import Any
 
 import httpx
 import pytest
+from jsonschema import Draft202012Validator
 
+from omnigraph.branches.merge.conflicts import ConflictKind
+from omnigraph.branches.merge.sides import MergeOutcome
+from omnigraph.server.openapi import openapi_document
 from support.served import TOKENS, running_server
 from support.twins import make_twin
 
 READ = "query adults() { match { $a: Artist } return { $a.name } order { $a.name } }"
 CHANGE = "query add($name: String) { insert Artist { name: $name } }"
+CODES = {"unauthorized", "forbidden", "bad_request", "not_found", "conflict", "internal"}
+"""What the client's type of errors knows."""
 COMMIT = {"graph_commit_id", "manifest_version", "created_at", "parent_commit_id", "actor_id", "manifest_branch"}
 
 
@@ -116,9 +123,128 @@ def test_errors_have_the_members_that_the_client_reads(bases):
     api.post("/branches/merge", {"source": "left"})
     conflict = api.post("/branches/merge", {"source": "right", "target": "main"})
     assert (api.status, conflict["code"]) == (409, "conflict")
+    _validate(conflict, {"$ref": "#/components/schemas/Error"})
     [found] = conflict["merge_conflicts"]
     assert (found["table_key"], found["row_id"], found["kind"]) == ("node:Artist", "Ines", "divergent_update")
     assert found["message"]
+
+
+@pytest.mark.parametrize("place", [0, 1], ids=["graph in the base", "default graph"])
+def test_null_is_as_good_as_nothing(bases, place):
+    api = Caller(bases[place])
+    record = json.dumps({"type": "Artist", "data": {"name": f"Null{place}"}})
+
+    nothing = {"query_name": None, "params": None, "branch": None}
+    read = api.post("/read", {"query_source": READ, "snapshot": None, **nothing})
+    assert (api.status, read["target"]["branch"]) == (200, "main")
+    insert = f'query add() {{ insert Artist {{ name: "Nobody{place}" }} }}'
+    assert api.post("/change", {"query_source": insert, **nothing})["branch"] == "main"
+    loaded = api.post("/ingest", {"data": record, "branch": None, "from": None, "mode": None})
+    assert (loaded["branch"], loaded["base_branch"], loaded["mode"]) == ("main", "main", "merge")
+    assert api.post("/branches", {"name": f"null{place}", "from": None})["from"] == "main"
+    again = api.post("/branches", {"name": f"null{place}", "from": None})
+    assert (api.status, again["code"]) == (409, "conflict")
+    assert api.post("/branches/merge", {"source": f"null{place}", "target": None})["outcome"] == "already_up_to_date"
+    exported = api.post("/export", {"branch": None, "type_names": [], "table_keys": []})
+    assert exported == api.post("/export", {})
+
+
+def test_a_large_number_comes_as_a_string_and_an_export_as_bytes(bases):
+    api = Caller(bases[0])
+    named = "query one($name: String) { match { $a: Artist { name: $name } } return { $a.name } }"
+
+    answer = api.http.post(f"{api.base}/export", json={})
+    # Whatever is called JSON is parsed as one document.
+    assert answer.headers["content-type"].startswith("application/x-ndjson")
+    assert api.post("/read", {"query_source": named, "params": {"name": "9007199254740993"}})["rows"] == []
+    assert api.status == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("POST", "/branches", None, 415),
+        ("POST", "/branches", {"name": ""}, 400),
+        ("POST", "/branches", {"name": "x", "from": "nope"}, 404),
+        ("DELETE", "/branches/main", None, 400),
+        ("DELETE", "/branches/no%2Fwhere", None, 404),
+        ("POST", "/read", {"query_source": "nonsense"}, 400),
+        ("POST", "/read", {"query_source": CHANGE}, 400),
+        ("POST", "/change", {"query_source": CHANGE, "params": "text"}, 400),
+        ("POST", "/ingest", {"data": "no record"}, 400),
+        ("POST", "/ingest", {"data": "{}", "mode": "upsert"}, 400),
+        ("POST", "/export", {"type_names": ["Nope"]}, 400),
+        ("POST", "/export", {"branch": "nope"}, 404),
+        ("GET", "/commits?branch=nope", None, 404),
+        ("GET", "/commits/nope", None, 404),
+        ("GET", "/snapshot?branch=no%20such%26x%3D1", None, 404),
+        ("GET", "/runs/01J", None, 404),
+        ("POST", "/runs/01J/abort", None, 404),
+        ("POST", "/runs/01J/publish", None, 404),
+    ],
+)
+def test_a_failure_is_a_document_of_the_client(bases, method, path, body, status):
+    for base in bases:
+        caller = Caller(base)
+        content, kind = (json.dumps(body), {"Content-Type": "application/json"}) if body is not None else (None, {})
+        answer = caller.http.request(method, f"{base}{path}", content=content, headers=kind)
+        failure = answer.json()
+
+        assert answer.status_code == status
+        assert isinstance(failure["error"], str)
+        assert failure.get("code", "internal") in CODES
+        _validate(failure, {"$ref": "#/components/schemas/Error"})
+
+
+def test_a_body_over_the_limit_and_a_stranger_get_answers_that_the_client_can_read(bases):
+    for base in bases:
+        large = httpx.post(f"{base}/ingest", json={"data": "x" * (34 << 20)}, headers=Caller(base).http.headers)
+        nobody = httpx.get(f"{base}/branches")
+        stranger = httpx.get(f"{base}/runs", headers={"Authorization": f"Bearer {TOKENS['act-zoe']}"})
+
+        assert (large.status_code, large.json()["error"] != "") == (413, True)
+        assert (nobody.status_code, nobody.json()["code"]) == (401, "unauthorized")
+        assert (stranger.status_code, stranger.json()["code"]) == (403, "forbidden")
+
+
+def test_the_description_lets_a_client_be_made_again_with_the_same_types():
+    """A client that is made of our description takes what the published one sends, and has the types it reads."""
+    document = openapi_document()
+
+    def body(path: str) -> dict[str, Any]:
+        return document["paths"][f"/graphs/{{graph_id}}{path}"]["post"]["requestBody"]["content"]["application/json"][
+            "schema"
+        ]
+
+    def answer(path: str) -> dict[str, Any]:
+        described = document["paths"][f"/graphs/{{graph_id}}{path}"]["post"]["responses"]["200"]
+        reference = described["content"]["application/json"]["schema"]["$ref"]
+        return document["components"]["schemas"][reference.rpartition("/")[2]]["properties"]
+
+    for path, sent, required in (
+        ("/read", {"query_source", "query_name", "params", "branch", "snapshot"}, ["query_source"]),
+        ("/change", {"query_source", "query_name", "params", "branch"}, ["query_source"]),
+        ("/ingest", {"data", "branch", "from", "mode"}, ["data"]),
+        ("/branches", {"name", "from"}, ["name"]),
+        ("/branches/merge", {"source", "target", "delete_branch"}, ["source"]),
+        ("/export", {"branch", "type_names", "table_keys"}, None),
+    ):
+        assert set(body(path)["properties"]) == sent
+        assert body(path).get("required") == required
+        for name, schema in body(path)["properties"].items():
+            assert ("null" in schema["type"]) == (name not in (required or ()))
+    assert body("/query")["required"] == ["query"]
+    assert None in body("/ingest")["properties"]["mode"]["enum"]
+    assert answer("/ingest")["base_branch"] == {"type": "string"}
+    assert answer("/ingest")["mode"]["enum"] == ["overwrite", "append", "merge"]
+    assert set(answer("/branches/merge")["outcome"]["enum"]) == {outcome.value for outcome in MergeOutcome}
+    conflict = document["components"]["schemas"]["MergeConflict"]["properties"]
+    assert set(conflict["kind"]["enum"]) == {kind.value for kind in ConflictKind}
+    assert "merge_conflicts" in document["components"]["schemas"]["Error"]["properties"]
+
+
+def _validate(found: Any, schema: dict[str, Any]) -> None:
+    Draft202012Validator({**schema, "components": openapi_document()["components"]}).validate(found)
 
 
 def test_flat_paths_are_not_found_without_a_default_graph(served):

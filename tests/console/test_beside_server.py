@@ -1,13 +1,25 @@
 """The console of a server: the token decides what a person sees and does."""
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
+from omnigraph.console.beside_server import TokenDoor
 from support.browser import Browser
-from support.served import POLICY, SERVER_POLICY, TOKENS, Declared, ServerProcess, make_cluster, running_server
+from support.served import (
+    POLICY,
+    SERVER_POLICY,
+    TOKENS,
+    Declared,
+    ServedApp,
+    ServerProcess,
+    make_cluster,
+    running_server,
+    served_app,
+)
 
 PRIVATE = """\
 version: 1
@@ -48,6 +60,7 @@ def test_two_people_see_what_their_policies_let_them(server: ServerProcess, brow
     browser.see("vault")
     browser.press("vault")
     browser.see("Artwork")
+    browser.see(f"{server.url}/graphs/vault")
 
     sign_in(browser, server, "act-rae")
     browser.see("You may not list the graphs of this server")
@@ -99,3 +112,22 @@ def test_a_token_that_is_taken_back_asks_to_sign_in_again(tmp_path: Path, browse
         browser.find("#token").send_keys(TOKENS["act-omar"])
         browser.press("Open")
         browser.see("This token is not accepted.")
+
+
+@pytest.mark.parametrize("secret", ["", " ", "guessed", "guessed\nX-Actor: act-ines", "\x00", "guésséd"])
+def test_what_is_nobodys_token_lets_nobody_in(museum_of_tokens: ServedApp, secret: str) -> None:
+    door = TokenDoor(museum_of_tokens.application)
+
+    admitted = asyncio.run_coroutine_threadsafe(door.admit(secret, "http://here"), museum_of_tokens.loop).result(30)
+
+    assert admitted is None
+
+
+@pytest.fixture(scope="module")
+def museum_of_tokens(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedApp]:
+    root = tmp_path_factory.mktemp("tokens") / "museum"
+    root.mkdir()
+    make_cluster(str(root), policies={"lists": (SERVER_POLICY, ("cluster",))})
+    app = served_app(str(root))
+    yield app
+    app.close()

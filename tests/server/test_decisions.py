@@ -114,6 +114,55 @@ def test_who_may_run_a_stored_query_may_not_therefore_change(app: ServedApp) -> 
     assert unknown.status_code == refused.status_code == 404
 
 
+def test_a_branch_without_a_name_tells_nobody_which_stored_queries_there_are(app: ServedApp) -> None:
+    """Also where a query can be answered at once, which looks for the branch first."""
+    documents = [
+        {**app.ask("POST", path, {"branch": " "}, actor="act-lee").json(), "request_id": ""}
+        for name in ("by_artist", "add_artist", "nothing")
+        for path in 2 * [f"/graphs/art/queries/{name}"]
+    ]
+
+    assert documents == 6 * [
+        {
+            "error": "`branch` is blank; it is the name of a branch.",
+            "kind": "bad_request",
+            "code": "bad_request",
+            "request_id": "",
+        }
+    ]
+
+
+def test_who_may_not_list_branches_is_not_told_their_names(app: ServedApp) -> None:
+    app.ask("POST", "/graphs/art/branches", {"name": "confidential"})
+
+    for method, path, body in (
+        ("GET", "/graphs/art/snapshot?branch=confidentia", None),
+        ("GET", "/graphs/art/commits?branch=confidentia", None),
+        ("POST", "/graphs/art/mutate", {"query": INSERT, "params": {"n": "x"}, "branch": "confidentia"}),
+    ):
+        intern = app.ask(method, path, body, actor="act-lee")
+        keeper = app.ask(method, path, body)
+
+        assert (intern.status_code, keeper.status_code) == (404, 404)
+        assert intern.json()["error"] == "Branch 'confidentia' was not found."
+        assert intern.json()["branch_not_found"] == {"branch": "confidentia"}
+        assert "did you mean 'confidential'?" in keeper.json()["error"]
+    loaded = app.ask("POST", "/graphs/art/load", {"data": LINES, "branch": "confidentia"}, actor="act-lee")
+    assert "say in `from`" in loaded.json()["error"]
+
+
+def test_long_names_and_paths_are_not_remembered(app: ServedApp) -> None:
+    """Anybody may send them, and each would be another one."""
+    gate = app.application.service.graphs["art"].gate
+    for length in (10, 10_000):
+        path = f"/graphs/art/commits/{'x' * length}"
+        assert app.ask("GET", path).status_code == 404
+        assert (app.application._router.known("GET", path.encode()) is None) == (length > 256)
+        app.ask("POST", "/graphs/art/query", {"query": READ, "branch": "b" * length}, actor="act-zoe")
+        is_kept = any(branch == "b" * length for _, _, branch, _ in gate._decided)
+        assert is_kept == (length <= 256)
+
+
 def test_a_merge_whose_branch_may_not_be_deleted_is_a_merge(tmp_path) -> None:
     from support.served import POLICY, make_cluster, served_app
 

@@ -4,6 +4,7 @@ import json
 import logging
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +13,7 @@ from omnigraph.server.lines import LineShape, Varies, spell_line
 from omnigraph.server.logs import ServerLog
 from omnigraph.server.tracing import Tracer, tracer_of
 from support.embedding_server import EmbeddingServer, embedding_server
-from support.served import TOKENS, Declared, ServedApp, make_cluster, served_app
+from support.served import TOKENS, Declared, ServedApp, make_cluster, running_server, served_app
 
 READ = "query q($n: String) { match { $a: Artist { name: $n } } return { $a.name } }"
 
@@ -66,6 +67,31 @@ def test_a_traceparent_is_logged_if_it_is_one(app: ServedApp) -> None:
     first, second = app.log.of("request")
     assert first["traceparent"] == parent
     assert "traceparent" not in second
+
+
+@pytest.mark.parametrize(
+    "parent",
+    [
+        f"ff-{'a' * 32}-{'b' * 16}-01",
+        f"00-{'0' * 32}-{'b' * 16}-01",
+        f"00-{'a' * 32}-{'0' * 16}-01",
+        f"00-{'A' * 32}-{'b' * 16}-01",
+        f"00-{'a' * 32}-{'b' * 16}-01\tx",
+    ],
+)
+def test_what_is_no_traceparent_is_left_out(app: ServedApp, parent: str) -> None:
+    app.log.facts.clear()
+
+    app.ask("GET", "/healthz", headers={"traceparent": parent})
+
+    assert "traceparent" not in app.log.of("request")[0]
+
+
+def test_a_message_of_several_lines_is_one_line_of_the_log() -> None:
+    line = spell_line(0, logging.ERROR, "first\n1970 info    second\n", {"branch": "a\nb"}, is_json=False)
+
+    assert line.count("\n") == 1
+    assert "first\\n1970 info    second branch=" in line
 
 
 def test_metrics_are_for_whoever_has_a_token_and_name_no_graph(app: ServedApp) -> None:
@@ -268,3 +294,17 @@ def test_the_loggers_are_given_back_as_they_were() -> None:
     log.stop()
 
     assert (list(logger.handlers), logger.propagate, logger.level) == before
+
+
+def test_what_libraries_log_is_a_line_like_all_others(museum: str, tmp_path: Path) -> None:
+    """Traces that nobody takes make the library behind them warn, in the format of the log."""
+    nowhere = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9", "OTEL_EXPORTER_OTLP_TIMEOUT": "1"}
+    with running_server(museum, tmp_path, "--log-format", "json", environ=nowhere) as server:
+        with server.client() as client:
+            assert client.get("/graphs/art/schema").status_code == 200
+        server.signal()
+        assert server.wait() == 0
+        lines = [json.loads(line) for line in server.log.splitlines()]
+
+    assert [line for line in lines if line.get("logger", "").startswith("opentelemetry")]
+    assert lines[-1]["msg"] == "stopped"

@@ -94,12 +94,15 @@ def test_a_running_load_ends_well_after_sigterm(museum: str, tmp_path: Path) -> 
             refused = waiting.get("/graphs/art/schema")
             assert (refused.status_code, refused.json()["kind"]) == (503, "draining")
             assert "code" not in refused.json()
+            # A proxy keeps connections; it must not send the next request to the same end.
+            assert refused.headers["connection"] == "close"
             wait_until(lambda: not accepts(server))
             going.set()
             thread.join(30)
 
         assert [answer.status_code for answer in answers] == [200]
         assert server.wait() == 0
+        assert "Traceback" not in server.log, "an end that somebody asked for is no error"
     assert omnigraph.open(f"{museum}/graphs/art.omni").query(READ, n="Slower").rows() == [{"a.name": "Slower"}]
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import omnigraph
 from omnigraph.base import clock
+from support.forks import run_module
 from support.processes import child_environment
 
 
@@ -18,14 +19,7 @@ def run_child(uri: str, kind: str, failpoint: str | None) -> tuple[int, dict[str
     environment = child_environment()
     if failpoint is not None:
         environment["OMNIGRAPH_FAILPOINT"] = failpoint
-    done = subprocess.run(
-        [sys.executable, "-m", "support.writer_child", uri, kind],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    done = run_module("support.writer_child", [uri, kind], environment)
     said = json.loads(done.stdout) if done.stdout.strip() else {"stderr": done.stderr}
     return done.returncode, said
 

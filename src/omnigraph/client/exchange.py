@@ -43,8 +43,8 @@ class HttpExchange(Generic[ResultT]):
 
 
 def segment(text: str) -> str:
-    """Spell one segment of a path, whatever characters it has."""
-    return quote(text, safe="")
+    """Spell one segment of a path, whatever characters it has; `..` is a name here, and no way up."""
+    return quote(text, safe="", errors="surrogatepass") if text.strip(".") else text.replace(".", "%2E")
 
 
 def given(**parameters: object) -> Query:

@@ -12,6 +12,9 @@ from omnigraph.errors import Effect, OmniError, Retry, StorageError
 
 _PLAIN: Final = frozenset({"error", "kind", "code", "request_id"})
 _TEXT_MAX: Final = 200
+_ACCIDENT: Final = 500
+_ON_THE_WAY: Final = frozenset({408, *range(500, 600)})
+"""What a proxy says when it waited in vain, and what anybody says whom something happened to."""
 _EXIT_CODES: Final = {401: 6, 403: 6, 409: 5, 412: 4, 429: 8, 503: 8}
 _UNSURE: Final = " Whether the write landed is unknown: compare the head of the branch (`omnigraph commit list`)."
 
@@ -22,14 +25,17 @@ def without_secrets(url: str) -> str:
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 
 
-def refusal(status: int, content: bytes, *, url: str) -> OmniError:
-    """Rebuild the error that a server answered with; what is no such document is a `ServerAnswer`."""
+def refusal(status: int, content: bytes, *, url: str, is_write: bool) -> OmniError:
+    """Rebuild the error that a server answered with; what is no such document is a `ServerAnswer`.
+
+    After a write, an answer that says that something went wrong on the way leaves open what had happened by then.
+    """
     try:
         document = json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict) or not isinstance(document.get("error"), str):
-        return unreadable(status, url=url, why=_first_words(content))
+        return unreadable(status, url=url, why=_first_words(content), is_write=is_write and status in _ON_THE_WAY)
     kind = document.get("kind")
     found = _class_of(kind) if isinstance(kind, str) else None
     error: OmniError
@@ -38,14 +44,18 @@ def refusal(status: int, content: bytes, *, url: str) -> OmniError:
         error.exit_code = _EXIT_CODES.get(status, 1)
     else:
         error = _restored(found, document)
+    if is_write and (status == _ACCIDENT or (found is None and status in _ON_THE_WAY)):
+        error.effect = Effect.UNKNOWN
     error.answered = document
     return error
 
 
-def unreadable(status: int, *, url: str, why: str) -> errors.ServerAnswer:
-    """Say that an answer makes no sense; `why` is what was found instead."""
+def unreadable(status: int, *, url: str, why: str, is_write: bool) -> errors.ServerAnswer:
+    """Say that an answer makes no sense; `why` is what was found instead, `is_write` that it may have landed."""
     return errors.ServerAnswer(
-        f"{without_secrets(url)} answered {status} with something that no graph server sends: {why}.",
+        f"{without_secrets(url)} answered {status} with something that no graph server sends: {why}."
+        f"{_UNSURE if is_write else ''}",
+        effect=Effect.UNKNOWN if is_write else Effect.NONE,
         url=without_secrets(url),
         status=status,
     )
@@ -74,7 +84,8 @@ def lost(reason: str, *, url: str, is_write: bool) -> errors.Connection:
 
 
 def _class_of(kind: str) -> type[OmniError] | None:
-    return next((found for found in _below(OmniError) if vars(found).get("kind") == kind), None)
+    # The base is of the kind `internal`, too; graphs raise the class of that name.
+    return next((found for found in _below(OmniError)[1:] if vars(found).get("kind") == kind), None)
 
 
 def _below(base: type[OmniError]) -> list[type[OmniError]]:

@@ -53,9 +53,11 @@ class _Address:
 
 
 def _settings(address: _Address, token: str | None, timeout: float) -> dict[str, Any]:
-    headers = {"user-agent": f"omnigraph/{omnigraph.__version__}", "accept-encoding": "identity"}
+    headers = {b"user-agent": f"omnigraph/{omnigraph.__version__}".encode(), b"accept-encoding": b"identity"}
     if token is not None:
-        headers["authorization"] = f"Bearer {token}"
+        headers[b"authorization"] = b"Bearer " + _fit(token)
+    if not timeout > 0:
+        raise Usage("`timeout` is a number of seconds, more than none.")
     return {
         "headers": headers,
         "timeout": httpx.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS)),
@@ -63,6 +65,30 @@ def _settings(address: _Address, token: str | None, timeout: float) -> dict[str,
         # Certificates take longer to load than most requests take; where nothing is encrypted there are none to check.
         "verify": address.server.lower().startswith("https:"),
     }
+
+
+def _fit(token: str) -> bytes:
+    """Return a token as a header carries it; raise without showing it for one that no header can."""
+    trimmed = token.strip()
+    if not trimmed or not trimmed.isprintable():
+        raise Usage("The token is blank, or has characters such as line breaks, which no header can carry.")
+    return trimmed.encode()
+
+
+@contextmanager
+def _set_up() -> Iterator[None]:
+    """Tell what the environment has for programs that speak HTTP and this one cannot use; values may be secret."""
+    try:
+        yield
+    except ImportError as error:
+        raise Usage(
+            "The variables for proxies name one of SOCKS, which needs a package: pip install socksio."
+        ) from error
+    except (ValueError, OSError, httpx.InvalidURL) as error:
+        raise Usage(
+            "What HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY, SSL_CERT_FILE or SSL_CERT_DIR say cannot be used: "
+            f"{type(error).__name__}. Correct them, or leave them out for this program."
+        ) from error
 
 
 def _request(exchange: HttpExchange[Any]) -> dict[str, Any]:
@@ -77,21 +103,26 @@ def _request(exchange: HttpExchange[Any]) -> dict[str, Any]:
     }
 
 
+def _check_open(client: "httpx.Client | httpx.AsyncClient") -> None:
+    if client.is_closed:
+        raise Usage("The connections to this server were closed; connect again.")
+
+
 def _checked(status: int, headers: Mapping[str, str], content: bytes, exchange: HttpExchange[Any], url: str) -> None:
     """Raise unless the answer is one that the exchange reads."""
     if status in _REDIRECTS and not exchange.takes_redirect and status != _NOT_MODIFIED:
         raise failures.redirected(status, headers.get("location"), url=url)
     if status in _ERRORS:
-        raise failures.refusal(status, content, url=url)
+        raise failures.refusal(status, content, url=url, is_write=exchange.is_write)
 
 
 def _read(exchange: HttpExchange[ResultT], answer: HttpAnswer, url: str) -> ResultT:
     try:
         return exchange.read(answer)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        is_json = not isinstance(error, (json.JSONDecodeError, UnicodeDecodeError))
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        is_json = not isinstance(error, (json.JSONDecodeError, UnicodeDecodeError, RecursionError))
         why = f"a document of another form ({type(error).__name__}: {error})" if is_json else "no JSON"
-        raise failures.unreadable(answer.status, url=url, why=why) from error
+        raise failures.unreadable(answer.status, url=url, why=why, is_write=exchange.is_write) from error
 
 
 @contextmanager
@@ -111,6 +142,9 @@ def _telling(exchange: HttpExchange[Any], url: str) -> Iterator[None]:
     """Turn what HTTP raises into one sentence about the server."""
     try:
         yield
+    except (httpx.LocalProtocolError, UnicodeEncodeError) as error:
+        # Without what it says, which shows the whole of what could not be sent.
+        raise Usage("Something that was given holds characters that no request can carry; nothing was sent.") from error
     except httpx.HTTPError as error:
         raise _lost(error, exchange, url) from error
     except httpx.InvalidURL as error:
@@ -147,7 +181,9 @@ class HttpTransport:
         self.address = _Address(url, graph)
         self._token = token
         self._timeout = timeout
-        self._http = httpx.Client(**_settings(self.address, token, timeout))
+        settings = _settings(self.address, token, timeout)
+        with _set_up():
+            self._http = httpx.Client(**settings)
 
     def at(self, graph: str | None) -> "HttpTransport":
         """Return the same connection, to another graph."""
@@ -159,6 +195,7 @@ class HttpTransport:
     def send(self, exchange: HttpExchange[ResultT], *, of_server: bool = False) -> ResultT:
         """Send a request and read its answer; `of_server` leaves the graph out of the path."""
         url = f"{self.address.server if of_server else self.address.base}{exchange.path}"
+        _check_open(self._http)
         with _telling(exchange, url):
             response = self._http.request(url=url, **_request(exchange))
         with _hinting(self.address, of_server=of_server):
@@ -170,6 +207,7 @@ class HttpTransport:
     def stream(self, exchange: HttpExchange[Any]) -> Iterator[Iterator[bytes]]:
         """Send a request and read its answer as it comes; one that ends early raises `Connection`."""
         url = f"{self.address.base}{exchange.path}"
+        _check_open(self._http)
         with _telling(exchange, url), self._http.stream(url=url, **_request(exchange)) as response:
             if response.status_code not in range(200, 300):
                 _checked(response.status_code, response.headers, response.read(), exchange, url)
@@ -189,7 +227,9 @@ class AsyncHttpTransport:
         """Address a server; `app` is one of this very process, which is then asked without a connection."""
         self.address = _Address(url, graph)
         way = None if app is None else httpx.ASGITransport(app)
-        self._http = httpx.AsyncClient(**_settings(self.address, token, timeout), transport=way)
+        settings = _settings(self.address, token, timeout)
+        with _set_up():
+            self._http = httpx.AsyncClient(**settings, transport=way)
 
     def at(self, graph: str | None) -> "AsyncHttpTransport":
         """Return the same connection, to another graph."""
@@ -201,6 +241,7 @@ class AsyncHttpTransport:
     async def send(self, exchange: HttpExchange[ResultT], *, of_server: bool = False) -> ResultT:
         """Send a request and read its answer; `of_server` leaves the graph out of the path."""
         url = f"{self.address.server if of_server else self.address.base}{exchange.path}"
+        _check_open(self._http)
         with _telling(exchange, url):
             response = await self._http.request(url=url, **_request(exchange))
         with _hinting(self.address, of_server=of_server):
@@ -212,6 +253,7 @@ class AsyncHttpTransport:
     async def stream(self, exchange: HttpExchange[Any]) -> AsyncIterator[AsyncIterator[bytes]]:
         """Send a request and read its answer as it comes; one that ends early raises `Connection`."""
         url = f"{self.address.base}{exchange.path}"
+        _check_open(self._http)
         with _telling(exchange, url):
             async with self._http.stream(url=url, **_request(exchange)) as response:
                 if response.status_code not in range(200, 300):

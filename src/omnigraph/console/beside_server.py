@@ -9,7 +9,7 @@ from omnigraph.client.remote_async import inside
 from omnigraph.console.assembly import ConsoleApp
 from omnigraph.console.sources.protocol import GraphSite
 from omnigraph.console.sources.served import ServedSite
-from omnigraph.errors import OmniError, Unauthorized
+from omnigraph.errors import OmniError, Unauthorized, Usage
 from omnigraph.server.app import Application
 
 
@@ -23,8 +23,11 @@ class TokenDoor:
 
     async def admit(self, secret: str, origin: str) -> GraphSite | None:
         """Ask the server with the token; what it allows shows on the pages."""
-        server = inside(self._application, token=None if self.is_open else secret)
-        site = ServedSite(server, title=origin, cli_server=origin, only=None, is_read_only=False)
+        try:
+            server = inside(self._application, token=None if self.is_open else secret)
+        except Usage:
+            return None  # blank, or nothing that a header carries: nobody's token
+        site = ServedSite(server, title=origin, cli_server=origin, only=None, is_read_only=False, origin=origin)
         try:
             await site.graph_ids()
         except Unauthorized:

@@ -80,12 +80,16 @@ async def serve_stdio(source: QuerySource) -> None:
 
 
 async def serve_http(source: QuerySource, *, host: str, port: int) -> None:
-    """Talk over HTTP, at `/mcp`, until the process is stopped."""
+    """Talk over HTTP, at `/mcp`, until the process is stopped; raises `BootRefused` for an address that is taken."""
     import uvicorn
 
+    from omnigraph.server.running import listen
+    from omnigraph.server.settings import Bind
+
+    sock = listen(Bind(host=host, port=port))
     app = server_of(source).streamable_http_app(host=host)
     settings = uvicorn.Config(app, host=host, port=port, log_level="warning")
-    await uvicorn.Server(settings).serve()
+    await uvicorn.Server(settings).serve(sockets=[sock])
 
 
 async def _called(source: QuerySource, name: str, arguments: dict[str, Any]) -> protocol.CallToolResult:

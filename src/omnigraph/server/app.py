@@ -3,6 +3,7 @@
 Plain ASGI, because what every request pays for is here: a layer of middleware would cost more than a small query.
 """
 
+import asyncio
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from omnigraph.base.clock import monotonic_seconds
 from omnigraph.base.logs import logger_of
 from omnigraph.base.traces import trace_parent
 from omnigraph.cluster.resources import is_graph_id
-from omnigraph.errors import Draining, GraphNotFound, InvalidName, OmniError
+from omnigraph.errors import BranchNotFound, Draining, GraphNotFound, InvalidName, OmniError
 from omnigraph.server import logs
 from omnigraph.server.calls import Call, ClientGone
 from omnigraph.server.failures import failure_reply, translate
@@ -63,8 +64,8 @@ class Application:
         try:
             try:
                 reply = await self._answer(call)
-            except ClientGone:
-                return
+            except (ClientGone, asyncio.CancelledError):
+                return  # the second when the server ends, and has closed the connection
             except Exception as failure:  # noqa: BLE001 — the outermost boundary
                 error = translate(failure)
                 error_kind = error.kind
@@ -73,7 +74,7 @@ class Application:
                 reply.headers = (*reply.headers, *_marks(call.route.successor))
             try:
                 await self._send(call, reply, send)
-            except ClientGone:
+            except (ClientGone, asyncio.CancelledError):
                 reply.status = _CLIENT_GONE
         finally:
             self.service.running -= 1
@@ -86,7 +87,13 @@ class Application:
         """
         scope: Any = cycle.scope
         matched = self._router.known(scope["method"], scope["raw_path"])
-        if matched is None or matched.route.at_once is None or self._tracer is not None or not can_write_whole(cycle):
+        if (
+            matched is None
+            or matched.route.at_once is None
+            or self._tracer is not None
+            or self.service.is_draining
+            or not can_write_whole(cycle)
+        ):
             return False
         started = monotonic_seconds()
         call = self._begun(scope, cycle.receive)
@@ -162,6 +169,8 @@ class Application:
 
     async def _send(self, call: Call, reply: Reply, send: Send) -> None:
         cycle = getattr(send, "__self__", None)
+        if isinstance(cycle, RequestResponseCycle) and cycle.disconnected:
+            raise ClientGone
         if (
             type(reply) is Reply
             and not reply.headers
@@ -177,9 +186,12 @@ class Application:
         await reply.send(send, ((b"x-request-id", call.request_id.encode()),))
 
     def _failed(self, call: Call, failure: Exception, error: OmniError) -> Reply:
-        if error.http_status is None or error.http_status >= 500:
-            _log.error("%s failed", call.route.operation_id if call.route else "request", exc_info=failure)
+        if (error.http_status is None or error.http_status >= 500) and not isinstance(error, Draining):
+            name = call.route.operation_id if call.route else "request"
+            _log.error("%s failed", name, exc_info=failure, extra={"request_id": call.request_id})
         served = call.served
+        if served is not None and _names_branches(error) and not served.gate.lets_list_branches(call.actor):
+            error = BranchNotFound(f"Branch '{error.details['branch']}' was not found.", **error.details)
         return failure_reply(
             error,
             request_id=call.request_id,
@@ -208,6 +220,11 @@ class Application:
             line = self._lines[same] = _access_line(*same)
         values = (call.request_id, round(seconds * 1_000, 3), call.bytes_in, sent)
         service.log.note_shaped(line, *(values if parent is None else (*values, parent)))
+
+
+def _names_branches(error: OmniError) -> bool:
+    """Whether a message says which branches there are: that of a graph does, the one of a handler does not."""
+    return isinstance(error, BranchNotFound) and not isinstance(error.__cause__, BranchNotFound)
 
 
 def _marks(successor: str) -> Headers:

@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from omnigraph.base.events import Event, Warned
-from omnigraph.cluster.blob_bases import problem_of_policy
+from omnigraph.cluster.blob_bases import bases_for, problem_of_policy
+from omnigraph.cluster.resources import BlobScope
 from omnigraph.cluster.serving import (
     AppliedBundle,
     Quarantine,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 _OPENED_AT_ONCE = 4
 _SWITCH_SECONDS = 0.001
+_FAREWELL_SECONDS = 1.0
 _MAIN = "main"
 
 
@@ -73,7 +75,12 @@ def serve(
         pages = console(application) if console is not None else None
         run_service(application, sock, request.bind, shutdown_seconds=request.shutdown_timeout, pages=pages)
         application.close()
-        log.note("stopped", {})
+        is_ended = service.workers.have_ended(_FAREWELL_SECONDS)
+        log.note("stopped", {} if is_ended else {"left": "what still runs"})
+        if not is_ended:
+            # Their time is over, and Python would wait for their threads without an end.
+            log.stop()
+            os._exit(0)
     finally:
         # What nobody looks at for garbage is never let go, not even at the exit, where DuckDB complains about it.
         gc.unfreeze()
@@ -195,12 +202,18 @@ def _open_graphs(
 
 
 def _open_graph(serving: ServingGraph, gate: PolicyGate, environ: Mapping[str, str]) -> ServedGraph:
-    from omnigraph.graph import open_graph
+    from omnigraph._graph_clusters import open_served_graph
 
     # Before anything is opened, because opening may complete what a crash interrupted.
     problem = None if serving.external_blobs is None else problem_of_policy(serving.external_blobs)
     if problem is not None:
         raise BootRefused(f"Its policy for blobs from elsewhere cannot be used: {problem}.")
-    graph = open_graph(serving.uri, policy=gate.authorizer, embed_environ=embedding_environ(serving.embedding, environ))
+    safe = bases_for(serving.external_blobs, [BlobScope.SERVER_SAFE])
+    graph = open_served_graph(
+        serving.uri,
+        policy=gate.authorizer,
+        embed_environ=embedding_environ(serving.embedding, environ),
+        find_blob_bases=lambda: safe,
+    )
     queries = check_stored(serving.query_texts, graph.following.look(_MAIN).catalog)
     return ServedGraph(graph_id=serving.graph_id, graph=graph, gate=gate, queries=queries)

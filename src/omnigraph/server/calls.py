@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 ResultT = TypeVar("ResultT")
 _STALE_SECONDS = 0.75
 """How long a look at a head counts while another one is under way."""
-_TRACEPARENT = re.compile(rb"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
+_TRACEPARENT = re.compile(rb"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
+"""Version ff and ids of nothing but zeros are no trace."""
 _MEDIA_BYTES = {kind: kind.encode() for kind in ("application/json", "application/x-ndjson")}
 SMALL_WRITE_BYTES = 256
 """What a write without data counts as: branches, merges."""

@@ -43,6 +43,9 @@ def _headers(error: errors.OmniError) -> list[tuple[bytes, bytes]]:
         case errors.TooManyRequests():
             seconds = STREAM_RETRY_SECONDS if error.details else ADMISSION_RETRY_SECONDS
             return [(b"retry-after", b"%d" % seconds)]
+        case errors.Draining():
+            # A proxy would ask again on a connection that it keeps; a new one goes to another server.
+            return [(b"connection", b"close")]
         case errors.RangeNotSatisfiable():
             return [(b"content-range", b"bytes */%d" % error.details["length"])]
         case _:

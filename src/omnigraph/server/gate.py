@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from omnigraph.errors import PolicyDenied
+from omnigraph.errors import PolicyDenied, PolicyEvaluation
 from omnigraph.graphs.authorizing import Anybody, Authorizer, PolicyAction
 from omnigraph.server.lines import LineShape, Varies
 from omnigraph.server.logs import ServerLog
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from omnigraph.policy.engine import PolicyEngine
 
 _REMEMBERED_MAX = 4_096
+_REMEMBERED_CHARACTERS_MAX = 256
+"""Of the names in a question; what is longer is no branch."""
 _Question: TypeAlias = tuple[PolicyAction, str | None, str | None, str | None]
 """An action, who asks, and the branches."""
 
@@ -53,6 +55,16 @@ class PolicyGate:
         if message is not None:
             raise PolicyDenied(message)
 
+    def lets_list_branches(self, actor: str | None) -> bool:
+        """Whether the actor may know which branches there are; nothing is asked for, so nothing is logged."""
+        if self._is_open:
+            return True
+        try:
+            _, message = self._decide(PolicyAction.READ, actor, None, None)
+        except PolicyEvaluation:
+            return False
+        return message is None
+
     def _remember(self, question: _Question, rule: str | None, message: str | None) -> tuple[LineShape, str | None]:
         action, actor, branch, target = question
         line = LineShape(
@@ -67,9 +79,10 @@ class PolicyGate:
                 "matched_rule_id": rule,
             },
         )
-        if len(self._decided) >= _REMEMBERED_MAX:
-            self._decided.clear()
-        self._decided[question] = line, message
+        if len(branch or "") + len(target or "") <= _REMEMBERED_CHARACTERS_MAX:
+            if len(self._decided) >= _REMEMBERED_MAX:
+                self._decided.clear()
+            self._decided[question] = line, message
         return line, message
 
     def _decide(

@@ -58,7 +58,7 @@ def spell_line(at_us: int, level: int, message: str, facts: Facts, *, is_json: b
         line = {"ts": _moment(at_us), "level": word, "msg": message, **facts}
         return orjson.dumps(line, default=str, option=orjson.OPT_APPEND_NEWLINE).decode()
     told = "".join([f" {name}={_plain(value)}" for name, value in facts.items() if value is not None])
-    return f"{_moment(at_us)} {word:7} {message}{told}\n"
+    return f"{_moment(at_us)} {word:7} {_in_one_line(message)}{told}\n"
 
 
 def _shaped_text(facts: Facts) -> list[str]:
@@ -91,6 +91,12 @@ def _moment(at_us: int) -> str:
 @lru_cache(maxsize=4)
 def _second(seconds: int) -> str:
     return clock.timestamp_from_us(seconds * 1_000_000)[:-1]
+
+
+def _in_one_line(message: str) -> str:
+    """Spell a message so that nothing in it can look like a line of its own."""
+    message = message.strip()
+    return message if message.isprintable() else json.dumps(message, ensure_ascii=False)[1:-1]
 
 
 def _plain(value: object) -> str:

@@ -39,11 +39,12 @@ class ServerLog:
         """The loggers that were taken over, each as it was before."""
 
     def start(self) -> None:
-        """Begin to write, and take over what the program logs by the standard library."""
+        """Begin to write, and take over what the program and its libraries log by the standard library."""
         self._thread = threading.Thread(target=self._write_on, name="log", daemon=True)
         self._thread.start()
         handler = _Handler(self)
-        for name in (ROOT, "uvicorn"):
+        # The last one, which has no name, is that of all libraries: one of them says when traces cannot be delivered.
+        for name in (ROOT, "uvicorn", None):
             logger = logging.getLogger(name)
             self._taken.append((logger, logger.handlers, logger.propagate, logger.level))
             logger.handlers = [handler]
@@ -120,7 +121,7 @@ class _Handler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         facts = {
             "logger": record.name,
-            "request_id": request_id.get(),
+            "request_id": getattr(record, "request_id", None) or request_id.get(),
             "operation_id": getattr(record, "operation_id", None),
             "graph": getattr(record, "graph", None),
         }

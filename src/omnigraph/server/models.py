@@ -24,6 +24,10 @@ def _or_null(schema: Schema) -> Schema:
     return {"anyOf": [schema, {"type": "null"}]}
 
 
+def _one_of(*words: str) -> Schema:
+    return {"type": "string", "enum": list(words)}
+
+
 def _object(members: dict[str, Schema], *, optional: tuple[str, ...] = ()) -> Schema:
     required = [name for name in members if name not in optional]
     return {"type": "object", "properties": members, "required": required}
@@ -54,7 +58,7 @@ _CHANGE = {
     "kind": TEXT,
     "type": _object({"id": TEXT, "name": TEXT}),
     "id": TEXT,
-    "op": {"enum": ["insert", "update", "delete"]},
+    "op": _one_of("insert", "update", "delete"),
     "before": {"type": "object"},
     "after": {"type": "object"},
 }
@@ -66,7 +70,7 @@ _CAUSE = {
     "actor_id": TEXT,
     "authored_at": NUMBER,
 }
-_CODES = (
+_CODE = _one_of(
     "unauthorized",
     "forbidden",
     "bad_request",
@@ -76,6 +80,37 @@ _CODES = (
     "too_many_requests",
     "internal",
 )
+_LOAD = {
+    "uri": TEXT,
+    "branch": TEXT,
+    "base_branch": OPTIONAL_TEXT,
+    "branch_created": TRUTH,
+    "mode": _one_of("overwrite", "append", "merge"),
+    "tables": _list(_object({"table_key": TEXT, "rows_loaded": NUMBER})),
+    "total_rows": NUMBER,
+    "nodes": _list(_object({"name": TEXT, "entities_loaded": NUMBER})),
+    "edges": _list(_object({"name": TEXT, "entities_loaded": NUMBER})),
+    "total_entities": NUMBER,
+    "actor_id": OPTIONAL_TEXT,
+    "commit": _or_null(ref("Commit")),
+}
+_CONFLICT = {
+    "table_key": TEXT,
+    "entity_kind": TEXT,
+    "type_name": TEXT,
+    "row_id": OPTIONAL_TEXT,
+    "entity_id": OPTIONAL_TEXT,
+    "kind": _one_of(
+        "divergent_insert",
+        "divergent_update",
+        "delete_vs_update",
+        "orphan_edge",
+        "unique_violation",
+        "cardinality_violation",
+        "value_constraint_violation",
+    ),
+    "message": TEXT,
+}
 
 SCHEMAS: dict[str, Schema] = {
     "Health": _object(
@@ -130,22 +165,8 @@ SCHEMAS: dict[str, Schema] = {
             )
         }
     ),
-    "LoadResult": _object(
-        {
-            "uri": TEXT,
-            "branch": TEXT,
-            "base_branch": OPTIONAL_TEXT,
-            "branch_created": TRUTH,
-            "mode": TEXT,
-            "tables": _list(_object({"table_key": TEXT, "rows_loaded": NUMBER})),
-            "total_rows": NUMBER,
-            "nodes": _list(_object({"name": TEXT, "entities_loaded": NUMBER})),
-            "edges": _list(_object({"name": TEXT, "entities_loaded": NUMBER})),
-            "total_entities": NUMBER,
-            "actor_id": OPTIONAL_TEXT,
-            "commit": _or_null(ref("Commit")),
-        }
-    ),
+    "LoadResult": _object(_LOAD),
+    "IngestResult": _object({**_LOAD, "base_branch": TEXT}),
     "Branches": _object({"branches": _list(TEXT)}),
     "CreatedBranch": _object({"uri": TEXT, "from": TEXT, "name": TEXT, "actor_id": OPTIONAL_TEXT}),
     "DeletedBranch": _object({"uri": TEXT, "name": TEXT, "actor_id": OPTIONAL_TEXT}),
@@ -153,7 +174,7 @@ SCHEMAS: dict[str, Schema] = {
         {
             "source": TEXT,
             "target": TEXT,
-            "outcome": TEXT,
+            "outcome": _one_of("already_up_to_date", "fast_forward", "merged"),
             "actor_id": OPTIONAL_TEXT,
             "commit": _or_null(ref("Commit")),
             "branch_deleted": TRUTH,
@@ -209,9 +230,18 @@ SCHEMAS: dict[str, Schema] = {
         },
         optional=("next_page_token", "cursor", "caught_up"),
     ),
+    "MergeConflict": _object(_CONFLICT),
     "Error": {
         **_object(
-            {"error": TEXT, "kind": TEXT, "code": {"enum": list(_CODES)}, "request_id": TEXT}, optional=("code",)
+            {
+                "error": TEXT,
+                "kind": TEXT,
+                "code": _CODE,
+                "merge_conflicts": _list(ref("MergeConflict")),
+                "merge_conflicts_total": NUMBER,
+                "request_id": TEXT,
+            },
+            optional=("code", "merge_conflicts", "merge_conflicts_total"),
         ),
         "additionalProperties": True,
     },

@@ -74,14 +74,31 @@ def _parameter(member: Member) -> dict[str, Any]:
 
 
 def _body(route: HttpOperation) -> Schema:
-    members = {member.name: {**_schema(member), "description": member.about} for member in route.members}
+    members = {
+        _spelled(member, route): {
+            **(_schema(member) if member.is_required else _or_null(_schema(member))),
+            "description": member.about,
+        }
+        for member in route.members
+    }
     schema: Schema = {"type": "object", "properties": members}
-    required = [member.name for member in route.members if member.is_required]
+    required = [_spelled(member, route) for member in route.members if member.is_required]
     if required:
         schema["required"] = required
     if route.is_strict:
         schema["additionalProperties"] = False
     return schema
+
+
+def _spelled(member: Member, route: HttpOperation) -> str:
+    """Name a member as the clients of the route do: older routes are only asked by clients with the older names."""
+    return member.alias if member.alias is not None and route.successor is not None else member.name
+
+
+def _or_null(schema: Schema) -> Schema:
+    """Let a member of a body be null, which says as much as leaving it out."""
+    choices = {"enum": [*schema["enum"], None]} if "enum" in schema else {}
+    return {**schema, "type": [schema["type"], "null"], **choices}
 
 
 def _schema(member: Member) -> Schema:

@@ -7,6 +7,8 @@ from urllib.parse import unquote_to_bytes
 from omnigraph.errors import BadRequest, MethodNotAllowed, RouteNotFound
 
 _REMEMBERED_MAX = 4_096
+_REMEMBERED_BYTES_MAX = 256
+"""Of a path; a longer one is nobody's habit, and anybody may send it."""
 
 
 class Routable(Protocol):
@@ -56,6 +58,8 @@ class Router(Generic[RouteT]):
         if known is not None:
             return known
         found = self._find(method, raw_path)
+        if len(raw_path) > _REMEMBERED_BYTES_MAX:
+            return found
         if len(self._remembered) >= _REMEMBERED_MAX:
             self._remembered.clear()
         self._remembered[method, raw_path] = found

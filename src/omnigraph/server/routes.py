@@ -337,7 +337,7 @@ _WRITES = (
         members=_LOAD_BODY,
         media_type=JSON,
         body_bytes_max=LOAD_BODY_BYTES_MAX,
-        answer="LoadResult",
+        answer="IngestResult",
         successor="load",
     ),
     HttpOperation(

@@ -9,6 +9,7 @@ from omnigraph.server.admission import StreamSlots, WriteAdmission
 from omnigraph.server.gate import PolicyGate
 from omnigraph.server.logs import ServerLog
 from omnigraph.server.metrics import Metrics
+from omnigraph.server.polls import SharedPolls
 from omnigraph.server.settings import Limits
 from omnigraph.server.states import RuntimeState
 from omnigraph.server.stored import StoredQuery
@@ -67,6 +68,8 @@ class Service:
         self.metrics = Metrics(self)
         self.looking: dict[LookKey, asyncio.Future[Snapshot]] = {}
         """The looks at heads that are under way, shared by all who wait for them."""
+        self.polls = SharedPolls()
+        """The pages of change feeds that several clients ask for."""
         self.is_draining = False
         self.running = 0
         """How many requests are being answered, those about health left out."""

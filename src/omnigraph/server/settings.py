@@ -28,6 +28,8 @@ class Limits:
     """How long a connection without a request stays open."""
     arrival_seconds: int = 30
     """How long the headers of a request, or the next piece of a body, may take to arrive."""
+    stalled_seconds: int = 300
+    """How long a client may take nothing of an answer that waits for it."""
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str], *, cores: int, warn: Warn) -> "Limits":
@@ -51,6 +53,7 @@ class Limits:
             read_threads=number("OMNIGRAPH_SERVER_READ_THREADS", standard.read_threads),
             write_threads=number("OMNIGRAPH_SERVER_WRITE_THREADS", standard.write_threads),
             arrival_seconds=number("OMNIGRAPH_SERVER_ARRIVAL_SECONDS", standard.arrival_seconds),
+            stalled_seconds=number("OMNIGRAPH_SERVER_STALLED_SECONDS", standard.stalled_seconds),
         )
 
 

@@ -122,8 +122,28 @@ async def _pieces(pipe: _Pipe, first: bytes | None, watching: "asyncio.Future[No
         pipe.abandon()
 
 
+async def until_gone(call: Call, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Pass pieces on that are made when they are asked for; raises `ClientGone` when nobody takes them any more.
+
+    A server that was told to send to somebody who has left does not say so, and would have all of them made.
+    """
+    watching = asyncio.ensure_future(_gone(call))
+    try:
+        async for piece in pieces:
+            if watching.done():
+                raise ClientGone
+            yield piece
+    finally:
+        watching.cancel()
+
+
 async def _watch(call: Call, pipe: _Pipe) -> None:
     """Stop the thread as soon as the client is gone, however little of the stream it has taken."""
+    await _gone(call)
+    pipe.abandon()
+
+
+async def _gone(call: Call) -> None:
+    """Wait until the client is gone."""
     while (await call.receive())["type"] != "http.disconnect":
         pass
-    pipe.abandon()

@@ -2,10 +2,12 @@
 
 import asyncio
 import contextvars
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from omnigraph.base.clock import monotonic_seconds
 from omnigraph.server.settings import Limits
 
 ResultT = TypeVar("ResultT")
@@ -15,9 +17,13 @@ class Workers:
     """Threads for reads, for writes and for streams; a write that has begun is counted until it ends."""
 
     def __init__(self, limits: Limits) -> None:
-        self._reads = ThreadPoolExecutor(limits.read_threads, thread_name_prefix="read")
-        self._writes = ThreadPoolExecutor(limits.write_threads, thread_name_prefix="write")
-        self._streams = ThreadPoolExecutor(limits.export_streams, thread_name_prefix="stream")
+        self._names = tuple(f"{kind}-{id(self):x}" for kind in ("read", "write", "stream"))
+        """How the threads are called, by which they are found in the end."""
+        most = (limits.read_threads, limits.write_threads, limits.export_streams)
+        pools = (
+            ThreadPoolExecutor(each, thread_name_prefix=name) for each, name in zip(most, self._names, strict=True)
+        )
+        self._reads, self._writes, self._streams = pools
         self.writing = 0
 
     async def read(self, work: Callable[[], ResultT]) -> ResultT:
@@ -40,6 +46,14 @@ class Workers:
         """Start nothing more; what runs is not waited for."""
         for pool in (self._reads, self._writes, self._streams):
             pool.shutdown(wait=False, cancel_futures=True)
+
+    def have_ended(self, seconds: float) -> bool:
+        """Return whether every thread ends within so many seconds; one that reads for long does not."""
+        deadline = monotonic_seconds() + seconds
+        for thread in threading.enumerate():
+            if thread.name.startswith(self._names):
+                thread.join(max(deadline - monotonic_seconds(), 0.0))
+        return not any(thread.name.startswith(self._names) for thread in threading.enumerate())
 
     def _written(self, future: "asyncio.Future[ResultT]") -> None:
         self.writing -= 1

@@ -17,6 +17,7 @@ from omnigraph.cli.served import connected_async, refuse_unserved, server_target
 if TYPE_CHECKING:
     from omnigraph.mcp.sources import QuerySource
 
+_PORT_MAX = 65_535
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
@@ -102,7 +103,7 @@ def _texts(paths: tuple[str, ...]) -> dict[str, str]:
 
 def _place(bind: str) -> tuple[str, int]:
     host, _, port = bind.rpartition(":")
-    if not host or not port.isdigit():
+    if not host or not (port.isascii() and port.isdigit() and int(port) <= _PORT_MAX):
         raise errors.Usage(f"--http takes HOST:PORT, such as 127.0.0.1:8765, not `{bind}`.", flag="--http")
     if host.strip("[]") not in _LOOPBACK:
         raise errors.Usage(

@@ -39,10 +39,12 @@ class GraphBehindServer:
     upkeep = None
     """Maintenance needs the storage; a server has no routes for it, by design."""
 
-    def __init__(self, graph: "AsyncRemoteGraph", *, graph_id: str, cli_address: str, is_read_only: bool) -> None:
+    def __init__(
+        self, graph: "AsyncRemoteGraph", *, graph_id: str, uri: str, cli_address: str, is_read_only: bool
+    ) -> None:
         self._graph = graph
         self.graph_id = graph_id
-        self.uri = graph.uri
+        self.uri = uri
         self.cli_address = cli_address
         self.is_read_only = is_read_only
 
@@ -190,9 +192,18 @@ class ServedSite:
     """The graphs of one server, as far as one token reaches."""
 
     def __init__(
-        self, server: "AsyncRemoteGraph", *, title: str, cli_server: str, only: str | None, is_read_only: bool
+        self,
+        server: "AsyncRemoteGraph",
+        *,
+        title: str,
+        cli_server: str,
+        only: str | None,
+        is_read_only: bool,
+        origin: str | None = None,
     ) -> None:
         self._server = server
+        self._origin = origin
+        """How others reach a server that is asked in this process, where it needs no address."""
         self._cli_server = cli_server
         self._only = only
         self._is_read_only = is_read_only
@@ -206,9 +217,11 @@ class ServedSite:
 
     async def graph(self, graph_id: str) -> GraphBehindServer:
         """Address one of them; whether it is there shows with the first question."""
+        graph = self._server.graph(graph_id)
         return GraphBehindServer(
-            self._server.graph(graph_id),
+            graph,
             graph_id=graph_id,
+            uri=graph.uri if self._origin is None else f"{self._origin}/graphs/{graph_id}",
             cli_address=f"--server {shlex.quote(self._cli_server)} --graph {shlex.quote(graph_id)}",
             is_read_only=self._is_read_only,
         )

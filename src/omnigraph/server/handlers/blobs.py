@@ -1,9 +1,11 @@
 """Blobs: whole or in part, by the rules that HTTP has for both."""
 
 import re
+import string
 from collections.abc import AsyncIterator
 from functools import partial
 from typing import NamedTuple
+from urllib.parse import quote
 
 from omnigraph.errors import BlobPreconditionFailed, InvalidTarget, RangeNotSatisfiable
 from omnigraph.graphs.blobs import BLOB_PIECE_BYTES, Blob
@@ -11,8 +13,11 @@ from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.server.calls import Call, branch_named
 from omnigraph.server.handlers.reading import allowed_snapshot
 from omnigraph.server.replies import Headers, HeadReply, Reply, StreamReply
+from omnigraph.server.streams import until_gone
 
 _OCTETS = b"application/octet-stream"
+_PLAIN = string.digits + string.ascii_letters + string.punctuation
+"""Whatever else somebody put into a reference behind the graph's back cannot stand in a header."""
 _RANGE = re.compile(r"bytes\s*=\s*([0-9]{0,1000})\s*-\s*([0-9]{0,1000})")
 
 
@@ -36,7 +41,8 @@ async def get_blob(call: Call) -> Reply:
     if asked is not None:
         headers.append((b"content-range", f"bytes {span.start}-{span.end - 1}/{size}".encode()))
     status = 200 if asked is None else 206
-    return StreamReply(_bytes(call, found, span), status=status, media_type=_OCTETS, headers=headers)
+    pieces = until_gone(call, _bytes(call, found, span))
+    return StreamReply(pieces, status=status, media_type=_OCTETS, headers=headers)
 
 
 async def head_blob(call: Call) -> Reply:
@@ -77,7 +83,7 @@ def _elsewhere(found: Blob, uri: str) -> Reply:
         status=302,
         media_type=None,
         headers=(
-            (b"location", uri.encode("ascii", "ignore")),
+            (b"location", quote(uri, safe=_PLAIN).encode()),
             (b"cache-control", b"no-store"),
             (b"omnigraph-snapshot-id", found.commit_id.encode()),
         ),

@@ -8,6 +8,7 @@ from omnigraph.errors import BranchNotFound, CommitNotFound, InvalidTarget, Poli
 from omnigraph.graphs.authorizing import PolicyAction
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.server.calls import SMALL_WRITE_BYTES, Call, branch_named
+from omnigraph.server.handlers.writing import refuse_any_condition
 from omnigraph.server.replies import Reply, document_reply
 
 _MERGE_MEMBERS = ("source", "target", "outcome", "actor_id", "commit", "branch_deleted", "branch_delete_error")
@@ -22,6 +23,7 @@ async def list_branches(call: Call) -> Reply:
 
 async def create_branch(call: Call) -> Reply:
     """Create a branch from a branch, a commit or an older state; policy sees the branch that this belongs to."""
+    refuse_any_condition(call)
     body = await call.members()
     name = branch_named(body["name"], name="name")
     base = branch_named(body.get("from"), name="from")
@@ -38,6 +40,7 @@ async def create_branch(call: Call) -> Reply:
 
 async def delete_branch(call: Call) -> Reply:
     """Delete a branch."""
+    refuse_any_condition(call)
     name = branch_named(call.arguments["branch"])
     call.allow(target=name)
     if name == MAIN_BRANCH:
@@ -49,6 +52,7 @@ async def delete_branch(call: Call) -> Reply:
 
 async def merge_branches(call: Call) -> Reply:
     """Merge a branch into another one; a deletion that fails afterwards is told of in the answer."""
+    refuse_any_condition(call)
     body = await call.members()
     source = branch_named(body["source"], name="source")
     target = branch_named(body.get("target"), name="target")

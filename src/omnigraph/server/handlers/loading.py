@@ -11,6 +11,7 @@ from omnigraph.errors import BranchNotFound
 from omnigraph.graphs.authorizing import PolicyAction
 from omnigraph.manifest.commits import MAIN_BRANCH
 from omnigraph.server.calls import Call, branch_named
+from omnigraph.server.handlers.writing import refuse_any_condition
 from omnigraph.server.replies import Reply, document_reply
 from omnigraph.server.settings import LOAD_BODY_BYTES_MAX
 
@@ -19,18 +20,21 @@ _IN_MEMORY_BYTES_MAX = 1 << 20
 
 async def load(call: Call) -> Reply:
     """Load records that stand in the document."""
+    refuse_any_condition(call)
     body = await call.members()
     return await _loaded(call, body, BytesIO(body["data"].encode("utf-8", "surrogatepass")), from_default=None)
 
 
 async def ingest(call: Call) -> Reply:
     """Load for an older client: a branch that is missing is made from `main` without being asked."""
+    refuse_any_condition(call)
     body = await call.members()
     return await _loaded(call, body, BytesIO(body["data"].encode("utf-8", "surrogatepass")), from_default=MAIN_BRANCH)
 
 
 async def load_lines(call: Call) -> Reply:
     """Load records as they come; whoever may not is told so before a byte of them is read."""
+    refuse_any_condition(call)
     given = call.parameters()
     branch, base = _branches(given, from_default=None)
     await _allow(call, branch, base)

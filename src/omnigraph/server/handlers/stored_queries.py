@@ -7,7 +7,7 @@ from omnigraph.base.values import Json
 from omnigraph.errors import BadRequest, InvalidTarget, PolicyDenied, StoredQueryNotFound
 from omnigraph.graphs.authorizing import PolicyAction
 from omnigraph.manifest.commits import MAIN_BRANCH
-from omnigraph.server.calls import Call
+from omnigraph.server.calls import Call, branch_named
 from omnigraph.server.handlers.reading import read_briefly, run_read, state_at_hand
 from omnigraph.server.handlers.writing import CONDITION, read_condition, refuse_condition, run_mutation
 from omnigraph.server.replies import Reply, document_reply
@@ -26,7 +26,7 @@ async def list_queries(call: Call) -> Reply:
 async def invoke(call: Call) -> Reply:
     """Run a stored query; what it does is asked about again, as a read or as a change."""
     refuse_condition(call, f"/queries/{call.arguments['name']}/if-graph-commit")
-    body = await call.members()
+    body = await _members(call)
     stored = _found(call)
     expected = body.get("expect_mutation")
     if expected is not None and expected != stored.is_mutation:
@@ -77,7 +77,7 @@ def invoke_at_once(call: Call, body: Mapping[str, Any]) -> Reply | None:
 async def invoke_if_commit(call: Call) -> Reply:
     """Run a stored mutation, if the head of the branch still is the one that the header names."""
     condition = read_condition(call)
-    body = await call.members()
+    body = await _members(call)
     stored = _found(call)
     if not stored.is_mutation:
         raise BadRequest(f"The stored query `{stored.name}` is a read; only a mutation takes a condition.")
@@ -96,6 +96,13 @@ async def invoke_if_commit(call: Call) -> Reply:
             source=stored.source,
         )
     )
+
+
+async def _members(call: Call) -> dict[str, Any]:
+    """Read the body; a branch without a name is told before anybody is asked, and so the same for every query."""
+    body = await call.members()
+    branch_named(body.get("branch"))
+    return body
 
 
 def _found(call: Call) -> StoredQuery:

@@ -80,6 +80,15 @@ def refuse_condition(call: Call, path: str) -> None:
         )
 
 
+def refuse_any_condition(call: Call) -> None:
+    """Refuse the header on a write that cannot have a condition, for the same reason."""
+    if call.header(CONDITION) is not None:
+        raise BadRequest(
+            f"Omnigraph-If-Graph-Commit is checked for mutations, by POST /graphs/{call.at.graph_id}/mutate/"
+            "if-graph-commit; this write cannot have a condition. Nothing was done."
+        )
+
+
 def read_condition(call: Call) -> str:
     """Return the commit that has to be the head; the header comes once, and plain."""
     given = call.header_values(CONDITION)
