@@ -12,8 +12,11 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 PYTEST := $(BIN)/python -m pytest --dist worksteal -q
 LOCK := uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --python-version 3.11
+# What the image of the server has; Spark and frames have no place in it.
+SERVER_EXTRAS := --extra server --extra ui --extra otel --extra aws --extra mcp
 SECONDS ?= 600
 ROUNDS ?= 10
+TURNS ?= 1
 
 .DEFAULT_GOAL := help
 .PHONY: help install test test-all lint demo bench soak search crash-report lock clean
@@ -21,7 +24,7 @@ ROUNDS ?= 10
 help: ## print these commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-install: $(STAMP) $(BYTECODE) ## set up .venv with everything that tests and benchmarks need, and Java 17 and Chromium if they are missing
+install: $(STAMP) $(BYTECODE) ## set up .venv with everything that tests and benchmarks need, and Java 17, Chromium and nginx if they are missing
 
 $(RUNTIME): requirements.lock pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -29,9 +32,10 @@ $(RUNTIME): requirements.lock pyproject.toml
 	$(PIP) --no-deps --no-build-isolation -e .
 	touch $(RUNTIME)
 
-$(STAMP): $(RUNTIME) requirements-dev.lock scripts/ensure_java.sh scripts/ensure_browser.sh
+$(STAMP): $(RUNTIME) requirements-dev.lock scripts/ensure_java.sh scripts/ensure_browser.sh scripts/ensure_nginx.sh
 	sh scripts/ensure_java.sh
 	sh scripts/ensure_browser.sh
+	sh scripts/ensure_nginx.sh
 	$(PIP) --require-hashes -r requirements-dev.lock
 	touch $(STAMP)
 
@@ -48,8 +52,8 @@ $(COMPILED): $(RUNTIME)
 test: lint ## check formatting, lint and types, and run the tests: a sample of the long matrices, all of the rest
 	$(PYTEST) -n $(WORKERS) -m "not exhaustive"
 
-test-all: $(STAMP) ## run what `make test` leaves out: every case of the long matrices
-	$(PYTEST) -n auto -m exhaustive
+test-all: $(STAMP) ## run what `make test` leaves out: the long matrices; TURNS=3 runs the third whose turn it is
+	OMNIGRAPH_TEST_TURNS=$(TURNS) $(PYTEST) -n auto -m "exhaustive and not resting"
 
 lint: $(STAMP) ## check formatting, lint and types
 	$(BIN)/ruff format --check .
@@ -79,6 +83,7 @@ crash-report: $(STAMP) ## run the crash matrix and write docs/design/crash-matri
 lock: ## pin the newest versions that pyproject.toml allows, with their hashes (needs uv)
 	$(LOCK) --upgrade --group build pyproject.toml -o requirements.lock
 	$(LOCK) --upgrade --group dev --all-extras -c requirements.lock pyproject.toml -o requirements-dev.lock
+	$(LOCK) --upgrade --group build $(SERVER_EXTRAS) -c requirements-dev.lock pyproject.toml -o requirements-server.lock
 
 clean: ## remove the virtual environment and everything generated
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

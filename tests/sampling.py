@@ -3,10 +3,16 @@
 Every test keeps its first case of every so many, in the order of collection; 0 keeps none. Both commands together are
 every case once. Tests that say nothing here run whole in `make test`, except that of those on S3 and of those with
 many cases only some do.
+
+`make test-all TURNS=3` runs a third of what is left to it. Which one depends on the commit, so that about three of
+them run all: for machines on which everything takes longer than anybody waits for.
 """
 
+import os
+import subprocess
 from collections import Counter
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 import pytest
 
@@ -54,6 +60,7 @@ KEEP_EVERY = {
     "tests/recovery/test_crash_interference.py": 0,
     "tests/writes/test_crash.py": 160,
     "tests/manifest/test_crash.py": 0,
+    "tests/maintain/test_crash_s3.py": 0,
     "tests/*/test_crash*": 40,
     "tests/soak/": 0,
     "tests/client/test_mcp.py::test_the_same_tools": 0,
@@ -71,7 +78,6 @@ KEEP_EVERY = {
     "tests/health/test_remedies.py::test_a_fragmented_graph": 2,
     "tests/merge/test_many_branches.py": 0,
     "tests/maintain/test_processes.py::test_two_runs": 2,
-    "tests/maintain/test_crash_s3.py": 0,
     "tests/recovery/test_model.py": 0,
     "tests/query/test_image_commits.py::test_after_random_commits": 6,
     "tests/query/test_image_follows.py::test_a_reader_follows_a_writer_for_a_minute": 0,
@@ -88,6 +94,7 @@ KEEP_EVERY = {
     "tests/server/test_process.py::test_a_second_signal": 0,
     "tests/server/test_process.py::test_a_write_that_began": 0,
     "tests/server/test_s3.py": 0,
+    "tests/server/test_behind_nginx.py": 0,
     # Clusters with graphs that are made for one diagnostic code each.
     "tests/cluster/test_diagnostics.py": 8,
     # Quick in all their cases.
@@ -129,6 +136,7 @@ KEEP_EVERY = {
     "tests/golden/": 1,
     "tests/docs/": 1,
 }
+TURNS_VARIABLE = "OMNIGRAPH_TEST_TURNS"
 KEEP_EVERY_ON_S3 = 6
 MANY_CASES = 6
 KEEP_EVERY_OF_MANY = 4
@@ -148,6 +156,30 @@ def leave_most_to_test_all(items: list[pytest.Item]) -> None:
         if every is not None and (every == 0 or seen[test] % every):
             item.add_marker("exhaustive")
         seen[test] += 1
+    _take_turns([item for item in items if item.get_closest_marker("exhaustive")])
+
+
+def _take_turns(items: list[pytest.Item]) -> None:
+    """Mark those as `resting` whose turn another commit is."""
+    turns = int(os.environ.get(TURNS_VARIABLE) or 1)
+    if turns == 1:
+        return
+    turn = _commit_number() % turns
+    for place, item in enumerate(items):
+        if place % turns != turn:
+            item.add_marker("resting")
+
+
+def _commit_number() -> int:
+    """Return a number that every commit has another of; the same code always gives the same."""
+    head = subprocess.run(
+        ["git", "rev-parse", "HEAD"],
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return int(head.stdout[:8] or "0", 16)
 
 
 def _test_of(item: pytest.Item) -> str:

@@ -23,6 +23,7 @@ from omnigraph.storage.store import GraphStore
 from support import harbor
 from support.crash_cases import INIT_CASES, Case
 from support.faulty_s3 import Answer, FaultyS3, LoseAnswer
+from support.forks import run_module
 from support.processes import child_environment
 
 RACERS = 4
@@ -34,12 +35,9 @@ BROKEN_UNBORN = [case for case in UNBORN if case.action == "error"]
 
 
 def start_init(uri: str, *words: str, failpoint: str | None = None) -> subprocess.Popen[str]:
-    environment = child_environment()
-    if failpoint is not None:
-        environment["OMNIGRAPH_FAILPOINT"] = failpoint
     return subprocess.Popen(
         [sys.executable, "-m", "support.init_child", uri, *words],
-        env=environment,
+        env=_environment(failpoint),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -48,9 +46,12 @@ def start_init(uri: str, *words: str, failpoint: str | None = None) -> subproces
 
 def run_init(uri: str, *words: str, failpoint: str | None = None) -> tuple[int, dict[str, object]]:
     """Init in a child process; return its exit status and what it said."""
-    child = start_init(uri, *words, failpoint=failpoint)
-    said, _ = child.communicate(timeout=120)
-    return child.returncode, json.loads(said) if said.strip() else {}
+    done = run_module("support.init_child", [uri, *words], _environment(failpoint))
+    return done.returncode, json.loads(done.stdout) if done.stdout.strip() else {}
+
+
+def _environment(failpoint: str | None) -> dict[str, str]:
+    return child_environment() if failpoint is None else child_environment(OMNIGRAPH_FAILPOINT=failpoint)
 
 
 def objects_of(uri: str) -> list[str]:

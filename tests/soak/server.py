@@ -1,15 +1,22 @@
 """Two servers on one cluster, many clients that do everything at once, and kills: nothing acknowledged is ever lost.
 
 PYTHONPATH=tests python -m soak.server --seconds 120 --clients 64
+
+`omnigraph maintain` runs beside them, as it does wherever somebody writes one row at a time: without it the files of a
+table add up, and with them what every export reads and every server remembers.
 """
 
 import argparse
 import random
+import signal
+import subprocess
+import sys
 import tempfile
 import threading
 import time
 from collections import Counter
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import httpx
@@ -24,6 +31,8 @@ NDJSON = {"Content-Type": "application/x-ndjson"}
 EXPECTED = {200, 404, 409, 412, 429, 503}
 """Whatever else comes is a finding: a branch may be gone, a write may have lost, a server may be busy or ending."""
 
+MAINTAINED_EVERY = "15s"
+
 
 class Soak:
     """One run: the servers as they are now, and what clients were told."""
@@ -35,11 +44,15 @@ class Soak:
         self._servers: list[ServerProcess] = []
         self._places: list[ExitStack] = []
         self._lock = threading.Lock()
+        self._branches: set[str] = set()
+        """Those that clients have made, or were about to when their server was killed."""
         self.acknowledged: set[str] = set()
         self.statuses: Counter[int] = Counter()
         self.findings: list[str] = []
         self.kills = 0
         self.memory: list[int] = []
+        self.maintained = 0
+        """How often the graph was looked after."""
 
     def start(self, place: int) -> None:
         """Start a server in a place, or again after it was killed."""
@@ -64,6 +77,7 @@ class Soak:
             step += 1
             try:
                 with server.client() as client:
+                    self._tidy(client, number)
                     for _ in range(10):
                         step += 1
                         self._act(client, f"c{number}-{step}", chance)
@@ -86,9 +100,11 @@ class Soak:
             case "export":
                 answer = client.post("/graphs/art/export", json={"type_names": ["Artist"]})
             case "branch":
+                self._branches.add(name)
                 answer = client.post("/graphs/art/branches", json={"name": name})
                 if answer.status_code == 200:
-                    client.delete(f"/graphs/art/branches/{name}")
+                    self._delete_branch(client, name, {200})
+                self._branches.discard(name)
             case _:
                 answer = client.get("/graphs/art/changes?start=beginning&limit=50")
         with self._lock:
@@ -97,6 +113,21 @@ class Soak:
             self.findings.append(
                 f"{answer.request.method} {answer.request.url.path}: {answer.status_code} {answer.text[:300]}"
             )
+
+    def _tidy(self, client: httpx.Client, number: int) -> None:
+        """Delete the branches of a client whose server was killed meanwhile; whether they are there nobody knows."""
+        for name in [name for name in self._branches.copy() if name.startswith(f"c{number}-")]:
+            self._delete_branch(client, name, {200, 404})
+            self._branches.discard(name)
+
+    def _delete_branch(self, client: httpx.Client, name: str, expected: set[int]) -> None:
+        """Delete a branch of one's own until it is gone: a busy server takes it later, and nobody else takes it."""
+        answer = client.delete(f"/graphs/art/branches/{name}")
+        while answer.status_code in {429, 503}:
+            time.sleep(0.1)
+            answer = client.delete(f"/graphs/art/branches/{name}")
+        if answer.status_code not in expected:
+            self.findings.append(f"branch {name} was not deleted: {answer.status_code} {answer.text[:300]}")
 
     def _acknowledge(self, answer: httpx.Response, name: str) -> None:
         if answer.status_code == 200:
@@ -122,12 +153,30 @@ class Soak:
             stack.close()
 
 
+@contextmanager
+def maintained(run: Soak, cluster: str, log: Path) -> Iterator[None]:
+    """Maintain the cluster as an operator would, until the block ends; a run that failed is a finding."""
+    command = [sys.executable, "-m", "omnigraph", "maintain", "--cluster", cluster, "--every", MAINTAINED_EVERY]
+    with log.open("w") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=output)
+    try:
+        yield
+    finally:
+        process.send_signal(signal.SIGTERM)
+        code = process.wait(60)
+        run.maintained = log.read_text("utf-8").count("looked at 1 graph")
+        if code != 0 or not run.maintained:
+            run.findings.append(f"maintenance ended with {code}: {log.read_text('utf-8')[-600:]}")
+
+
 def soak(cluster: str, directory: Path, *, seconds: float, clients: int, pause: float = 4.0, seed: int = 1) -> Soak:
     """Run, then compare what the graph holds with what clients were told."""
     run = Soak(cluster, directory, seed)
-    try:
+    with ExitStack() as stack:
+        stack.callback(run.close)
         for place in range(2):
             run.start(place)
+        stack.enter_context(maintained(run, cluster, directory / "maintain.log"))
         until = time.monotonic() + seconds
         threads = [threading.Thread(target=run.client, args=(number, until)) for number in range(clients)]
         for thread in threads:
@@ -138,8 +187,6 @@ def soak(cluster: str, directory: Path, *, seconds: float, clients: int, pause: 
             run.kill_one()
         for thread in threads:
             thread.join()
-    finally:
-        run.close()
     graph = omnigraph.open(f"{cluster}/graphs/art.omni", policy=None, read_only=True)
     names = Counter(row["a.name"] for row in graph.query(ALL).rows())
     doubled = [name for name, times in names.items() if times > 1]
@@ -170,7 +217,8 @@ def main() -> None:
             seed=options.seed,
         )
     print(
-        f"{sum(run.statuses.values())} answers {dict(run.statuses)}, {len(run.acknowledged)} writes, {run.kills} kills"
+        f"{sum(run.statuses.values())} answers {dict(run.statuses)}, {len(run.acknowledged)} writes, "
+        f"{run.kills} kills, maintained {run.maintained} times"
     )
     print(f"memory of the server that was never killed, in MiB: {run.memory}")
     for finding in run.findings:
