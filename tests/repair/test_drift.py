@@ -13,6 +13,10 @@ from omnigraph.base import faults
 from omnigraph.errors import BranchNotFound, EntityNotFound, InvalidTarget, MaintenanceLocked, RecoveryRequired
 from omnigraph.graph import Graph
 from omnigraph.maintenance.admission import sole_maintainer
+from omnigraph.maintenance.health import tables
+from omnigraph.maintenance.health.judging import report_health
+from omnigraph.maintenance.optimize.facts import observe_table
+from omnigraph.maintenance.repair import drift
 from omnigraph.maintenance.repair.drift import Classification
 from omnigraph.maintenance.repair.run import RepairAction, RepairRow
 from support import harbor
@@ -247,6 +251,48 @@ def test_a_branch_that_is_deleted_meanwhile_is_left_out(graph: Graph, monkeypatc
     assert [commit.graph_branch for commit in report.commits] == ["main"]
     with pytest.raises(BranchNotFound):
         graph.repair(branch="review", confirm=True)
+
+
+def test_tables_that_are_written_to_all_the_time_have_not_drifted(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whenever anybody looks the table is ahead of its pin, and between two looks the pin moves on."""
+    pauses = []
+
+    def publish_and_go_ahead(seconds: float) -> None:
+        pauses.append(seconds)
+        assert publish(graph) is not None
+        raw(graph).optimize.compact_files() if len(pauses) % 2 else append(raw(graph))
+
+    def publish(graph: Graph) -> object:
+        with monkeypatch.context() as during:
+            during.setattr(drift.clock, "sleep_seconds", lambda _: None)
+            return graph.repair(confirm=True, force=True).commits
+
+    append(raw(graph))
+    monkeypatch.setattr(drift.clock, "sleep_seconds", publish_and_go_ahead)
+
+    found = drift.find_lasting_drift(graph._context, "main")
+
+    assert {each.classification for each in found} == {Classification.NO_DRIFT}
+    assert len(pauses) == 1, "nobody waits for a writer that never rests"
+
+
+def test_a_head_that_moved_on_after_the_look_for_drift_hides_nothing(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A writer commits to the table while its layout is read; that it is fragmented is told all the same."""
+
+    def observe(*arguments: Any) -> Any:
+        append(raw(graph))
+        return observe_table(*arguments)
+
+    monkeypatch.setattr(tables, "observe_table", observe)
+
+    seen = {table.table_key: table for table in report_health(graph._context).health.tables}
+
+    assert seen[SAILOR].plan is not None
+    assert len(seen[SAILOR].plan.groups) == 1
 
 
 def test_repair_works_on_every_store(store_root: str) -> None:

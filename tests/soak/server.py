@@ -49,6 +49,8 @@ class Soak:
         self.acknowledged: set[str] = set()
         self.statuses: Counter[int] = Counter()
         self.findings: list[str] = []
+        self._unexplained: set[str] = set()
+        """The ids of requests whose answers nobody expected; a log says why they came."""
         self.kills = 0
         self.memory: list[int] = []
         self.maintained = 0
@@ -113,6 +115,7 @@ class Soak:
             self.findings.append(
                 f"{answer.request.method} {answer.request.url.path}: {answer.status_code} {answer.text[:300]}"
             )
+            self._unexplained.add(answer.headers.get("x-request-id", ""))
 
     def _tidy(self, client: httpx.Client, number: int) -> None:
         """Delete the branches of a client whose server was killed meanwhile; whether they are there nobody knows."""
@@ -148,9 +151,11 @@ class Soak:
         self.memory.append(int(resident.split()[1]) // 1024)
 
     def close(self) -> None:
-        """End all servers."""
+        """End all servers, and add what their logs say to the findings."""
         for stack in self._places:
             stack.close()
+        logs = [line for log in self._directory.glob("server-*/*") for line in log.read_text("utf-8").splitlines()]
+        self.findings += [line for line in logs if "traceback" in line and any(map(line.count, self._unexplained))]
 
 
 @contextmanager
@@ -204,9 +209,11 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=64)
     parser.add_argument("--pause", type=float, default=4, help="seconds between two kills")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--directory", type=Path, help="where cluster and logs stay; without, nothing stays")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        directory = Path(name)
+        directory = options.directory or Path(name)
+        directory.mkdir(exist_ok=True)
         make_cluster(str(directory / "cluster"), policies={"keepers": (POLICY, ("graph.art",))})
         run = soak(
             str(directory / "cluster"),

@@ -12,6 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from omnigraph.base.clock import monotonic_seconds
 from omnigraph.errors import BootRefused
+from omnigraph.server import memory
 from omnigraph.server.app import Application
 from omnigraph.server.protocol import BoundedProtocol, protocol_class
 from omnigraph.server.service import Service
@@ -46,9 +47,9 @@ class Running(uvicorn.Server):
         self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to listen, and to look after connections."""
+        """Begin to listen, and to look after connections and memory."""
         await super().startup(sockets)
-        self._sweeping = asyncio.ensure_future(self._sweep())
+        self._beside = [asyncio.ensure_future(self._sweep()), asyncio.ensure_future(memory.keep_returning())]
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop listening, let requests end, close connections, and wait for writes that have begun.
@@ -69,7 +70,8 @@ class Running(uvicorn.Server):
         if service.workers.writing:
             service.log.caution("waiting for writes that have begun", {"writes": service.workers.writing})
             await self._wait(lambda: not service.workers.writing, _WRITES_SECONDS)
-        self._sweeping.cancel()
+        for task in self._beside:
+            task.cancel()
         for connection in list(self.server_state.connections):
             connection.shutdown()
         if is_drained:

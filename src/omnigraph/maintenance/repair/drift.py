@@ -79,6 +79,12 @@ class TableDrift:
         is_empty_fork = self.is_stray and found is Classification.NO_DRIFT
         return Classification.VERIFIED_MAINTENANCE if is_empty_fork else found
 
+    def at_pin(self) -> "TableDrift":
+        """Return the table as the graph has it, without what lies above; itself where the pin cannot be opened."""
+        if self.pinned is None:
+            return self
+        return TableDrift(branch=self.branch, pin=self.pin, pinned=None, head=self.pinned)
+
 
 def classify_drift(
     *, pin_version: int, head_version: int | None, operations: Sequence[TableOperation] | None
@@ -119,12 +125,19 @@ def find_lasting_drift(
     """Look at every table that a branch owns, and again while what looks like drift may be a write under way.
 
     Between its table commits and its publish a live writer's tables are ahead of their pins. Drift counts when two
-    looks show the same and nobody was writing to the branch in between.
+    looks show the same and nobody was writing to the branch in between. Where a pin has moved meanwhile, or reached
+    HEAD, what was ahead of it was a write: no writer publishes over drift. So a branch that is written to all the time
+    is not waited for, and its tables are told of as they are pinned.
     """
     deadline = clock.monotonic_seconds() + waits.WRITER_SECONDS
     former: set[tuple[TableKey, int, int | None]] = set()
+    suspected: dict[TableKey, int] = {}
+    written: set[TableKey] = set()
     while True:
         found = find_drift(context, branch, table_keys, with_strays=with_strays)
+        ahead = {drift.pin.table_key: drift for drift in found if drift.classification is not Classification.NO_DRIFT}
+        written |= {key for key, version in suspected.items() if key not in ahead or ahead[key].pin.version != version}
+        found = [drift.at_pin() if drift.pin.table_key in written else drift for drift in found]
         drifted = {
             (drift.pin.table_key, drift.pin.version, drift.head_version)
             for drift in found
@@ -133,6 +146,7 @@ def find_lasting_drift(
         if drifted <= former or clock.monotonic_seconds() > deadline:
             return found
         former = set() if _is_being_written(context, branch) else drifted
+        suspected = {key: version for key, version, _ in drifted} | suspected
         clock.sleep_seconds(_PAUSE_SECONDS)
 
 
