@@ -1,7 +1,6 @@
 """How the tables of one branch are doing; each is looked at by itself, so that a damaged one hides no other."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 
 from omnigraph.base.values import dataclass
@@ -88,8 +87,8 @@ def _observe(
     is_readable = drift.classification is not Classification.BEHIND
     facts = [observe_table(capture, table_key)] if is_readable else []
     if drift.classification is Classification.NO_DRIFT:
-        # Two looks agreed on that, so a HEAD that has moved on since the branch was captured is a writer's.
-        facts = [replace(found, head_version=found.pin.version) for found in facts]
+        # That was looked at just now, so a HEAD that has moved on since the branch was captured is a writer's.
+        facts = [found.at_pin() for found in facts]
     plans = plan_tables(facts, aim)
     versions = stored_versions(capture.context.store.objects, drift.head.address) if drift.head is not None else ()
     has_rows = bool(facts) and facts[0].problem is None

@@ -53,6 +53,10 @@ class TableFacts:
         """Rows of the pinned state, which the graph knows even when that state is gone."""
         return self.pin.row_count
 
+    def at_pin(self) -> "TableFacts":
+        """Return the table as the graph has it: where HEAD is ahead of the pin because a writer is at work."""
+        return replace(self, head_version=self.pin.version)
+
     @property
     def is_drifted(self) -> bool:
         """Whether the table has moved on and nothing explains it."""

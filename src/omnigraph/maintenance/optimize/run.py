@@ -185,10 +185,7 @@ class _Run:
             in_doubt = self._in_doubt(facts)
             if not in_doubt:
                 break
-        at_pins = (
-            replace(found, head_version=found.pin.version) if found.table_key in in_doubt else found for found in facts
-        )
-        return capture, tuple(at_pins)
+        return capture, tuple(found.at_pin() if found.table_key in in_doubt else found for found in facts)
 
     def _in_doubt(self, facts: Sequence[TableFacts]) -> frozenset[TableKey]:
         """Return the tables ahead of their pins that a live writer may be at work on."""
